@@ -1,10 +1,10 @@
 /// Runs one workload in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
 /// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights, float32 by default;
-/// int8-products and int8-rows-products also multiply in integers. Prints a line of JSON when ready: the error relative to the
-/// largest output, the flops of a run, and for a batch whether its first and last sequence have the same bits when run alone.
-/// Then reads a number of runs per line and answers with a line of JSON: the milliseconds of each run, after a warm-up run,
-/// and the peak of the machine, the better of before and after.
+/// int8-products and int8-rows-products also multiply in integers. When ready, prints a line of JSON: the error relative to the
+/// largest output, the flops of a run, and, for a batch, whether its first and last sequence give the same bits when run alone.
+/// Then reads a number of runs per line. Answers each line with a line of JSON: the milliseconds of each run, after a warm-up
+/// run, and the machine's peak, measured before and after the runs, whichever is higher.
 
 #include <cmath>
 #include <cstring>
@@ -31,12 +31,12 @@ using gated::Matrix;
 using gated::Sequences;
 using gated::Threads;
 
-/// What is timed.
+/// A workload to time.
 struct Work {
   std::function<void()> run;
   double error = 0;
   double flops = 0;
-  std::optional<bool> same_alone = {};  // of a batch
+  std::optional<bool> same_alone = {};  // for batches only
 };
 
 /// The settings of a forward pass.
@@ -46,7 +46,7 @@ struct Setup {
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// True if the first and the last sequence of a batch, each run alone, have their bits in `y`.
+/// True if the first and the last sequence of a batch, each run alone, give the same bits as in `y`, the batch's output.
 template <class Model>
 bool is_same_alone(const Model& model, const Sequences& sequences, const Matrix<float>& x, const Matrix<float>& y,
                    gated::Workspace<float>& workspace) {
@@ -92,7 +92,7 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
                                  : std::optional(is_same_alone(run->model, sequences, run->x, run->y, run->workspace))};
 }
 
-/// A run opens the file, builds the model and its workspace, and computes once.
+/// Each run opens the file, builds the model and its workspace, and computes one forward pass.
 Work opening(const std::string& path, Threads threads) {
   const auto start = [path, threads] {
     const bench::WorkFile file(path);
@@ -129,14 +129,14 @@ Work training(const bench::WorkFile& file, Threads threads) {
   return work;
 }
 
-/// Names of FLASHTransformer's layers alone.
+/// The parameter names of FLASHTransformer's layers only.
 gated::NameMap flash_trunk_names() {
   gated::NameMap names{.origin = "FLASH-pytorch"};
   gated::detail::add_lucidrains_flash(names, "blocks.*.", "layers.*.");
   return names;
 }
 
-/// timm's names, reduced to the blocks.
+/// timm's names for a model that is the trunk only: drops the prefix "trunk." of our names.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";
@@ -145,7 +145,7 @@ gated::NameMap blocks_of(gated::NameMap names) {
   return names;
 }
 
-/// The blocks of an image mixer, in the file's sizes.
+/// The blocks of an image mixer, with the sizes in the file.
 template <class Trunk, class Preset>
 Work mixer(const bench::WorkFile& file, const Preset& preset, const Setup& setup) {
   const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);

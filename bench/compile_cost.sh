@@ -1,10 +1,10 @@
 #!/bin/sh
 # sh bench/compile_cost.sh [--headers | --quick]: what gated costs to compile.
 #
-# Compiles the manual's programs and, per model, a program that builds, runs and streams it (-O2 -c), and checks the umbrella
-# headers (-fsyntax-only). Reports seconds of CPU time, medians of three, in turns with <Eigen/Core>, and peak memory (with GNU
-# time), as Markdown, also in build/compile_cost.md.
-# --headers measures each public header instead; --quick one model and one header, once. Both write to build/partial.
+# Compiles (-O2 -c) the manual's programs and, per model, a program that builds, runs and streams it. Checks the umbrella headers
+# (-fsyntax-only). Reports CPU seconds (the median of three runs, alternating with <Eigen/Core>) and, if GNU time is installed,
+# peak memory. Prints Markdown, and writes it to build/compile_cost.md.
+# --headers measures each public header instead. --quick measures one model and one header, once. Both write to build/partial.
 # Respects CXX and CXXFLAGS.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ cpu_seconds() {
   name=$1
   shift
   cat > "$scratch/source.cpp"
-  # The second line of `times` has the time of this shell's children, "0m1.250000s 0m0.080000s".
+  # The second line of `times` is the CPU time of this shell's children, "0m1.250000s 0m0.080000s".
   # shellcheck disable=SC2086
   (
     $measured $cxx $libraries -Iinclude "$@" "$scratch/source.cpp" || exit 1
@@ -40,7 +40,8 @@ fi
 
 median() { sort -n "$scratch/$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# in_turns <source> <flags>: the median of three (or one) in turns with Eigen/Core, its ratio to Eigen/Core's, and megabytes.
+# in_turns <source> <flags>: compiles the source three times (or once), alternating with Eigen/Core. Prints the median of the CPU
+# seconds, its ratio to Eigen/Core's, and peak megabytes.
 in_turns() {
   source=$1
   shift
@@ -93,7 +94,7 @@ case ${1:-} in
     ;;
 esac
 
-# row <text>: a line of the table, which becomes compile_cost.md when complete.
+# row <text>: prints a line of the table and appends it to table.md, which becomes compile_cost.md when complete.
 row() { printf '%s\n' "$*" | tee -a "$scratch/table.md"; }
 
 compiler=$($cxx --version)

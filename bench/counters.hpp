@@ -21,7 +21,7 @@ double run(benchmark::State& state, F&& f) {
   return (seconds() - start) / static_cast<double>(state.iterations());
 }
 
-/// GFLOP/s, and the share of the peak, which is measured in the same run on as many threads.
+/// GFLOP/s, and the share of the peak, which is measured in the same run on the same number of threads.
 inline void count_flops(benchmark::State& state, double time, double flops, const Threads& threads) {
   state.counters["GFLOP/s"] = flops / time * 1e-9;
   state.counters["of_peak"] = flops / time / peak(threads);
@@ -32,7 +32,7 @@ inline void count_bytes(benchmark::State& state, double time, double bytes) { st
 
 inline void count_tokens(benchmark::State& state, double time, double tokens) { state.counters["tokens/s"] = tokens / time; }
 
-/// The number of threads, from the argument with this index.
+/// The number of threads, taken from the benchmark's argument with this index.
 inline Threads threads_of(const benchmark::State& state, std::size_t argument) {
   return Threads{static_cast<int>(state.range(argument))};
 }

@@ -1,13 +1,13 @@
 // draw_lines FILE.svg < DESCRIPTION: draws curves, for draw.py in tables/ and papers/.
 //
-// A line of the description is a word and what it names, with tabs between them:
+// Each line of the description is a keyword and its values, separated by tabs:
 //
 //     title   TEXT
 //     x       TITLE linear|log
 //     y       TITLE linear|log
 //     mark    X  TEXT         a dashed vertical line
-//     curve   NAME            the next points belong to it
-//     point   X  Y [LOW HIGH] with both of them, a band is drawn around the curve
+//     curve   NAME            starts a curve, to which the next points belong
+//     point   X  Y [LOW HIGH] LOW and HIGH draw a band around the curve
 
 #include <algorithm>
 #include <cstdio>
@@ -68,7 +68,7 @@ int run(const char* path) {
   for (std::string line; std::getline(std::cin, line);) {
     add(figure, words_of(line));
   }
-  constexpr std::size_t few = 12;  // points, which then have dots
+  constexpr std::size_t few = 12;  // curves of at most this many points have dots
   std::erase_if(figure.panels[0].series, [](const examples::Series& s) { return s.name.empty() && s.x.empty(); });
   for (examples::Series& s : figure.panels[0].series) {
     s.form = s.form == examples::Form::line && s.x.size() <= few ? examples::Form::dotted_line : s.form;

@@ -1,4 +1,4 @@
-# ctest runs this: curves with bands, marks and a logarithmic axis are drawn; what is no description is refused.
+# Run by ctest: curves with bands, marks and a logarithmic axis are drawn, and invalid descriptions are refused.
 
 set(file ${FOLDER}/draw_lines)
 function(draw expected pattern text)

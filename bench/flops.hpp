@@ -10,11 +10,11 @@
 #include "gated/models/tiny_time_mixer.hpp"
 
 /// @file
-/// The floating-point operations of a model's dense products, two for a multiply-add.
+/// The floating-point operations (flops) of a model's dense products: two per multiply-add.
 ///
-/// Channel projections are counted from the model's weights; token mixing is stated here. Only what the formula needs counts:
-/// of a causal matrix the triangle, of activations, norms and biases nothing. The share of the peak that follows is a lower
-/// bound of how busy the multipliers were, and skipping work cannot lift it above one.
+/// Channel projections are counted from the model's weights; token mixing has its formulas here. Only necessary products count:
+/// a causal matrix counts as its triangle, and activations, norms and biases do not count. The share of the peak computed from
+/// these flops is therefore a lower bound on how busy the multipliers were. Skipping unnecessary work cannot lift it above one.
 
 namespace bench {
 
@@ -23,12 +23,12 @@ using gated::Index;
 /// The multiply-adds of one column of W v, where W is tokens × tokens.
 inline double pairs(double tokens, bool causal) { return causal ? tokens * (tokens + 1) / 2 : tokens * tokens; }
 
-/// The spatial projection of `channels` channels: W v of each.
+/// Flops of a spatial projection: W v for each of `channels` channels.
 inline double spatial_flops(Index channels, Index length, bool causal) {
   return 2.0 * static_cast<double>(channels) * pairs(static_cast<double>(length), causal);
 }
 
-/// The channel projections of `rows` tokens.
+/// Flops of the channel projections of `rows` tokens.
 template <class Model>
 double projection_flops(const Model& model, Index rows) {
   double values = 0;
@@ -54,8 +54,8 @@ inline double mixing_flops(const gated::GatedAttentionUnit<float>& layer, Index 
   return 2.0 * pairs(static_cast<double>(length), c.causal) * static_cast<double>(c.query_key + c.value);
 }
 
-/// For sequences of whole chunks, or shorter than one. In the causal form the first chunk reads no memory, and the last adds
-/// nothing to it.
+/// For sequences of whole chunks, or shorter than one chunk. In the causal form, the first chunk does not read the memory, and
+/// the last does not add to it.
 inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const auto n = static_cast<double>(length), chunk = static_cast<double>(std::min(c.chunk, length));
@@ -63,7 +63,7 @@ inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index
   return 2.0 * (n / chunk * pairs(chunk, c.causal) * (s + e) + 2 * (c.causal ? n - chunk : n) * s * e);
 }
 
-/// Scores and weighted values.
+/// Flops of the scores and the weighted values.
 inline double mixing_flops(const gated::SelfAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   return 4.0 * static_cast<double>(c.channels) * pairs(static_cast<double>(length), c.causal);
@@ -94,13 +94,13 @@ double mixing_flops(const gated::Stack<Block, Config>& trunk, Index length) {
 
 // --- Whole models ---
 
-/// A layer or a trunk on `count` sequences of `length` tokens.
+/// Flops of a layer or a trunk on `count` sequences of `length` tokens.
 template <class Layer>
 double flops_of(const Layer& layer, Index count, Index length) {
   return projection_flops(layer, count * length) + static_cast<double>(count) * mixing_flops(layer, length);
 }
 
-/// From tokens to logits; a tied head multiplies by the embedding.
+/// Flops from tokens to logits; a tied head multiplies by the embedding.
 template <class Trunk>
 double flops_of(const gated::LanguageModel<Trunk>& model, Index count, Index length) {
   const bool tied = model.config.head.form == gated::HeadForm::tied;
@@ -109,7 +109,7 @@ double flops_of(const gated::LanguageModel<Trunk>& model, Index count, Index len
          2.0 * embedding * static_cast<double>(count * length);
 }
 
-/// From pixels to the logits of `images` images, each read out as one token.
+/// Flops from pixels to the logits of `images` images. The head reads one token per image.
 template <class Trunk>
 double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
   const Index patches = model.patch_embedding.grid().area();
@@ -117,7 +117,7 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
          (model.head ? projection_flops(*model.head, images) : 0);
 }
 
-/// The MLPs and gates of a trunk over series, patches and features.
+/// Flops of a trunk's MLPs and gates, which mix features, patches and series.
 inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   double sum = 0;
   for (const auto& level : trunk.levels) {
@@ -129,7 +129,7 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// Forecasts of `items` items of `each` series, by a model without prefix and forecast mixing.
+/// Flops of forecasts of `items` items of `each` series, by a model without prefix and without forecast mixing.
 inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
   const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +

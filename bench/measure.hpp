@@ -22,7 +22,7 @@ using gated::Threads;
 
 inline double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Of an even number of values, the mean of the middle two.
+/// The median; for an even number of values, the mean of the middle two.
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -59,8 +59,8 @@ double seconds_per_call(double at_least, F&& f) {
 /// Measures a figure anew with each call.
 using Measurement = std::function<double()>;
 
-/// Interleaves measurements: every turn calls each once, so a disturbance of the machine hits them all. The first turn is a
-/// warm-up. `[i][turn]` is what `measurements[i]` returned.
+/// Interleaves measurements: every turn calls each measurement once, so a disturbance of the machine hits them all. The first
+/// turn is a warm-up. `[i][turn]` is the value that `measurements[i]` returned.
 inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Measurement>& measurements) {
   std::vector<std::vector<double>> figures(measurements.size());
   for (int turn = -1; turn < turns; ++turn) {
@@ -77,8 +77,8 @@ inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Me
 /// The most threads that this machine can run at the same time.
 inline int most_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
-/// The number of threads in `text`.
-/// Errors: ArgumentError unless it is a number from 1 to most_threads(): more threads would wait for each other.
+/// Parses a number of threads.
+/// Errors: ArgumentError unless `text` is a number from 1 to most_threads(): more threads would wait for each other.
 inline Threads usable_threads(std::string_view text) {
   int count = 0;
   const char* const end = text.data() + text.size();
@@ -100,8 +100,8 @@ inline std::vector<std::int64_t> thread_counts() {
 
 namespace detail {
 
-/// Independent chains of multiply-adds: with 32 registers enough for four units of latency 4, with 16 for three. No sum is
-/// spilled.
+/// The number of independent chains of multiply-adds. With 32 registers, 16 chains keep four units of latency 4 busy; with 16
+/// registers, 12 chains keep three busy. No sum is spilled.
 inline constexpr unsigned chains = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 16 : 12;
 
 template <class T>
@@ -128,8 +128,8 @@ EIGEN_DONT_INLINE T multiply_add(Index steps, T factor) {
 
 }  // namespace detail
 
-/// The flops per second, two per multiply-add, of multiply-adds alone at this build's vector width, on each of `threads`
-/// threads for some milliseconds.
+/// The flops per second (two per multiply-add) of pure multiply-adds at this build's vector width. Each of `threads` threads
+/// runs them for some milliseconds.
 template <class T = float>
 double multiply_add_rate(const Threads& threads) {
   constexpr Index steps = Index{1} << 22;
@@ -139,7 +139,7 @@ double multiply_add_rate(const Threads& threads) {
     results[static_cast<std::size_t>(task)] = detail::multiply_add<T>(steps, T(0.5));
   });
   const double time = seconds() - start;
-  volatile T used = results.front();  // keeps the loops
+  volatile T used = results.front();  // keeps the compiler from removing the loops
   static_cast<void>(used);
   return 2.0 * detail::chains * static_cast<double>(gated::Simd<T>::width * steps * threads.count()) / time;
 }

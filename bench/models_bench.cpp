@@ -36,7 +36,7 @@ void flash(benchmark::State& state, bool causal) {
   trunk<gated::Flash<float>>(state, config, 1, state.range(0), config.block.channels, threads_of(state, 1));
 }
 
-/// Pixels to logits.
+/// Times an image classifier, from pixels to logits.
 template <class Config>
 void image_classifier(benchmark::State& state, const Config& config) {
   gated::Random random(1);
@@ -49,7 +49,7 @@ void image_classifier(benchmark::State& state, const Config& config) {
   state.counters["images/s"] = static_cast<double>(images.rows()) / time;
 }
 
-/// Series to forecasts.
+/// Times a forecaster, from series to forecasts.
 void forecaster(benchmark::State& state) {
   gated::Random random(1);
   const gated::TinyTimeMixer<float> model(gated::ttm_512_96(), random);
@@ -62,7 +62,7 @@ void forecaster(benchmark::State& state) {
   state.counters["series/s"] = static_cast<double>(series.rows()) / time;
 }
 
-/// Tokens to logits, or to hidden states, on `count` texts of `length` tokens.
+/// Times a model on `count` texts of `length` tokens, from tokens to logits or hidden states.
 template <class Model>
 void text(benchmark::State& state, const typename Model::Config& config, Index count, Index length, Threads threads) {
   gated::Random random(1);
@@ -90,7 +90,7 @@ void flash_text(benchmark::State& state) {
   text<gated::FlashLanguageModel<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 
-/// GAU-α as published, to its hidden states.
+/// GAU-α as published, up to its hidden states.
 void gau_encoder(benchmark::State& state) {
   const auto config =
       gated::gau_presets::gau_alpha_encoder({.vocabulary = 12000}, gated::gau_presets::gau_alpha({.channels = 768}));

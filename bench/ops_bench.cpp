@@ -50,7 +50,7 @@ void product(benchmark::State& state, Form form) {
   count_product(state, run(state, [&] { gated::matmul(p.left(), p.right(), p.y, workspace); }));
 }
 
-/// With fused bias and activation, as in the models' projections.
+/// A product with fused bias and activation, as in the models' projections.
 void product_bias_gelu(benchmark::State& state) {
   Product p(state, Form::nt);
   Workspace<float> workspace(threads_of(state, 3));
@@ -79,7 +79,7 @@ void eigen_product(benchmark::State& state) {
 
 using Shapes = std::vector<std::array<std::int64_t, 3>>;
 
-/// Each shape with each number of threads.
+/// Runs each shape with each number of threads.
 template <const Shapes& shapes>
 void on(benchmark::internal::Benchmark* b) {
   b->ArgNames({"m", "k", "n", "threads"})->UseRealTime()->Unit(benchmark::kMicrosecond);
@@ -104,7 +104,7 @@ BENCHMARK(product_bias_gelu)->Name("ops/matmul_nt_bias_gelu")->Apply(on<fused_pr
 BENCHMARK(product_bias_gate)->Name("ops/matmul_nn_bias_gate")->Apply(on<fused_mixings>);
 BENCHMARK(eigen_product)->Name("ops/eigen_nt")->Apply(on<projections>);
 
-// --- Element-wise ops: bytes are read and written ---
+// --- Element-wise ops: GB/s count bytes read and bytes written ---
 
 void activation(benchmark::State& state, Activation kind) {
   const Matrix<float> x = 4 * Matrix<float>::Random(1, state.range(0));
@@ -128,7 +128,7 @@ BENCHMARK_CAPTURE(activation, silu, Activation::silu)->Name("ops/silu")->Apply(o
 BENCHMARK_CAPTURE(activation, relu2, Activation::relu2)->Name("ops/relu2")->Apply(on_cache_and_memory);
 BENCHMARK_CAPTURE(activation, laplace, Activation::laplace)->Name("ops/laplace")->Apply(on_cache_and_memory);
 
-/// Calls `f(x, y, workspace)` on `rows` × `columns`.
+/// Times `f(x, y, workspace)`, with the shape of x and y given by the first two arguments: rows, columns.
 template <class F>
 void by_rows(benchmark::State& state, const F& f) {
   const Matrix<float> x = Matrix<float>::Random(state.range(0), state.range(1));

@@ -1,4 +1,4 @@
-/// What the machine can do: the reference for all other rows.
+/// The machine's peaks: the reference for all other rows.
 
 #include <vector>
 
@@ -20,7 +20,7 @@ void multiply_adds(benchmark::State& state) {
   state.counters["of_peak"] = sum / static_cast<double>(state.iterations()) / peak<T>(threads);
 }
 
-constexpr Index array_size = Index{1} << 26;  // floats: 256 MiB, more than caches hold
+constexpr Index array_size = Index{1} << 26;  // floats: 256 MiB, more than the caches hold
 constexpr Index task_size = Index{1} << 18;
 
 /// Reads an array from memory.
@@ -62,8 +62,8 @@ void triad(benchmark::State& state) {
   count_bytes(state, time, 3.0 * static_cast<double>(array_size) * sizeof(float));
 }
 
-/// The overhead of a parallel loop: one empty task per thread. If the processors share no cache it is several times as long,
-/// and so is every read of what the other processor wrote.
+/// The overhead of a parallel loop: one empty task per thread. If the processors share no cache, the loop takes several times
+/// as long, and so does every read of data that another processor wrote.
 void empty_loop(benchmark::State& state) {
   const Threads threads = threads_of(state, 0);
   run(state, [&] { gated::parallel_for(threads, threads.count(), [](Index, Index) { benchmark::ClobberMemory(); }); });

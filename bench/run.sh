@@ -1,12 +1,12 @@
 #!/bin/sh
-# sh bench/run.sh [--quick] [--int8] [--threads N] [work ...]: gated beside ONNX Runtime, oneDNN and PyTorch, in one table.
+# sh bench/run.sh [--quick] [--int8] [--threads N] [work ...]: compares gated with ONNX Runtime, oneDNN and PyTorch.
 #
-# Builds gated twice, for this processor and with -O2 alone; writes the workloads (weights, inputs, expected outputs); runs all
-# runtimes in turns; and writes the table to build/peers/peers.md. A quick, partial or failed run writes to build/peers/partial.
+# Builds gated twice, for this processor and with -O2 alone, and writes the workloads (weights, inputs, expected outputs). Runs all
+# runtimes in turns, and writes one table to build/peers/peers.md. A quick, partial or failed run writes to build/peers/partial.
 # Missing runtimes are left out. The workloads are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 #
 # --quick   checks that everything works; its figures mean nothing
-# --int8    compares gated and ONNX Runtime alone, in float and in int8, by default on workloads that people quantize: int8.md
+# --int8    compares only gated and ONNX Runtime, in float and in int8, by default on workloads that people quantize, in int8.md
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
@@ -46,7 +46,7 @@ elif [ -n "$quick" ]; then
   names=${names:-"gmlp_s16_b1 gau_head train_gmlp"}
 fi
 
-# PyTorch, which also writes the workloads.
+# Find PyTorch, which also writes the workloads.
 torch=$(python_with "torch, numpy") || {
   echo "PyTorch, which writes the workloads, is missing${PYTHON:+ from PYTHON=$PYTHON}. Install it." >&2
   echo "Debian, Ubuntu: apt-get install python3-torch python3-onnx libopenblas0-pthread. Elsewhere: pip install torch onnx" >&2
@@ -61,13 +61,13 @@ cmake --build build/bench --target compare_peers --parallel "$(jobs)"
 
 default="" onednn=""
 if [ -z "$int8" ]; then
-  # Again as users compile it, without a flag for this processor.
+  # Build gated again as users compile it, without a flag for this processor.
   default=build/bench-default/bench/compare_peers
   configure build/bench-default -S . -B build/bench-default -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O2 \
     -DGATED_NATIVE=OFF -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_EXAMPLES=OFF
   cmake --build build/bench-default --target compare_peers --parallel "$(jobs)"
 
-  # gMLP trunks on oneDNN's primitives, if the library is installed.
+  # Build the gMLP trunks on oneDNN's primitives, if the library is installed.
   onednn=build/bench/bench/run_onednn
   cmake --build build/bench --target run_onednn --parallel "$(jobs)" > /dev/null 2>&1 || {
     echo "oneDNN is left out. Install version 2.6 or a later 2 (Debian: libdnnl-dev)." >&2
@@ -75,7 +75,7 @@ if [ -z "$int8" ]; then
   }
 fi
 
-# ONNX Runtime, from npm's package. It contains the CPU library, so the package's scripts need not run.
+# Install ONNX Runtime from npm. The package contains the CPU library, so its scripts need not run.
 onnx=build/peers/node_modules/onnxruntime-node
 onnx_version=1.30.0
 onnx_found() { node -p "require('./$onnx/package.json').version" 2> /dev/null || true; }
@@ -89,7 +89,7 @@ if [ -z "$(onnx_found)" ]; then
 fi
 
 if $is_whole; then
-  rm -f build/peers/$table.md  # of an earlier run
+  rm -f build/peers/$table.md  # left by an earlier run
 fi
 # shellcheck disable=SC2086
 "$torch" bench/peers/compare.py --ours build/bench/bench/compare_peers --default "$default" --work $work --torch "$torch" \

@@ -33,7 +33,7 @@ auto state_after(const Model& model, Index tokens) {
   return state;
 }
 
-/// The bytes of the weights that a step reads: each once, except those that mix tokens.
+/// The bytes of weights that a step reads, each once. Weights that mix tokens are not counted.
 template <class Model>
 double weight_bytes(const Model& model) {
   std::size_t bytes = 0;
@@ -45,7 +45,7 @@ double weight_bytes(const Model& model) {
   return static_cast<double>(bytes);
 }
 
-/// The mean number of tokens that a step attends to, its own included, if it attends to all.
+/// The mean number of tokens that a step reads, its own included, in layers that read all tokens so far.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
 /// Times `steps` steps of `model`, from a copy of the state `start`. A step reads `state_floats` floats of the state and of the

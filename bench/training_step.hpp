@@ -35,7 +35,7 @@ struct TrainingStep {
     });
   }
 
-  /// Three times the forward pass: the backward pass has two products of the size of each.
+  /// Three times the flops of the forward pass: for each of its products, the backward pass has two of the same size.
   double flops() const { return 3 * flops_of(training.model, sequences.count(), sequences.length(0)); }
 };
 

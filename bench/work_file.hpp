@@ -14,7 +14,7 @@
 #include "measure.hpp"
 
 /// @file
-/// Workloads as peers/make_work.py writes them, and how a program that runs one takes turns with others.
+/// Reads the workloads that peers/make_work.py writes. Lets programs that run the same workload take turns.
 
 namespace bench {
 
@@ -27,7 +27,7 @@ struct WorkFile {
 
   gated::Sequences sequences() const { return gated::Sequences::uniform(config.at("batch"), config.at("tokens")); }
 
-  /// Fills `model` from the tensors `model.*`, all of them.
+  /// Fills `model` from the tensors `model.*`, all of which must be used.
   template <class Model>
   void load(Model& model, gated::NameMap names) const {
     names.prefix = "model." + names.prefix;
@@ -49,7 +49,7 @@ struct WorkFile {
 
   void read_input(std::span<float> x) const { tensors.read<float>("input", x); }
 
-  /// The largest difference of y from the expected output, relative to the largest expected value; NaN if y has one.
+  /// The largest difference of y from the expected output, relative to the largest expected value; NaN if y has a NaN.
   double error_of(std::span<const float> y) const {
     const auto expected = tensors.read<double>("output");
     gated::require<gated::ShapeError>(expected.size() == y.size(), "the model computes ", y.size(),
@@ -63,12 +63,13 @@ struct WorkFile {
     return error / largest;
   }
 
-  /// The larger error; once NaN, always NaN.
+  /// The larger error; NaN if either is NaN.
   static double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 };
 
-/// Prints `ready` with the error as a line of JSON. Then reads a number of runs per line and answers with a line of JSON: the
-/// milliseconds of each run, after a warm-up run, and what `beside(turn)` returns, which calls its argument once.
+/// Prints `ready` with the error as a line of JSON. Then reads a number of runs per line. Answers each line with a line of
+/// JSON: the milliseconds of each run, after a warm-up run, and the fields that `beside(turn)` returns. `beside` must call
+/// `turn` once.
 inline void take_turns(nlohmann::json ready, double error, const std::function<void()>& run,
                        const std::function<nlohmann::json(const std::function<void()>& turn)>& beside) {
   ready["error"] = std::isfinite(error) ? error : 1e300;  // JSON has no NaN

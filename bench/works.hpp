@@ -19,7 +19,7 @@ inline gated::FlashConfig flash_trunk(bool causal) {
   return {.depth = 12, .block = gated::flash_presets::lucidrains({.channels = 512, .causal = causal})};
 }
 
-/// The causal gMLP over bytes that is trained.
+/// The causal gMLP over bytes, for the benchmarks of training.
 inline gated::GmlpLanguageModelConfig trained_gmlp() {
   return {.vocabulary = 256,
           .head = {.form = gated::HeadForm::untied, .bias = true},

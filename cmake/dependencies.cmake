@@ -1,5 +1,5 @@
-# Dependencies, and the targets that bring them. The build and the installed package both include this file: each searches the
-# machine it runs on, and no path is baked into the package.
+# Finds the dependencies and creates the targets that carry them. The build and the installed package both include this file, so
+# each searches the machine it runs on, and no path is baked into the package.
 
 set(GATED_COMPONENTS io openmp native compiled)
 
@@ -97,7 +97,7 @@ function(gated_add_component component problem)
     # Eigen's alignment is fixed: programs with any -march can link it.
     target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED GATED_PORTABLE EIGEN_MAX_ALIGN_BYTES=64)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
-    # Shared libraries that link it do not export it.
+    # Shared libraries that link it do not export its symbols.
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                                                     VISIBILITY_INLINES_HIDDEN ON)
     if(NOT MSVC)

@@ -1,4 +1,4 @@
-# Functions for the shell scripts, which source it in the root of the checkout.
+# Functions for the shell scripts, which source this file in the root of the checkout.
 
 # The number of parallel compile jobs: one per processor, but at most one per gigabyte of available memory.
 jobs() {
@@ -10,7 +10,7 @@ jobs() {
   echo "$count"
 }
 
-# configure <build folder> <arguments of cmake>: quiet, except for failures and messages about gated.
+# configure <build folder> <arguments of cmake>: runs cmake, and prints only failures and messages about gated.
 configure() {
   folder=$1
   shift
@@ -36,8 +36,8 @@ configure_bench() {
     -DGATED_BUILD_EXAMPLES=OFF
 }
 
-# python_with <modules>: prints a Python that has them: $PYTHON if set, otherwise python3 or /usr/bin/python3, which another
-# Python may hide in the path.
+# python_with <modules>: prints a Python that has these modules: $PYTHON if set, otherwise python3 from the path or
+# /usr/bin/python3, which another python3 in the path may hide.
 python_with() {
   if [ -n "${PYTHON:-}" ]; then
     "$PYTHON" -c "import $1" >&2 || return 1
@@ -53,7 +53,7 @@ python_with() {
   return 1
 }
 
-# legs_by_age <legs.txt> <legs_passed.txt>: prints the legs: those that never passed, then oldest first.
+# legs_by_age <legs.txt> <legs_passed.txt>: prints the legs that never passed, then the others, least recently passed first.
 legs_by_age() {
   awk -F ' *[|] *' '/^#/ { next } FNR == NR { passed[$1] = $3; next } { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \
     "$2" "$1" | LC_ALL=C sort -k 1,1 -k 2,2n | cut -d ' ' -f 3

@@ -1,8 +1,8 @@
 #!/bin/sh
 # sh cmake/install_dependencies.sh [demo]
 #
-# Installs the dependencies of gated's tests, benchmarks and examples, or with `demo` those of the demo, with apt-get. Without
-# apt-get it prints what to install, and succeeds if there is a compiler and CMake. Does nothing if nothing is missing.
+# Installs with apt-get the dependencies of gated's tests, benchmarks and examples; with `demo`, those of the demo only. If there
+# is no apt-get, prints what to install, and succeeds if a compiler and CMake exist. Does nothing if nothing is missing.
 set -eu
 
 packages="g++ cmake make ninja-build libeigen3-dev libcli11-dev"

@@ -1,6 +1,7 @@
 # Compiler flags for the build machine, for programs that run only there.
 
-# The flags to try. Arguments describe the machine, so tests can cover any. `cpuinfo` is the text of /proc/cpuinfo.
+# Sets `flags` to the flags to try. The arguments describe the machine, so that tests can cover any machine. `cpuinfo` is the text
+# of /proc/cpuinfo.
 function(gated_native_candidates flags compiler_id compiler_version processor cpuinfo)
   if(compiler_id STREQUAL "MSVC")
     set(candidates "")
@@ -18,7 +19,7 @@ function(gated_native_candidates flags compiler_id compiler_version processor cp
   set(${flags} "${candidates}" PARENT_SCOPE)
 endfunction()
 
-# Sets `flags` to those that the compiler accepts, and `summary` to one line that names flags, compiler and machine.
+# Sets `flags` to the flags that the compiler accepts, and `summary` to one line that names flags, compiler and machine.
 function(gated_native_flags flags summary)
   set(${flags} "" PARENT_SCOPE)
   if(CMAKE_CROSSCOMPILING)

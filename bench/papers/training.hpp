@@ -25,14 +25,14 @@ struct Setup {
   int threads = 1;
   int seeds = 3;
   Index steps = 1600;
-  std::vector<std::string> forms;  ///< to train; all if empty
+  std::vector<std::string> forms;  ///< the forms to train; all if empty
 
   bool wants(const std::string& form) const {
     return forms.empty() || std::find(forms.begin(), forms.end(), form) != forms.end();
   }
 };
 
-/// A line without table and form.
+/// A line of CSV without its table and form.
 struct Row {
   int seed;
   Index x;
@@ -87,7 +87,7 @@ gated::Training<Model> new_training(const typename Model::Config& config, Index 
 }
 
 /// Trains `Model` from each seed and prints the perplexity of held-out masked bytes, during training and at the end. `change`
-/// may edit the initial parameters. Returns the printed rows; none for a form that is not wanted.
+/// may edit the initial parameters. Returns the printed rows; none if the form is not wanted.
 template <class Model>
 std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form,
                        const typename Model::Config& config, Index length,

@@ -26,11 +26,11 @@ from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
-PROBES, TOO_SLOW = 7, 1.5  # turns per setting; one this much slower than the fastest gets no more
+PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor gets no more turns
 TOLERANCE = 1e-4  # in float32; measured errors are below 1e-5
 INT8_TOLERANCE = 0.5  # only checks that it is the same model: the table has the errors of int8
 DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
-FAULTS = (RuntimeError, OSError, ValueError)  # of one runtime, which do not stop the others
+FAULTS = (RuntimeError, OSError, ValueError)  # faults of one runtime; they do not stop the others
 
 
 def say(text):
@@ -214,7 +214,7 @@ def peers(options, name, is_training, threads):
         yield Peer(DEFAULT, [options.default, path], [Setting(DEFAULT, (str(threads),))], [], DEFAULT)
     if not is_training:
         yield from onnx_runtime(options, name, threads)
-    if options.onednn and name.startswith("gmlp_"):  # the trunks written by hand
+    if options.onednn and name.startswith("gmlp_"):  # run_onednn has only these trunks
         settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)}, t)
                     for t in dict.fromkeys([threads, 1])]
         yield Peer("oneDNN", [options.onednn, path], settings, large_pages())
@@ -386,7 +386,7 @@ def main():
     title_of = {name: work["title"] for name, work in works.items()}
     if options.out:
         with contextlib.suppress(FileNotFoundError):
-            os.remove(options.out)  # of an earlier run
+            os.remove(options.out)  # left by an earlier run
     results, failures, text = {}, [], ""
     for name in options.names or works:
         try:

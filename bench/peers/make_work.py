@@ -20,12 +20,12 @@ import json
 import os
 import sys
 
-import models  # sets up the path to what follows from tests
+import models  # adds tests/ and tests/train/ to the path for the next imports
 import safetensors_file
 import tiny_time_mixer
 import torch
 
-AGREEMENT = 1e-10  # of the timed model with the proven one, both in float64
+AGREEMENT = 1e-10  # largest error of the timed model against the proven one, both in float64
 
 
 @contextlib.contextmanager
@@ -115,7 +115,7 @@ def write(name, folder, with_onnx):
                 export(model, x, paths[1])
                 export(torch.nn.Identity(), x, paths[2])
                 quantize(paths[1], paths[3])
-            except Exception as problem:  # of any kind: only ONNX Runtime is left out
+            except Exception as problem:  # whatever it is, only ONNX Runtime is left out
                 print(f"ONNX Runtime is left out of {name}, whose export failed: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
         safetensors_file.write_safetensors(unfinished, tensors, {"config": json.dumps(config)})

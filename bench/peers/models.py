@@ -74,7 +74,7 @@ class Flash(FLASH):
         if self.causal:
             attention = attention.tril()
             kv = kv / g
-            kv = kv.cumsum(dim=1) - kv  # of the earlier groups
+            kv = kv.cumsum(dim=1) - kv  # the sum over the earlier groups
         else:
             kv = kv.sum(dim=1, keepdim=True) / n
         mixed = (attention @ v + lin_q @ kv).view(batch, n, -1)

@@ -16,7 +16,7 @@ folds such tables. Here they stay float.
 import numpy
 from onnx import TensorProto, helper, numpy_helper
 
-OTHERS = {"Attention", "Conv", "EmbedLayerNormalization", "LSTM"}  # which quantize_dynamic also quantizes
+OTHERS = {"Attention", "Conv", "EmbedLayerNormalization", "LSTM"}  # operators that quantize_dynamic also quantizes
 
 
 def products(node, constants):

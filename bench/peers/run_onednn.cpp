@@ -1,7 +1,7 @@
 /// Runs a gMLP trunk written by hand on oneDNN's primitives: echo 7 | run_onednn WORK.safetensors THREADS
 ///
-/// Input and output are those of compare_peers. Everything that oneDNN can fuse is fused (bias, GELU, gate, residual), and
-/// weights have the layouts that it chooses.
+/// Reads the same lines as compare_peers, and answers with error and milliseconds only. Everything that oneDNN can fuse is
+/// fused (bias, GELU, gate, residual), and weights have the layouts that oneDNN chooses.
 
 #include <cstdlib>
 #include <dnnl.hpp>
@@ -88,7 +88,7 @@ class Trunk {
                                   {DNNL_ARG_SHIFT, copied(layer.bias.data(), floats({layer.bias.size()}, Tag::a))}});
   }
 
-  /// to ← from Wᵀ + b for the rows of W that `to` has columns for, and the post-ops.
+  /// `to` ← `from` Wᵀ + b, then the post-ops. Uses the first rows of W and b, one per column of `to`.
   void linear(const memory& from, const float* w, const float* bias, const memory& to, const dnnl::post_ops& post) {
     const memory::dim in = from.get_desc().dims()[1], out = to.get_desc().dims()[1];
     dnnl::primitive_attr attributes;

@@ -17,7 +17,7 @@ import statistics
 import sys
 import time
 
-import models  # sets up the path to what follows from tests
+import models  # adds tests/ and tests/train/ to the path for the next imports
 import torch
 from safetensors_file import read_safetensors
 

@@ -26,7 +26,7 @@ void measure(const TableOptions& options, Index length) {
   }
   gated::Random random(1);
   gated::Gmlp<float> model(config, random);
-  // W as a plain product, which flops and shares refer to, or as the library does it by default.
+  // Multiplies by W as a plain product, to which flops and shares refer, or as the library does by default.
   const auto multiply_from = [&model](Index fourier_from) {
     for (auto& block : model.blocks) {
       block.gate.proj.config.fourier_from = fourier_from;
@@ -38,7 +38,7 @@ void measure(const TableOptions& options, Index length) {
   gated::Matrix<float> y = x;
   gated::Workspace<float> workspace(options.threads), gate_workspace(options.threads);
   const auto frame = gate_workspace.frame();
-  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // laid out as a block's
+  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // laid out as in a block
   memory.setRandom();
   const gated::MatrixView<float> z = memory;
 

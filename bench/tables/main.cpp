@@ -1,4 +1,4 @@
-/// measure_tables [--quick] [--threads N] [table ...]: prints the tables as CSV, all or those named.
+/// measure_tables [--quick] [--threads N] [table ...]: prints the named tables as CSV; by default all.
 
 #include <algorithm>
 #include <string>

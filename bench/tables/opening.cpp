@@ -26,7 +26,7 @@ gated::GmlpLanguageModelConfig whole() {
   return config;
 }
 
-/// Megabytes of this process in /proc/self/status; 0 if there is none.
+/// The megabytes in the line `what` of this process's /proc/self/status; 0 if there is no such line.
 double memory(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -59,7 +59,7 @@ Figures in_a_process(const Job& job) {
   return found;
 }
 
-/// Opens a model by `open`, which passes it to its argument, and runs one text twice.
+/// Measures `open`, which opens a model and passes it to its argument. Runs the model twice on one text.
 template <class Open>
 Figures opened(const Open& open) {
   const double before = memory("VmRSS"), own = memory("RssAnon"), of_files = memory("RssFile"), start = seconds();

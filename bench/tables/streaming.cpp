@@ -47,7 +47,7 @@ struct Steps {
   bool goes_on = false;  // the counted tokens follow the warm-up, instead of repeating it
 };
 
-/// Measures the mean seconds of `steps.tokens` steps, after a warm-up of as many, which evicts other streams from the caches.
+/// Measures the mean seconds of `steps.tokens` steps, after as many warm-up steps, which evict other streams from the caches.
 Stream stream(const char* series, const TableOptions& options, Index position, std::size_t state_bytes, Steps steps) {
   Stream made{series, position, state_bytes, {}};
   steps.tokens = options.quick ? std::min<Index>(steps.tokens, 4) : steps.tokens;
@@ -75,8 +75,8 @@ Stream stream(const char* series, const TableOptions& options, Index position, s
   return made;
 }
 
-// The time of a single layer's step depends on its position, not on the values in the state: these three series set the
-// position and leave the state zero.
+// The time of a single layer's step depends on its position, not on the values in the state. These three series therefore set
+// the position and leave the state zero.
 
 void add_flash_layer(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
@@ -110,7 +110,7 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   }
 }
 
-/// Steps of a gMLP block differ: up to 1,024 before a position are counted, after a warm-up of as many.
+/// Steps of a gMLP block differ in time: up to 1,024 steps before a position are counted, after as many warm-up steps.
 void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
                     gated::Random& random, Streams& streams) {
   for (const Index position : positions) {
@@ -171,7 +171,7 @@ void table_of_streaming(const TableOptions& options) {
 
   std::vector<Measurement> measurements;
   for (Stream& stream : streams) {
-    measurements.push_back(std::move(stream.measure));  // some hold a state
+    measurements.push_back(std::move(stream.measure));  // moved, because some hold a state
   }
   const auto times = by_turns(options.turns(), measurements);
   for (std::size_t i = 0; i < streams.size(); ++i) {

@@ -30,7 +30,7 @@ Measurement time_of(const TableOptions& options, F f) {
   return [f, at_least = options.quick ? 0 : 0.05] { return seconds_per_call(at_least, f); };
 }
 
-/// The peak in one turn. Times are compared with the best of all turns.
+/// The peak in one turn. Times are compared with the best peak of all turns.
 inline Measurement peak_of(const Threads& threads) {
   return [threads] { return measure_peak(threads, 3); };
 }
@@ -97,7 +97,7 @@ void table_of_blocks(const TableOptions&);
 /// Tokens per second of streaming, by position.
 void table_of_streaming(const TableOptions&);
 
-/// Whole models by threads.
+/// Whole models by number of threads.
 void table_of_threads(const TableOptions&);
 
 /// One thread and several, on an idle machine and beside a program that keeps one processor busy.

@@ -1,5 +1,4 @@
-# WebAssembly, run by node (Debian, Ubuntu: emscripten). Programs see the host's files:
-# tests can read their cases.
+# WebAssembly, run by node (Debian, Ubuntu: emscripten). Programs see the host's files, so tests can read their cases.
 
 find_program(EMXX em++ REQUIRED)
 file(REAL_PATH "${EMXX}" emscripten)
@@ -8,6 +7,6 @@ include(${emscripten}/cmake/Modules/Platform/Emscripten.cmake)
 
 include(${CMAKE_CURRENT_LIST_DIR}/host_headers.cmake)
 set(CMAKE_CXX_FLAGS_INIT "-fwasm-exceptions -msimd128")
-# -O1: object files are optimised as the build asks, but the linker's own passes need modules that not every node finds.
-# The last flag: Node 18 and newer have a fetch() that cannot read files, and Emscripten 3.1.6 would load the program with it.
+# -O1 for the linker only, because its own passes need modules that not every node finds. Object files are optimised as the build
+# asks. The last flag: Emscripten 3.1.6 would load the program with fetch(), which cannot read files in Node 18 and newer.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-O1 -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH=1 -sWASM_ASYNC_COMPILATION=0")

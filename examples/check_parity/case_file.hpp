@@ -14,9 +14,10 @@ namespace parity {
 /// A case: parameters, inputs and outputs of an original implementation, in one safetensors file.
 ///
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and
-/// `output_f64`; with gradients also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`, `family`, `class`,
-/// `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`, a JSON object whose `config` holds the
-/// constructor's explicit arguments, `config_full` the same with the defaults filled in, and `call` the arguments of the call.
+/// `output_f64`; if the case has gradients, also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`,
+/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`. The last is a JSON
+/// object: its `config` holds the constructor's explicit arguments, `config_full` adds the defaults, and `call` holds the
+/// call's arguments.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);
@@ -28,14 +29,14 @@ class CaseFile {
 
   /// The constructor's arguments, defaults filled in.
   const nlohmann::json& arguments() const { return arguments_; }
-  /// The explicit ones only.
+  /// The explicit arguments only.
   const nlohmann::json& explicit_arguments() const { return explicit_arguments_; }
   const nlohmann::json& call() const { return call_; }
 
   /// The original's largest float32 error against its own float64; 0 if not recorded.
   double recorded_float_error() const { return recorded_float_error_; }
 
-  /// Whether this parameter, under the original's name, cannot change the output in exact arithmetic.
+  /// True if this parameter, under the original's name, cannot change the output in exact arithmetic.
   bool has_no_effect(std::string_view parameter) const { return no_effect_.count(parameter) > 0; }
   /// The largest absolute value of all gradients.
   double largest_gradient() const;

@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// The largest difference, and the scale that it is relative to.
+/// The largest difference, and the scale by which relative() divides it.
 struct Difference {
   double absolute = 0, scale = 0;
 
@@ -32,7 +32,7 @@ Difference compare(const gated::Matrix<T>& ours, const CaseFile& file, const std
   return compare(ours, file.matrix<double>(tensor, 0), tensor);
 }
 
-/// The larger; NaN if either is.
+/// The larger of a and b; NaN if either is NaN.
 double worse(double a, double b) { return b <= a ? a : (a <= b ? b : a + b); }
 
 }  // namespace

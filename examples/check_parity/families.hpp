@@ -10,7 +10,7 @@
 
 namespace parity {
 
-/// One gradient, ours and the file's.
+/// A gradient: ours, and the one in the file.
 template <class T>
 struct GradientPair {
   std::string name;
@@ -22,7 +22,7 @@ struct GradientPair {
 template <class T>
 struct Result {
   gated::Matrix<T> output;
-  gated::Matrix<T> block0_output;                                     ///< of the first block; empty if the case has none
+  gated::Matrix<T> block0_output;                                     ///< the first block's output; empty if the case has none
   std::vector<std::pair<std::string, gated::Matrix<T>>> others = {};  ///< further outputs in the file
   std::vector<GradientPair<T>> gradients = {};                        ///< in double only; empty if the case has none
 
@@ -59,7 +59,7 @@ std::span<const Family> vit_ff_families();
 std::span<const Family> time_mixer_families();
 std::span<const Family> component_families();
 
-/// All lists.
+/// The lists of all files in families/.
 std::span<const std::span<const Family>> all_families();
 
 /// The family of `file`, or nullptr.

@@ -50,10 +50,10 @@ void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& 
                                    " trainable parameters here.");
 }
 
-/// In double, if the case has gradients: adds those of Σ output ⊙ cotangent with respect to each parameter of `model` and each
-/// input whose gradient the case has, paired with the file's.
+/// If T is double and the case has gradients, adds our gradients of Σ output ⊙ cotangent, paired with the file's: one for each
+/// parameter of `model`, and one for each input whose gradient is in the file.
 ///
-/// `record(tape, input)` returns the output and makes its inputs with `input`, an Inputs. `arrange(matrix)` brings the file's
+/// `record(tape, input)` makes its inputs with `input`, an Inputs, and returns the output. `arrange(matrix)` brings the file's
 /// matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters under a name in
 /// `frozen` have no gradient in the file.
 template <class T, class Model, class Record, class Arrange, class Adjust>
@@ -103,7 +103,7 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
   }
 }
 
-/// The same for matrices that need no reordering.
+/// add_gradients() for matrices that need no reordering.
 template <class T, class Model, class Record>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
                    const Record& record) {

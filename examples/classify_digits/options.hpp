@@ -9,7 +9,7 @@ struct Options {
   std::filesystem::path data = DIGITS_FOLDER "digits.csv";
   std::filesystem::path mnist = {};  ///< a folder with MNIST's files, instead of `data`; may be empty
   std::filesystem::path model = DIGITS_FOLDER "digits_gmlp.safetensors";
-  std::filesystem::path expected = DIGITS_FOLDER "digits_expected.safetensors";  ///< empty once data or model are others
+  std::filesystem::path expected = DIGITS_FOLDER "digits_expected.safetensors";  ///< empty if other data or models are given
   std::filesystem::path svg;                                                     ///< empty for no picture
   float max_pixel = 16;
   int threads = 1;

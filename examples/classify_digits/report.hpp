@@ -13,11 +13,11 @@ struct Prediction {
   float probability = 0;
 };
 
-/// The number of right predictions.
+/// The number of correct predictions.
 gated::Index count_right(const LabelledImages& images, std::span<const Prediction> predictions);
 
 /// Draws a few images side by side for a terminal of 80 columns, each with its prediction and probability below: up to four
-/// right ones of different classes, then up to four mistakes, marked, with their labels.
+/// correct ones of different classes, then up to four mistakes, which are marked and show their labels.
 std::string draw(const LabelledImages& images, std::span<const Prediction> predictions,
                  const gated::GmlpImageClassifierConfig& config, bool ascii);
 

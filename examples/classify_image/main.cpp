@@ -29,8 +29,8 @@ bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
   return fits;
 }
 
-/// Calls `f(model)` with the model in a checkpoint, configured by its metadata or, if it has none like timm's own files, by
-/// config.json or the preset.
+/// Calls `f(model)` with the model in a checkpoint. The configuration comes from the metadata or, for files without it such as
+/// timm's own, from config.json or the preset.
 template <class F>
 void with_model(const photos::Options& options, const F& f) {
   if (options.random) {
@@ -50,7 +50,7 @@ void with_model(const photos::Options& options, const F& f) {
   examples::with_timm_checkpoint(file, options.timm, f);
 }
 
-/// The class names in `path`, or without it those in the model's file; may be empty.
+/// The class names in `path`, or, if `path` is empty, those in the model's file. May be empty.
 std::vector<std::string> read_labels(const std::filesystem::path& path, const std::filesystem::path& model, Index classes) {
   std::vector<std::string> labels =
       path.empty() && !model.empty() ? gated::labels_of(gated::SafetensorsFile(model)) : std::vector<std::string>();
@@ -74,8 +74,8 @@ void print_top(const Matrix<float>& probabilities, Index top, const std::vector<
   }
 }
 
-/// Multiplications and additions in the matrix products of one image: a weight applies to every token, a spatial weight to
-/// every channel.
+/// The number of multiplications and additions in the matrix products of one image. A weight is applied to every token, a
+/// spatial weight to every channel.
 template <class Model>
 double flops_an_image(const Model& model) {
   const auto channels = static_cast<double>(model.trunk.in()), tokens = static_cast<double>(model.tokens_per_image());

@@ -23,7 +23,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError without a model, or without pictures, unless --random.
+/// Errors: those of examples::parse(); UsageError if the model or the pictures are missing, unless --random is given.
 Options parse_options(int count, char** arguments);
 
 }  // namespace photos

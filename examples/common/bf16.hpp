@@ -5,7 +5,7 @@
 
 namespace examples {
 
-/// The engine for --bf16, or nullptr without it.
+/// The engine for --bf16 if `bf16` is true, otherwise nullptr.
 /// Errors: UsageError if this processor has no AVX512-BF16.
 inline const gated::ProductEngine<float>* products(bool bf16) {
   gated::require<UsageError>(!bf16 || gated::bf16_products() != nullptr,

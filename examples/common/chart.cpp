@@ -20,9 +20,9 @@ namespace {
 // `row` is the height of a line of text, also on phones.
 constexpr double paper = 640, margin = 14, row = 24, key = 20, longest_name = 16 * letter;
 constexpr double largest_cell = 12, tallest_map = 600, bar_width = 220;
-constexpr int levels = 16;  // of each colour of a heat map
+constexpr int levels = 16;  // shades of each colour of a heat map
 
-/// Maps the values of an axis to 0 … 1, and has its ticks.
+/// Maps the values of an axis to 0 … 1, and holds its ticks.
 struct Ruler {
   bool logarithmic = false;
   double from = std::numeric_limits<double>::infinity(), to = -from;
@@ -34,7 +34,7 @@ struct Ruler {
       to = std::isnan(value) ? to : std::max(to, value);
     }
   }
-  /// Sets limits, those of `axis` or of the values, which `outward` rounds, and about `most` ticks.
+  /// Sets about `most` ticks, and the limits: those of `axis`, or else of the values, rounded outward if `outward`.
   void settle(const Axis& axis, double most, bool outward) {
     logarithmic = axis.scale == Scale::logarithmic;
     from = axis.from.value_or(from);
@@ -85,7 +85,7 @@ double pitch_of(const Series& s) {
 struct Plot {
   const Panel& panel;
   Ruler x = {}, y = {};
-  double edge = 0, room = 0;                        // of its titles
+  double edge = 0, room = 0;                        // left edge and width of its titles
   double left = 0, top = 0, width = 0, height = 0;  // of the plot
 
   explicit Plot(const Panel& p) : panel(p), height(p.height) {
@@ -267,7 +267,7 @@ std::string legend(const Plot& plot, double x) {
     }
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.y < b.y; });
-  const auto push = [](auto begin, auto end, double side, double limit) {  // down, or up with side = -1
+  const auto push = [](auto begin, auto end, double side, double limit) {  // down, or up if side = -1
     for (auto entry = begin; entry != end; ++entry) {
       entry->y = side * std::max(side * entry->y, side * limit + entry->half);
       limit = entry->y + side * entry->half;
@@ -292,7 +292,7 @@ std::string drawn(const Plot& plot, double full) {
   const Panel& panel = plot.panel;
   const double right = plot.left + plot.width, bottom = plot.top + plot.height;
   std::string out, grid, axis, marks;
-  double y = plot.top - row / 2 - 8;  // of the next line of text above the plot
+  double y = plot.top - row / 2 - 8;  // height of the next line of text above the plot
   for (const auto& [value, title] : panel.marks) {
     const double x = plot.across(value);
     marks += text("M", at(x, title.empty() ? plot.top : y + 8), "V", at(bottom));
@@ -305,7 +305,7 @@ std::string drawn(const Plot& plot, double full) {
     grid += text("M", at(plot.left, plot.down(tick.at)), "h", panel.heat_map ? "-5" : at(plot.width));
     out += words("soft end", plot.left - 10, plot.down(tick.at), tick.label);
   }
-  double taken = -paper, taken_below = -paper;  // up to which x labels reach
+  double taken = -paper, taken_below = -paper;  // the x up to which labels reach
   const auto below = [&](double middle, double down, const std::string& label, double& until) {
     const double x = std::min(middle, paper - 0.4 * room_of(label));
     if (x - room_of(label) / 2 > until && !label.empty()) {

@@ -1,4 +1,4 @@
-// Charts: what the SVG says, where values are, and what is refused.
+// Charts: the text of the SVG, the places of values, and refused input.
 
 #include "common/chart.hpp"
 
@@ -26,7 +26,7 @@ std::string message_of(const Figure& figure) {
   return "";
 }
 
-/// What the first group of `pattern` is at each place in `text`.
+/// The first group of each match of `pattern` in `text`.
 std::vector<std::string> found(const std::string& text, const std::string& pattern) {
   std::vector<std::string> all;
   const std::regex regex(pattern);

@@ -8,7 +8,7 @@
 
 namespace examples {
 
-/// A file, expected to be a picture of that class.
+/// A file, expected to be a picture of the class `label`.
 struct ClassPicture {
   std::filesystem::path path;
   gated::Index label;

@@ -36,7 +36,7 @@ void add_timm_model(CLI::App& app, TimmModel& timm) {
 }
 
 void parse(CLI::App& app, int count, char** arguments) {
-  app.allow_windows_style_options(false);  // "/data/x" is a path there too
+  app.allow_windows_style_options(false);  // "/data/x" is a path on Windows, too
   app.get_formatter()->column_width(34);
   app.description(app.get_description() + "\n");
   app.set_help_flag("-h,--help", "show this text");
@@ -52,7 +52,7 @@ void parse(CLI::App& app, int count, char** arguments) {
     text.erase(text.find_last_not_of('\n') + 2);
     throw Help{text};
   } catch (const CLI::ParseError& error) {
-    // A misspelt option is named first: it may be why another one is missing, or an argument unexpected.
+    // A misspelt option is reported first: it may be the reason why another option is missing or an argument is unexpected.
     for (const std::string& word : app.remaining()) {
       if (word.starts_with("-")) {
         throw UsageError(unknown(app, word));

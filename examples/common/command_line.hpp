@@ -38,7 +38,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number
   return option;
 }
 
-/// Adds an option (without dashes in its name: a positional argument) whose value is a path or another text, neither empty nor
+/// Adds an option, or, if its name has no dashes, a positional argument. Its value is a path or other text, neither empty nor
 /// an option itself. `T` is a string or a path, or an optional or vector of it.
 template <class T>
 CLI::Option* add_name(CLI::App& app, const std::string& name, T& value, const std::string& kind,

@@ -7,14 +7,14 @@
 
 namespace examples {
 
-/// The weight drawn in full colour: the 99.5 % quantile of the magnitudes of nonzero weights, so outliers do not pale the rest.
+/// The weight drawn in full colour: the 99.5 % quantile of the magnitudes of nonzero weights, so outliers do not fade the rest.
 float full_colour(const gated::Matrix<float>& weights);
 
-/// Weights between the patches of `grid`, patches × patches: row p is a tile, laid out as the patches are, at the position of
-/// patch p.
+/// Draws weights between the patches of `grid`, patches × patches. Row p becomes a tile, laid out like the patches, at the
+/// position of patch p.
 HeatMap filters(const gated::Matrix<float>& weights, gated::ImageSize grid);
 
-/// The filters of all blocks and heads, without a class token, in the same colours.
+/// The filters of all blocks and heads, without the class token's weights, on one colour scale.
 Figure spatial_weights(const gated::GmlpImageClassifier<float>& model);
 
 }  // namespace examples

@@ -11,12 +11,12 @@ std::string escaped(unsigned char byte) {
   return {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
 }
 
-/// Bytes that follow the first byte of a multi-byte character; 0 for any other byte.
+/// The number of bytes that follow `first` in a multi-byte character; 0 if `first` begins no such character.
 std::size_t bytes_after(unsigned char first) {
   return first >= 0xC2 && first <= 0xDF ? 1 : (first & 0xF0) == 0xE0 ? 2 : first >= 0xF0 && first <= 0xF4 ? 3 : 0;
 }
 
-/// Whether `byte` may follow `first` directly (Unicode, table 3-7). Also refuses the controls U+0080 to U+009F.
+/// True if `byte` may follow `first` directly (Unicode, table 3-7). Also refuses the controls U+0080 to U+009F.
 bool may_follow(unsigned char first, unsigned char byte) {
   const unsigned char lowest = first == 0xE0 || first == 0xC2 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const unsigned char largest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;

@@ -11,8 +11,8 @@
 
 namespace examples {
 
-/// Classes for text (end and middle anchor it), for shapes, and c0, c1, … for each Colour. Text is larger on phones, where the
-/// picture is small.
+/// Classes for text (`end` and `middle` anchor it), for shapes, and for each Colour (c0, c1, …). Text is larger on phones,
+/// where the picture is small.
 inline constexpr const char* style = R"(<style>
 svg{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Helvetica,Arial,sans-serif}
 text{fill:#1f2328}.soft{fill:#59636e}.title{font-size:1.15em;font-weight:600}.head{font-weight:600}
@@ -60,7 +60,7 @@ inline std::string words(const std::string& kind, double x, double y, const std:
                                      escaped(plain), "</text>\n");
 }
 
-inline constexpr double letter = 10;  // the width reserved for one, also on phones
+inline constexpr double letter = 10;  // the width reserved for a letter, also on phones
 
 /// The width reserved for a text in UTF-8.
 inline double room_of(const std::string& utf8) {

@@ -9,14 +9,14 @@
 namespace text {
 
 /// A model's state for the text so far, and its prediction of the next token. `model` and its `weights`, packed by prepare() or
-/// load_prepared(), must outlive it unchanged.
+/// load_prepared(), must outlive the Context unchanged.
 ///
 /// A model with a limited length slides: when the text outgrows it, the state is rebuilt from the last half of that length.
 /// Each restart thus makes room for as many tokens as it reads again.
 template <class Model>
 class Context {
  public:
-  /// `tokens` bounds the length of the text, if known, and so the memory of a model that keeps every token.
+  /// `tokens` bounds the length of the text, if known, and thereby the memory of a model that keeps every token.
   Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads,
           gated::Index tokens = gated::State<float>::unlimited)
       : model_(model),

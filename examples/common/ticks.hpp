@@ -53,7 +53,7 @@ inline std::vector<Tick> round_ticks(double from, double to, double most) {
   return ticks;
 }
 
-/// Powers of ten from `from` to `to`; with less than three decades also 2 and 5 times powers of ten.
+/// Powers of ten from `from` to `to`; if that is less than three decades, also 2 and 5 times these.
 inline std::vector<Tick> log_ticks(double from, double to) {
   std::vector<Tick> ticks;
   for (double power = std::pow(10, std::floor(std::log10(from))); power <= to * (1 + 1e-9); power *= 10) {
@@ -69,7 +69,7 @@ inline std::vector<Tick> log_ticks(double from, double to) {
 }
 
 inline constexpr std::int64_t one_hour = 3600, one_day = 24 * one_hour, one_month = 2'629'746,
-                              one_year = 12 * one_month;  // seconds, in the mean
+                              one_year = 12 * one_month;  // mean length in seconds
 
 /// The tick at `time` for steps of `step` seconds: the time of day above the date, or day or month above the year, or the year.
 inline Tick time_tick(std::int64_t time, std::int64_t step) {

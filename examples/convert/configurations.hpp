@@ -22,7 +22,7 @@ namespace inspect {
 
 using gated::Index, gated::text;
 
-/// The shapes in a file, by the endings of names.
+/// The shapes of a file's tensors, looked up by the endings of their names.
 class Shapes {
  public:
   explicit Shapes(const gated::SafetensorsFile& file) : file_(file) {}
@@ -40,7 +40,7 @@ class Shapes {
 
   std::size_t axes(const std::string& ending) const { return gated::tensor_ending(file_, ending)->shape.size(); }
 
-  /// The number of tensors `before` i `after` for i = 0, 1, …
+  /// The number of tensors named `before` i `after`, for i = 0, 1, …
   Index count(const std::string& before, const std::string& after) const { return gated::count_blocks(file_, before, after); }
 
  private:
@@ -70,7 +70,7 @@ inline gated::GmlpImageClassifierConfig timm_gmlp(const Shapes& shapes) {
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_channels.gate.proj.weight", 0));
 }
 
-/// An MLP-Mixer, or with gMixer's preset a gMixer.
+/// An MLP-Mixer, or a gMixer if `preset` is gMixer's.
 template <class Config>
 Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes&, Index)) {
   auto config = preset({.depth = shapes.count("blocks.", ".norm1.weight"), .channels = shapes.size("stem.proj.weight", 0)}, 0);
@@ -79,7 +79,7 @@ Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
 }
 
-/// timm's ResMLP, or with its authors' names theirs.
+/// A ResMLP, with the given names of its stem and layers: timm's, or those of its authors.
 inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
                                                  const std::string& channels) {
   auto config = gated::timm_resmlp(
@@ -118,7 +118,7 @@ inline gated::GmlpImageClassifierConfig lucidrains_vision(const Shapes& shapes) 
   const Index patch = side_of(shapes.size("to_patch_embed.1.weight", 1) / 3), grid = side_of(config.trunk.length);
   config.patch = {patch, patch};
   config.image = {grid * patch, grid * patch};
-  config.trunk.length = 0;  // follows from image and patch
+  config.trunk.length = 0;  // is derived from image and patch
   return config;
 }
 
@@ -162,7 +162,7 @@ inline gated::GatedAttentionUnitConfig lucidrains_gau(const Shapes& shapes) {
   return flash_layer(gated::gau_presets::lucidrains({.channels = shapes.size("to_qk.0.weight", 1)}), shapes, "");
 }
 
-/// Whether a JunnYu model has a masked-LM head.
+/// True if a JunnYu model has a masked-LM head.
 inline bool has_words(const Shapes& shapes) { return shapes.has("cls.predictions.decoder.weight"); }
 
 inline gated::FlashLanguageModelConfig junnyu_flash(const Shapes& shapes) {
@@ -175,7 +175,7 @@ inline gated::FlashLanguageModelConfig junnyu_flash(const Shapes& shapes) {
 
 // --- JunnYu's encoders ---
 
-/// `config` with vocabulary and layers from the shapes; a layer's output weight is layer.*.`out`.
+/// `config` with vocabulary and layers from the shapes. A layer's output weight is named layer.*.`out`.
 inline gated::GauEncoderConfig junnyu_encoder(gated::GauEncoderConfig config, const Shapes& shapes, const std::string& out) {
   config.vocabulary = shapes.size("embeddings.word_embeddings.weight", 0);
   config.token_types = shapes.size("embeddings.token_type_embeddings.weight", 0);
@@ -292,7 +292,7 @@ inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::st
       }
     }
   }
-  if (auto& m = c.forecast_mixing; shapes.has(forecast_mixer + "mlp.weight")) {  // assumes that the known series are the last
+  if (auto& m = c.forecast_mixing; shapes.has(forecast_mixer + "mlp.weight")) {  // assumes that the known series come last
     const Index predicted = shapes.size(forecast_mixer + "mlp.weight", 0),
                 width = shapes.size(forecast_mixer + "mlp.weight", 1);
     const bool mixes = shapes.has(forecast_mixer + "fcm_embedding.weight");

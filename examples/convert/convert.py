@@ -105,14 +105,14 @@ def read(source, trust):
         sys.exit(f"{source}: no such file; to fetch a model of that name, install timm.")
     model = timm.create_model(source, pretrained=True)
     beside = {"pretrained_cfg": dict(model.pretrained_cfg), "num_classes": model.num_classes}
-    subset = timm.data.infer_imagenet_subset(model)  # by the number of classes
+    subset = timm.data.infer_imagenet_subset(model)  # inferred from the number of classes
     if subset:
         info = timm.data.ImageNetInfo(subset)
         beside["label_names"] = [info.index_to_description(i) for i in range(model.num_classes)]
     return model.state_dict(), beside
 
 
-# --- What the shapes say ---
+# --- Configurations from shapes ---
 
 
 class Shapes:
@@ -392,7 +392,7 @@ def forecaster(shapes, beside, encoder="backbone.encoder.", mixes_single_patch=F
     width = (decoder if config["has_decoder"] else backbone)["channels"]
     config["context"] = (seen // width - (1 if config["resolutions"] else 0)) * patch
     mixing = "head.fcm_block."
-    if shapes.has(mixing + "mlp.weight"):  # assumes that the known series are the last
+    if shapes.has(mixing + "mlp.weight"):  # assumes that the known series come last
         predicted, of_all = shapes.of(mixing + "mlp.weight")
         mixes = shapes.has(mixing + "fcm_embedding.weight")
         window = shapes.of(mixing + "fcm_embedding.weight")[1] if mixes else 3
@@ -413,7 +413,7 @@ def patchtsmixer(shapes, beside):
     return forecaster(shapes, beside, "model.encoder.", mixes_single_patch=True)
 
 
-# Each origin, what derives its configuration, and the endings of names that identify it, as in gated/io/origin.hpp.
+# Each origin, the function that derives its configuration, and the endings of names that identify it, as in gated/io/origin.hpp.
 ORIGINS = [
     ("timm", timm_gmlp, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
     ("timm", timm_mixer, "blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"),

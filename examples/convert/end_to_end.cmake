@@ -26,7 +26,7 @@ expect(0 "It holds a gated.LanguageModel<.*cannot open" ${PROGRAM} transformer.s
 file(REMOVE ${FOLDER}/gmlp.safetensors ${FOLDER}/gmlp.training.safetensors ${FOLDER}/transformer.safetensors
   ${FOLDER}/transformer.training.safetensors)
 
-# Sets ${model} and ${config} to those that gated_inspect derives from a file's shapes.
+# Sets ${model} and ${config} to the type and configuration that gated_inspect derives from a file's shapes.
 function(read_off file)
   execute_process(COMMAND ${PROGRAM} ${file} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code EQUAL 0 OR NOT said MATCHES "It is a ([A-Za-z]+) of [0-9]+ parameters, with the configuration\n\n  ([^\n]+)\n")
@@ -36,7 +36,7 @@ function(read_off file)
   set(config "${CMAKE_MATCH_2}" PARENT_SCOPE)
 endfunction()
 
-# Every origin: each case's model is built and takes all of its tensors.
+# Every origin: each case's model is built and loads all of the case's tensors.
 set(cases
   "timm_gmlp_small|GmlpImageClassifier"
   "timm_mixer_grad|MixerImageClassifier"
@@ -105,7 +105,7 @@ endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickle as trainers wrap it, with labels; one that holds more than tensors needs --trust.
+# A pickle wrapped as by trainers, with labels. A pickle that holds more than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')

@@ -47,7 +47,7 @@ void print_model(const Model& model, const char* type) {
               gated::to_json(model.config).c_str());
 }
 
-/// Any training's model: its configuration is not read.
+/// Placeholder for the model of any training file; its configuration is not read.
 struct AnyModel {
   using Config = gated::TrainingProgress;
 };
@@ -76,7 +76,7 @@ void print_training(const SafetensorsFile& file) {
               config.micro_batches);
 }
 
-/// If the metadata name a Model or its training, opens the file as such, prints the C++ for it, and returns true.
+/// If the metadata name a Model or its training, opens the file, prints the C++ that opens it, and returns true.
 template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
   using Training = gated::Training<Model>;
@@ -98,12 +98,12 @@ bool open_as(const SafetensorsFile& file, const char* type) {
   return true;
 }
 
-/// Opens the file as a Model configured by its shapes, and prints the C++ for it.
+/// Opens the file as a Model with the configuration derived from its shapes, and prints the C++ that opens it.
 template <class Model>
 void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, const typename Model::Config& config) {
   gated::NameMap names = gated::names_of(file, origin);
   std::string ignored;
-  for (const auto& [name, tensor] : file.tensors()) {  // outside of the model
+  for (const auto& [name, tensor] : file.tensors()) {  // ignores tensors outside of the model
     const std::string first = name.substr(0, name.find('.'));
     if (!name.starts_with(names.prefix) &&
         std::find(names.ignored.begin(), names.ignored.end(), first) == names.ignored.end()) {

@@ -4,7 +4,7 @@
 
 namespace inspect {
 
-/// Calls `f.operator()<Model>("Model")` for the models that files may name, until one returns true; false if none does.
+/// Calls `f.operator()<Model>("Model")` for the models that files may name, until a call returns true. False if none does.
 template <class F>
 bool any_known_model(const F& f) {
   using namespace gated;

@@ -1,5 +1,5 @@
-# Run by ctest: the signatures of the models that ship with gated are those in signatures.txt, which `gated_signature` printed. One
-# that changes is a decision, and belongs into the changes of the next version.
+# Run by ctest: the signatures of the models that ship with gated are those in signatures.txt, which `gated_signature` printed.
+# Changing a signature is a deliberate decision, to be listed in the changes of the next version.
 
 file(STRINGS ${LIST} lines)
 set(files "")

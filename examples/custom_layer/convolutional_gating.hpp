@@ -28,8 +28,9 @@ struct ConvolutionalGatingConfig {
   }
 };
 
-/// y[t, c] = b[c] + Σ_k w[c, k] · x[t + k - before, c], zero outside the token's own sequence: PyTorch's Conv1d(C, C, K,
-/// groups=C), with as many tokens after a token as before it, or with all before it. A stream remembers the last K - 1 tokens.
+/// y[t, c] = b[c] + Σ_k w[c, k] · x[t + k - before, c], where x is zero outside the token's own sequence: PyTorch's
+/// Conv1d(C, C, K, groups=C), with the kernel centred on the token, or ending at it if causal. A stream remembers the last
+/// K - 1 tokens.
 ///
 /// Shapes: x and y are N × C.
 /// Cost: 2·N·C·K flops, twice that backward; scratch (K + the longest sequence) × C.
@@ -53,10 +54,10 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
     return std::tuple(field("weight", &DepthwiseConvolution::weight, Role::spatial, &DepthwiseConvolution::weight_shape),
                       field("bias", &DepthwiseConvolution::bias, Role::spatial));
   }
-  /// As Conv1d stores it.
+  /// The shape in which Conv1d stores `weight`.
   Shape weight_shape() const { return {weight.rows(), 1, weight.cols()}; }
 
-  /// ESPnet's start: near zero and one, so that a gate passes on what it multiplies.
+  /// ESPnet's initial values, near zero for weights and one for biases: a gate then passes on the half that it multiplies.
   void initialize(Random& random) {
     fill_normal(weight, 1e-6, random);
     bias.setOnes();
@@ -64,8 +65,8 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
 
   Contract contract() const { return {.in = bias.size(), .out = bias.size(), .sees = causal ? Sees::past : Sees::all}; }
 
-  /// The body. A stream remembers the tokens before its next ones, and training pushes the derivative: ∂w[c, k] = Σ_t ∂y[t, c]
-  /// · x[t + k - before, c], ∂b = Σ_t ∂y, and ∂x[t + k - before, c] receives ∂y[t, c] · w[c, k].
+  /// The forward pass. A stream remembers the K - 1 tokens before its next ones. Training pushes the derivative onto the tape:
+  /// ∂w[c, k] = Σ_t ∂y[t, c] · x[t + k - before, c], ∂b = Σ_t ∂y, and ∂x[t + k - before, c] receives ∂y[t, c] · w[c, k].
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     expect_set(run, "weight", weight);
@@ -114,8 +115,8 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   }
 
  private:
-  /// Calls f(k, rows of x, rows of y) for each sequence and tap: the tokens that the tap takes, and those that it takes them
-  /// for. What x has more rows than y are the tokens before.
+  /// Calls f(k, rows of x, rows of y) for each sequence and tap k: the rows of x that the tap reads, and the rows of y that it
+  /// contributes to. If x has more rows than y, the first of them are the tokens before.
   template <class X, class Y, class F>
   void for_each_tap(const MatrixView<X>& x, const MatrixView<Y>& y, const Sequences& sequences, const F& f) const {
     const Index taps = weight.cols(), before = causal ? taps - 1 : taps / 2, known = x.rows() - y.rows(), zero = 0;

@@ -9,7 +9,7 @@ namespace {
 using gated::Tape, gated::Variable;
 using gated::test::random_matrix;
 
-/// As a model that trains, is saved and, if it is causal, streams.
+/// The layer as a model: it trains, is saved and, if causal, streams.
 TEST(ConvolutionalGating, KeepsItsPromises) {
   for (const bool causal : {false, true}) {
     gated::test::expect_promises<ConvolutionalGatingMlp>({.channels = 6, .hidden = 20, .kernel = 5, .causal = causal},
@@ -22,7 +22,7 @@ TEST(ConvolutionalGating, KeepsItsPromises) {
   }
 }
 
-/// In a model of several layers, where an aMLP's block could be.
+/// The gating unit alone, with a kernel of even length.
 TEST(ConvolutionalGating, KeepsItsPromisesInAGate) {
   gated::test::expect_promises<ConvolutionalGatingUnit>({.hidden = 12, .kernel = 4, .causal = true},
                                                         {.causal = true, .rewinds = false});
@@ -113,7 +113,7 @@ TEST(ConvolutionalGating, ConvolvesAroundOrBeforeEachToken) {
   }
 }
 
-// --- What is its own ---
+// --- Properties of this layer ---
 
 TEST(ConvolutionalGating, StartsByPassingItsInputOn) {
   gated::Random random(1);

@@ -10,7 +10,7 @@ struct Options {
   bool causal = false;
 };
 
-/// Reads the command line. Errors: examples::UsageError for an unknown option, and for a value that is missing.
+/// Reads the command line. Errors: examples::UsageError for an unknown option or a missing value.
 Options parse_options(int count, char** arguments);
 
 }  // namespace speech

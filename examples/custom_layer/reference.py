@@ -60,7 +60,7 @@ def compute():
             parameter += 0.2 * torch.randn_like(parameter)
     x = torch.randn(sum(LENGTHS), CONFIG["channels"], dtype=torch.float64, requires_grad=True)
     cotangent = torch.randn(sum(LENGTHS), CONFIG["channels"], dtype=torch.float64)
-    y = torch.cat([model(part[None])[0] for part in x.split(LENGTHS)])  # one by one, so without padding
+    y = torch.cat([model(part[None])[0] for part in x.split(LENGTHS)])  # one by one, to avoid padding
     (y * cotangent).sum().backward()
     tensors = {f"model.{name}": parameter for name, parameter in model.named_parameters()}
     tensors |= {f"grad.model.{name}": parameter.grad for name, parameter in model.named_parameters()}

@@ -17,7 +17,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError without a model, a folder and an output, unless --example.
+/// Errors: those of examples::parse(); UsageError if the model, the folder or the output is missing, unless --example is given.
 Options parse_options(int count, char** arguments);
 
 }  // namespace tune

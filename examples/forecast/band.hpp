@@ -15,7 +15,7 @@ struct Edge {
   Model model;
 };
 
-/// The edges of a band around the forecasts of `model`, the lower first; empty without paths.
+/// The edges of a band around the forecasts of `model`, the lower first; empty if there are no paths.
 /// Errors: ArgumentError unless the paths are models of two different quantiles that see and forecast what `model` does.
 inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& paths, const Model& model) {
   std::vector<Edge> band;

@@ -24,7 +24,7 @@ struct Calendar {
   double first = 0, slope = 1;  ///< rows: ticks of row 0, and between rows
   double tick = 1;              ///< plain numbers: the value of a tick
 
-  /// A calendar of this unit that fits all these times, two or more, if any. In plain numbers, `scale` ticks are 1.
+  /// The calendar of this unit that fits all of `ticks` (two or more), or none. For plain numbers, `scale` ticks are 1.
   static std::optional<Calendar> of(Unit unit, const std::vector<std::int64_t>& ticks, std::int64_t per_second,
                                     std::int64_t scale);
 

@@ -1,6 +1,6 @@
-# Run by ctest: the shipped model's errors are the README's; training writes a model, the same for any number of threads, that
-# forecasts and can be fine-tuned, also to the quantiles of a band; gaps are accepted; times continue in their notation; invalid
-# input is refused.
+# Run by ctest. The shipped model's errors are those in the README. Training writes the same model for any number of threads; the
+# model forecasts and can be fine-tuned, also to the quantiles of a band. Gaps are accepted, times continue in their notation, and
+# invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -42,7 +42,7 @@ file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
   --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
-# A series that follows another one with a known future, which has 7 more rows.
+# A series that follows another one, whose future is known: the other one has 7 more rows.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 407)
   math(EXPR wind "(${i} * ${i} * 7 + ${i} * 13) % 101")
@@ -74,7 +74,7 @@ expect_run(1 "the column \"wind\" has 4 rows after the past, but the model needs
 expect_run(1 "--frequency: this model takes no frequency token." --frequency 7)
 expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${DATA} --model ${FOLDER}/one/model.safetensors
   --fine-tune --loss huber --quantile 0.9 --out ${FOLDER}/tuned)
-# The 90th percentile lies above the mean, and the epoch that is kept is the best by its own loss.
+# The 90th percentile lies above the mean, and the epoch with the smallest quantile loss is kept.
 expect_run(0 "loss +quantile.*before +validation MSE [0-9.]+   loss [0-9.]+.*epoch   1 .*MSE [0-9.]+   loss [0-9.]+  best" ${DATA}
   --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1 --loss quantile --quantile 0.9 --share 0.1 --out ${FOLDER}/tuned)
 
@@ -112,7 +112,7 @@ if(SH)
     ${FOLDER}/hourly.csv ${one} --season 24 --out ${FOLDER}/hourly)
 endif()
 
-# expect_times(<name> <rows> <step> <next> <last> <separator> <header and rows>): 7 rows are forecast, in the notation of the others.
+# expect_times(<name> <rows> <step> <next> <last> <separator> <header and rows>): 7 rows are forecast, in the file's notation.
 function(expect_times name rows step next last separator text)
   file(WRITE ${FOLDER}/${name}.csv "${text}")
   expect_run(0 "1 of ${rows} rows, [^,]*, ${step} apart.*forecast.csv  ${next} to ${last}" ${FOLDER}/${name}.csv ${one} --season 12

@@ -33,7 +33,7 @@ Matrix<float> forecast_at(const Model& model, const Series& series, Index row, I
 /// The contents of forecast.csv: one row per series, each followed by its band's edges, if any.
 struct Forecasts {
   std::vector<std::string> names;
-  std::vector<Index> rows;  ///< of each series
+  std::vector<Index> rows;  ///< the row of each series in `values`
   Matrix<float> values;
 };
 

@@ -23,11 +23,11 @@ struct Options {
   gated::Index context = 364, horizon = 28, patch = 14;  ///< of a new model
   gated::Index epochs = 30, batch = 32;
   double rate = 2e-3;
-  double share = 1;                           ///< of the training windows to use, the first ones
+  double share = 1;                           ///< the share of the training windows to use, from the first on
   std::vector<std::string> known;             ///< columns whose future is known
-  std::optional<gated::RegressionForm> loss;  ///< the training loss; none: that of the model's file
+  std::optional<gated::RegressionForm> loss;  ///< the training loss; if none, that in the model's file
   std::optional<double> quantile, delta;      ///< of the losses quantile and huber
-  std::vector<std::filesystem::path> band;    ///< none, or the models of two quantiles
+  std::vector<std::filesystem::path> band;    ///< the models of two quantiles, or empty
   std::uint64_t seed = 1;
   int threads = 1;
 };

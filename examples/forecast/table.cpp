@@ -33,7 +33,7 @@ bool read_number(std::string field, bool decimal_comma, float& value) {
   return gated::parse_number(field, value) && std::isfinite(value);
 }
 
-/// Whether the numbers have decimal commas.
+/// True if the numbers have decimal commas.
 /// Errors: FileError for commas that may be decimal or thousands separators.
 bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
   bool has_points = false, decides = false, doubtful = false;
@@ -70,7 +70,7 @@ std::string where(const Table& table, Index i) {
   return line > 0 ? gated::text("in line ", line) : gated::text("at ", table.times[static_cast<std::size_t>(i)]);
 }
 
-/// Whether the first line is a row of the table.
+/// True if the first line is a row of the table.
 bool is_row(const std::vector<std::string>& header, const Table& table) {
   const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
     float value = 0;

@@ -37,8 +37,8 @@ Table read_table(const std::filesystem::path& path);
 /// Errors: ArgumentError for an unknown or repeated name.
 std::vector<gated::Index> columns_named(const Table& table, const std::vector<std::string>& names);
 
-/// Moves column `known[i]` to `places[i]` (no duplicates in either), and the others, in their order, to the places left. If any
-/// column is known, the past then ends with the last row in which one of the others is observed.
+/// Moves column `known[i]` to `places[i]` (no duplicates in either), and the other columns, in their order, to the places left.
+/// If any column is known, the past then ends with the last row in which any other column is observed.
 /// Errors: FileError, with the line, for a gap in the past of a known column.
 void arrange(Table& table, const std::vector<gated::Index>& known, const std::vector<gated::Index>& places);
 

@@ -1,4 +1,4 @@
-// Tables: what is read, and what is refused, with its line.
+// Tables: valid input, and refused input with its line.
 
 #include "table.hpp"
 

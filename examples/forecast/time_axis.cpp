@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t end_of_dates = 253'402'300'800;  // the year 10000
 constexpr int billionths = 9;
-constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // differences fit as well
+constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // so that differences fit, too
 
 /// A column, read in one form.
 struct Candidate {
@@ -24,7 +24,7 @@ struct Candidate {
   Calendar calendar = {};
   std::vector<std::int64_t> counts = {};
   std::int64_t step = 1;
-  std::size_t faults = 0;  ///< neighbours that are not a step apart
+  std::size_t faults = 0;  ///< the number of neighbours that are not a step apart
   bool offsets_vary = false;
 };
 
@@ -39,7 +39,7 @@ std::int64_t ticks_of_epoch(std::int64_t number) {
   return 0;
 }
 
-/// Sets the faults and the step: the most frequent difference of neighbours, the smaller of two.
+/// Sets `faults` and `step`: the most frequent positive difference of neighbours, in a tie the smallest.
 void find_step(Candidate& candidate) {
   std::map<std::int64_t, std::size_t> frequency;
   for (std::size_t i = 1; i < candidate.counts.size(); ++i) {
@@ -96,7 +96,7 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
 
 std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-/// The column in each form that reads the most texts; none if that is half of them or fewer.
+/// The column as read in each form that fits the most texts; empty if no form fits more than half of them.
 std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
                                      const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;

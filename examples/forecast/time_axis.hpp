@@ -27,7 +27,7 @@ class TimeAxis {
   /// The time at a place, also after the last; the notation must be known.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
-  /// Whether the times are dates.
+  /// True if the times are dates.
   bool has_dates() const { return known_ && calendar_.per_second > 0; }
   /// A place's value for plots: seconds since 1970 for dates, or the number; the place itself if the notation is unknown.
   double value_at(gated::Index place) const;

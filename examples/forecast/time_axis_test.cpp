@@ -1,4 +1,4 @@
-// Columns of times: what is read, what is refused, and how they continue.
+// Columns of times: valid input, refused input, and the times that follow.
 
 #include "time_axis.hpp"
 

@@ -40,7 +40,7 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
   return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
 }
 
-/// ".25" as billionths; `read.notation.digits` counts them.
+/// ".25" as billionths; sets `read.notation.digits` to the number of digits.
 bool read_fraction(Reader& reader, ReadTime& read) {
   if (!reader.at(".")) {
     return true;
@@ -63,7 +63,7 @@ std::optional<ReadTime> read_number(Reader reader) {
   }
   const auto digits = reader.digits();
   const auto whole = digits ? whole_number(*digits) : std::nullopt;
-  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // differences fit as well
+  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // so that differences fit, too
   if (!whole || *whole > largest || !read_fraction(reader, read) || !reader.rest.empty()) {
     return std::nullopt;
   }

@@ -22,18 +22,18 @@ inline constexpr TimeForm time_forms[]{TimeForm::compact, TimeForm::year_first, 
 /// The notation of a time, such as 2014-12-31T07:00:00.5+01:00, 2014-12, 20141231, 31.12.2014 7:00, 12/31/2014, 1419980400.
 struct TimeNotation {
   TimeForm form = TimeForm::number;
-  char separator = 0;     ///< of the date: '-', '/' or '.'; 0 without
-  bool has_day = true;    ///< otherwise a month
-  char clock_mark = 0;    ///< before the clock: 'T' or a blank; 0 without
-  int clock_fields = 0;   ///< of hours, minutes and seconds
-  int digits = 0;         ///< after the point
-  int width = 0;          ///< of a number with leading zeros, otherwise 0
+  char separator = 0;     ///< in the date: '-', '/' or '.'; 0 for none
+  bool has_day = true;    ///< false for a month without a day
+  char clock_mark = 0;    ///< before the time of day: 'T' or a blank; 0 for none
+  int clock_fields = 0;   ///< how many of hours, minutes and seconds there are
+  int digits = 0;         ///< the number of digits after the point
+  int width = 0;          ///< the number of digits of a number with leading zeros; otherwise 0
   bool pads_date = true;  ///< 01 for 1 in days and months
   bool pads_hour = true;  ///< 01 for 1 in hours
   std::string zone = {};  ///< "Z", "+01:00", " UTC", or nothing
   bool operator==(const TimeNotation&) const = default;
 
-  /// Whether a column may have both: they differ only in digits, zone and padding.
+  /// True if a column may have both notations: they differ only in digits, zone and padding.
   bool goes_with(const TimeNotation& other) const;
   /// The text of a local time up to the year 9999, or of a number; see Stamp.
   std::string write(std::int64_t whole, std::int64_t billionth) const;

@@ -11,8 +11,8 @@
 
 namespace forecast {
 
-/// A small model with the context, horizon and patch of the options. It mixes its `series` series if the future of some is
-/// `known`.
+/// A small model with the context, horizon and patch of the options. If the future of some series is known (`known` is not
+/// empty), it mixes all `series` of them.
 inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series, const std::vector<Index>& known) {
   return {.series = known.empty() ? 1 : series,
           .context = options.context,
@@ -25,7 +25,7 @@ inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series
           .forecast_mixing = {.enabled = !known.empty()}};
 }
 
-/// The training loss: the options', or else the model's.
+/// The training loss: that of the options, or else that of the model.
 inline gated::RegressionLossConfig loss_of(const Options& options) {
   gated::RegressionLossConfig loss = options.model.empty() ? gated::RegressionLossConfig{} : loss_of(options.model);
   loss.form = options.loss.value_or(loss.form);
@@ -41,7 +41,7 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
 }
 
 /// Trains `start` as IBM does: AdamW, warm-up over 30 % of the steps, then half a cosine, gradients clipped to norm 1. Returns
-/// the weights of the epoch with the smallest loss on the validation rows, from 70 to 80 % of all.
+/// the weights of the epoch with the smallest loss on the validation rows, which are those from 70 to 80 % of all rows.
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));

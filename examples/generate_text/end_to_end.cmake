@@ -1,6 +1,6 @@
 # Run by ctest: a saved model writes the same bytes as the one in memory, and invalid input is refused.
 
-# Runs PROGRAM. It must exit with code `expected`, and stderr match `pattern`; its stdout is then ${text}.
+# Runs PROGRAM. It must exit with code `expected`, and stderr must match `pattern`. Sets ${text} to its stdout.
 function(generate expected pattern)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
   if(NOT code STREQUAL expected OR NOT err MATCHES "${pattern}")
@@ -31,10 +31,10 @@ if(NOT text MATCHES "^[ -~\n]+$" OR NOT text MATCHES " (the|of|and|unto) ")
   message(FATAL_ERROR "the default model writes\n${text}")
 endif()
 
-# Past its length a gMLP slides; FLASH has no limit.
+# A gMLP slides past its length; FLASH has no limit.
 generate(0 "built for 512 tokens; 1 time it forgot all but the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
 generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)
-# One with Toeplitz weights has a table for 65,537 tokens, and a state for as many as it will need.
+# A gMLP with Toeplitz weights has a table for 65,537 tokens, but a state for only as many as the text will have.
 generate(0 "^1500 tokens.*state [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9] bytes" ${FOLDER}/toeplitz.safetensors --tokens 1500)
 
 # The prompt is shown safely: é unchanged, ESC and a byte that is not UTF-8 escaped.

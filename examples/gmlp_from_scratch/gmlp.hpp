@@ -45,7 +45,7 @@ struct Block {
   Linear out;  ///< V: half of hidden to channels
 };
 
-/// Its intermediate results.
+/// The intermediate results of a block.
 struct Trace {
   Matrix norm, in, gate_norm, spatial, gated, y;
 };

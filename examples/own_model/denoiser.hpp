@@ -4,7 +4,7 @@
 #include "gated/models/gmlp.hpp"
 
 /// @file
-/// A model of one's own, put together from parts: it takes the noise off a signal while the signal comes in.
+/// A model of your own, composed of library layers: it removes noise from a signal while the signal comes in.
 
 namespace denoise {
 
@@ -39,7 +39,7 @@ struct Denoiser : gated::Layer<Denoiser<T>> {
   }
   gated::Contract contract() const { return encode.contract().then(trunk.contract()).then(decode.contract()); }
 
-  /// The body: written once, it runs over batches, streams and trains.
+  /// The forward pass: written once, it runs over batches, streams and trains.
   auto apply(auto& run, auto x) const { return run(decode, run(trunk, run(encode, x)), {.residual = x}); }
 };
 

@@ -1,4 +1,4 @@
-// own_model: trains a denoiser, which is put together in denoiser.hpp, and streams a signal through it. See README.md.
+// own_model: trains the denoiser that denoiser.hpp composes, and streams a signal through it. See README.md.
 
 #include <chrono>
 #include <cmath>
@@ -34,7 +34,7 @@ Matrix<float> with_noise(const Matrix<float>& clean, gated::Random& random) {
   return clean.unaryExpr([&](float sample) { return sample + static_cast<float>(0.5 * random.normal()); });
 }
 
-/// In decibels: the power of the signal over that of what is wrong with it.
+/// The power of `clean` over that of the error of `signal`, in decibels.
 double quality(const Matrix<float>& signal, const Matrix<float>& clean) {
   return 10 * std::log10(static_cast<double>(clean.squaredNorm() / (signal - clean).squaredNorm()));
 }
@@ -60,7 +60,7 @@ int main() {
     }
   }
 
-  // A new signal comes in frame by frame. Each is cleaned as soon as it is there; nothing is allocated after the first.
+  // A new signal comes in frame by frame. Each frame is cleaned as soon as it arrives; nothing is allocated after the first.
   const Model& model = training.model;
   gated::Random random(2);
   clean = tones(1, random);

@@ -36,7 +36,7 @@ inline WeightDistortion compare(std::span<const float> exact, std::span<const fl
 /// The distortion of a model's answers, one row of logits each.
 class AnswerDistortion {
  public:
-  /// Adds an answer of the float model, that of the quantized one, and the label.
+  /// Adds the logits of the float model, those of the quantized model, and the label.
   void add(std::span<const float> exact, std::span<const float> small, gated::Index right) {
     const std::vector<double> p = log_probabilities(exact), q = log_probabilities(small);
     for (std::size_t i = 0; i < p.size(); ++i) {

@@ -3,7 +3,7 @@
 include(${EXAMPLES}/common/expect_run.cmake)
 set(file ${FOLDER}/small.safetensors)
 
-# The scanned digits: as many are right in every format.
+# The scanned digits: the number of correct answers is the same in every format.
 expect_run(0 "images    359, held out.*float32[^\n]*98.33 %.*bf16[^\n]*98.33 %.*int8 [^\n]*98.33 %.*int8-rows[^\n]*98.33 %"
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
 

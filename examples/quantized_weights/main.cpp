@@ -1,4 +1,4 @@
-// quantized_weights: measures what a model loses in bf16 and int8, and writes it in these formats. See README.md.
+// quantized_weights: measures what a model loses in bf16 and int8, and writes the model in these formats. See README.md.
 
 #include <cstdio>
 #include <functional>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains one mixer of each kind on MNIST,
-# from its files in the folder MNIST and from several seeds, and prints a table of their accuracies on the test images.
+# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains each kind of mixer on MNIST,
+# with several seeds, from the files in the folder MNIST. Prints a table of the accuracies on the test images.
 #
 # TRAIN_DIGITS names the program (build/release/examples/train_digits/train_digits). Two trainings run at a time, with one thread
 # each. Finished ones are kept in FOLDER (build/mixers), so a stopped run continues where it was.

@@ -1,5 +1,5 @@
-# Run by ctest: a short training writes what classify_digits reads, the same bytes for any number of threads and if it is stopped
-# and resumed by the program's own hint; invalid input is refused.
+# Run by ctest: a short training writes a model that classify_digits reads. The bytes are the same for any number of threads, and
+# if the training is stopped and resumed by the program's own hint. Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 

@@ -6,7 +6,7 @@
 
 #include "options.hpp"
 
-/// The token mixers, all trained by the same recipe and with as many parameters.
+/// The token mixers, all trained by the same recipe and with about the same number of parameters.
 
 namespace digits {
 
@@ -23,7 +23,7 @@ std::span<const Mixer> gmlp_mixers();
 std::span<const Mixer> token_weight_mixers();
 std::span<const Mixer> attention_mixers();
 
-/// All lists.
+/// The mixers of all files in mixers/.
 std::vector<Mixer> all_mixers();
 
 /// The mixer of this name, which must be known.

@@ -13,7 +13,7 @@ namespace digits {
 struct Options {
   std::filesystem::path out = ".";     ///< the folder for all that is written
   std::filesystem::path resume = {};   ///< a training to resume; empty for a new one
-  std::optional<gated::Index> epochs;  ///< of the whole training; none: those of the file to resume, or of the recipe
+  std::optional<gated::Index> epochs;  ///< of the whole training; if none, those of the file to resume or of the recipe
   gated::Index stop_after = 0;         ///< an epoch, or 0
   std::uint64_t seed = 1;
   int threads = 1;

@@ -53,7 +53,7 @@ void save(const gated::Training<Model>& training, const History& history, const 
   gated::save_model(training, path, {{"history", history.text()}, {"data", data.name}});
 }
 
-/// Reads a file from save(). The training keeps its schedule, unless `steps` is its new length.
+/// Reads a file from save(). The training keeps its schedule, unless `steps` gives a new length.
 template <class Model>
 gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Data& data,
                               std::optional<Index> steps, History& history) {
@@ -93,8 +93,8 @@ inline std::vector<Index> shuffled(Index count, Random& random) {
   return order;
 }
 
-/// Trains to the last step, or until asked to stop, in whole epochs: there a training can be resumed, because the order of the
-/// next epoch is not drawn yet.
+/// Trains whole epochs, to the last step or until asked to stop. At the end of an epoch a training can be resumed, because the
+/// order of the next one is not drawn yet.
 template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {
@@ -197,8 +197,8 @@ int train(const Options& options, const Data& data, const typename Model::Config
   return 0;
 }
 
-/// `config` with the largest inner width for which it has no more parameters than the gMLP. set(config, width) sets the width;
-/// parameters grow linearly with it.
+/// `config` with the largest inner width that gives no more parameters than the gMLP has. `set(config, width)` sets the width;
+/// the number of parameters grows linearly with it.
 template <class Model, class Set>
 typename Model::Config widest(const Data& data, typename Model::Config config, const Set& set) {
   const auto parameters = [&](Index width) {
@@ -211,7 +211,7 @@ typename Model::Config widest(const Data& data, typename Model::Config config, c
   return config;
 }
 
-/// Trains a classifier with these mixers and as many blocks and channels as the gMLP. arrange(config) sets the token mixer.
+/// Trains a classifier with these mixers and as many blocks and channels as the gMLP. `arrange(config)` sets the token mixer.
 template <class TokenMixer, class ChannelMixer, class Arrange>
 int train_mixer(const Options& options, const Data& data, const Arrange& arrange) {
   using Model = gated::ImageClassifier<gated::Stack<gated::MixerBlock<TokenMixer, ChannelMixer>>>;

@@ -31,8 +31,8 @@ class Corpus {
   /// A hash of the texts; different texts share one with probability 2⁻⁶⁴.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  /// `length` + 1 successive training bytes of one file, from a uniformly random place, moved back if too near the end. Of a
-  /// shorter file, all training bytes.
+  /// `length` + 1 successive training bytes of one file, from a uniformly random place, moved back if too near the end. For a
+  /// shorter file, all its training bytes.
   std::string_view draw(gated::Index length, gated::Random& random) const;
 
  private:

@@ -12,7 +12,7 @@ foreach(i RANGE 60)
 endforeach()
 file(WRITE ${work}/texts/short "short")
 
-# Runs train_text. It must exit with code `expected`, and its output, then in ${said}, match `pattern`.
+# Runs train_text. It must exit with code `expected`, and its output must match `pattern`. Sets ${said} to the output.
 function(train expected pattern)
   execute_process(COMMAND ${TRAIN} ${ARGN} WORKING_DIRECTORY ${work}
                   RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -35,7 +35,7 @@ while(sizes)
   list(POP_FRONT sizes model parameters)
   set(new ${small} --model ${model} --parameters ${parameters})
 
-  # N steps at once give the same bits as a part, saved, and the rest resumed, also with another number of threads.
+  # N steps at once give the same bits as a training that is stopped, saved and resumed, also with another number of threads.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
   train(130 "stopped +after step 11; continue with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)

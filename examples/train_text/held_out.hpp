@@ -66,9 +66,9 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
 
 /// The bits per byte of `model` on held-out text.
 ///
-/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or all that there are: the text is
-/// read in strides of `length` / 2, each with the context that fills a sequence. Only every `every`-th stride is measured. With
-/// `mlm`, the masked bytes of the strides are predicted instead, always the same ones.
+/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or from all if there are fewer. The
+/// text is read in strides of `length` / 2, each at the end of a full sequence. Only every `every`-th stride is measured. If
+/// `mlm`, masked bytes of the strides are predicted instead, the same ones in each call.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
                      gated::Workspace<float>& workspace) {
@@ -87,7 +87,7 @@ double held_out_bits(const Model& model, const Corpus& corpus, gated::Index leng
       const std::size_t end = std::min(first + stride, bytes.size());  // predicts the bytes first … end - 1
       std::vector<Index> targets;
       if (mlm) {
-        const std::size_t begin = end - std::min(longest, end);  // from those around them
+        const std::size_t begin = end - std::min(longest, end);  // from the bytes around them
         std::vector<Index> tokens = bytes_of(bytes.substr(begin, end - begin));
         targets.assign(tokens.size(), ignored);
         const auto masked = masked_bytes(gated::Tokens(tokens).subspan(first - begin),

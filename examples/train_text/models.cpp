@@ -11,8 +11,8 @@ namespace {
 
 using gated::ArgumentError, gated::Index;
 
-/// The width, a multiple of `step`, at which a model of `config_of(width)` has nearest to `wanted` parameters. They grow
-/// linearly with the width.
+/// The width, a multiple of `step`, for which the number of parameters of `config_of(width)` is nearest to `wanted`. That
+/// number grows linearly with the width.
 template <class Model, class ConfigOf>
 Index fitting_width(Index wanted, const ConfigOf& config_of, Index step = 16) {
   const Index narrowest = gated::parameter_count(Model(config_of(step)));

@@ -8,23 +8,23 @@ namespace text {
 /// The mask: the token after the 256 bytes.
 inline constexpr gated::Index mask_token = 256;
 
-/// The size of the vocabulary: the bytes, and with --mlm the mask.
+/// The size of the vocabulary: the bytes and, if --mlm is given, the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or with attention aMLP. Like all models here, it is causal unless --mlm is given, and has nearest to
-/// options.parameters parameters; the width that is fitted is the hidden width F.
+/// gMLP, or aMLP if it has attention. Like all models here, it is causal unless --mlm is given, and one width is fitted so that
+/// the number of parameters is nearest to options.parameters. The fitted width is F, the hidden width.
 /// Errors: ArgumentError if even the narrowest model has more.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 
-/// FLASH, likewise; the width that is fitted is E, of gate and value. Positions are relative only (RoPE, the bias of the local
+/// FLASH. The fitted width is E, that of gate and value. Positions are relative only (RoPE, the bias of the local
 /// scores, token shift), so a text may be longer than a training sequence.
 gated::FlashLanguageModelConfig flash_config(const Options& options);
 
 /// Gated attention units with quadratic scores: A = relu²(q kᵀ / N + B) with rotary positions and a Toeplitz bias B, as in the
-/// FLASH paper, but divided by the longest sequence N, so a stream has the same scores. The width that is fitted is E.
+/// FLASH paper, but divided by the longest sequence N, so a stream has the same scores. The fitted width is E.
 gated::GauEncoderConfig gau_config(const Options& options);
 
-/// A Transformer with rotary positions and a Toeplitz bias for each head; the width that is fitted is the feed-forward's.
+/// A Transformer with rotary positions and a Toeplitz bias for each head. The fitted width is the feed-forward's.
 TransformerModel::Config transformer_config(const Options& options);
 
 }  // namespace text

@@ -18,9 +18,9 @@ struct Options {
   std::string model = "gmlp";                                 ///< "gmlp", "amlp", "flash", "gau" or "transformer"
   bool mlm = false;                                           ///< predict masked bytes instead of the next one
   gated::GateForm gate = gated::GateForm::split;              ///< of gMLP and aMLP
-  gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< the same
-  gated::Index attention = 0;                                 ///< the width of aMLP's; 0 for none
-  gated::Index heads = 0;                                     ///< spatial weights, or heads of a Transformer
+  gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< of gMLP and aMLP
+  gated::Index attention = 0;                                 ///< the width of aMLP's attention; 0 for none
+  gated::Index heads = 0;                                     ///< the number of spatial weights, or of a Transformer's heads
   gated::Index parameters = 500000;
   gated::Index channels = 128;
   gated::Index depth = 6;
@@ -30,8 +30,8 @@ struct Options {
   std::uint64_t seed = 1;
 
   std::filesystem::path resume;  ///< a training to resume; empty for a new one
-  gated::Index steps = 0;        ///< of the whole training; 0: those of the file, or as many as fit into `minutes`
-  double minutes = 0;            ///< of training from now on; 0: `steps` counts
+  gated::Index steps = 0;        ///< of the whole training; if 0, those of the file, or as many as fit into `minutes`
+  double minutes = 0;            ///< of training from now on; if 0, `steps` decides
   gated::Index stop_after = 0;   ///< a step, or 0
   int threads = 1;
   bool bf16 = false;  ///< products in bf16

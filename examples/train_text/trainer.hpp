@@ -23,7 +23,7 @@
 
 namespace text {
 
-/// The schedule of a training of `steps` steps in all: warm-up, then a cosine. 0: the number is not known yet.
+/// The schedule of a training of `steps` steps in all: warm-up, then a cosine; if `steps` is 0 (unknown), only warm-up.
 inline gated::ScheduleConfig schedule_for(gated::Index steps) {
   constexpr gated::Index warmup = 50;
   if (steps == 0) {
@@ -119,7 +119,7 @@ class Trainer {
 
   // --- Progress ---
 
-  /// Makes step `steps` the last; 0: as many as --minutes allows.
+  /// Makes step `steps` the last. If 0, the training takes as many as --minutes allows.
   void plan(Index steps) {
     schedule_ = schedule_for(steps);
     training_.set_schedule(schedule_);
@@ -164,7 +164,7 @@ class Trainer {
 
   // --- Evaluation ---
 
-  /// Measures the model on held-out text, a part of it before the end and all at the end, and shows a sample.
+  /// Measures the model on held-out text (a part of it during the training, all at the end) and shows a sample.
   void look() {
     looked_ = seconds_;
     const auto strides = corpus_.held_out_bytes() / static_cast<std::size_t>(std::max<Index>(recipe_.length / 2, 1));
@@ -207,7 +207,7 @@ class Trainer {
     return shown + safe.finish();
   }
 
-  /// The model's continuation of a file from where it is held out; another file each time.
+  /// The model's continuation of a file from the beginning of its held-out text on; another file each time.
   std::string sample() {
     const Document& document = next_document();
     const auto before = std::min(document.held_out, static_cast<std::size_t>(recipe_.length) / 2);

@@ -11,7 +11,7 @@ using gated::ImageSize, gated::Index, gated::Matrix;
 
 Figure draw_filters(const Matrix<float>& weights, ImageSize grid) {
   HeatMap all = examples::filters(weights, grid);
-  for (Index p = 0; p < grid.area() && grid.area() <= 100; ++p) {  // a frame in more tiles hides them
+  for (Index p = 0; p < grid.area() && grid.area() <= 100; ++p) {  // in a larger grid, frames would hide the tiles
     all.framed.emplace_back(p / grid.width * (grid.height + 1), p % grid.width * (grid.width + 1));
   }
   const Matrix<double> mean = gated::mean_filter<float>(weights, grid, 2 * std::max(grid.height, grid.width) - 1);

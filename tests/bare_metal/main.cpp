@@ -1,5 +1,5 @@
-// On a Cortex-M7 without an operating system, exceptions and RTTI: opens the digits' checkpoint in flash, classifies held-out
-// images, and compares the logits with PyTorch and the signature with other machines.
+// Runs on a Cortex-M7 without operating system, exceptions and RTTI. Opens the digits checkpoint in flash, classifies held-out
+// images, and compares the logits with PyTorch and the signature with that of other machines.
 
 #include <csetjmp>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include <gated/io/model_file.hpp>
 #include <gated/io/signature.hpp>
 
-// The files of examples/classify_digits, put into flash by flash.S.
+// Files of examples/classify_digits, which flash.S puts into flash.
 extern "C" const std::byte model_begin[], model_end[], expected_begin[], expected_end[];
 extern "C" const char digits_begin[];
 
@@ -28,7 +28,7 @@ void expect(bool condition, const char* what) {
   }
 }
 
-/// Rows 4, 9, 14, … of the CSV: 64 pixels and a label each.
+/// Rows 4, 9, 14, … of the CSV file. Each has 64 pixels and a label.
 Matrix<float> held_out_digits() {
   Matrix<float> digits(image_count, 65);
   const char* at = digits_begin;

@@ -1,4 +1,4 @@
-// Start-up code before main(), for the Cortex-M7 of the MPS2 AN500 board.
+// Start-up code that runs before main(), for the Cortex-M7 of the MPS2 AN500 board.
 
 #include <cstdint>
 #include <cstdlib>
@@ -7,9 +7,9 @@ extern "C" {
 
 extern std::uint32_t stack_top[], data_in_flash[], data_begin[], data_end[], bss_begin[], bss_end[];
 void __libc_init_array();
-void initialise_monitor_handles();  // semihosting: files and console of the debugger, here QEMU
+void initialise_monitor_handles();  // semihosting: uses files and console of the debugger, here QEMU
 int program() __asm__("main");  // C++ forbids calling main()
-void* __dso_handle = nullptr;   // one program, nothing is unloaded
+void* __dso_handle = nullptr;   // a single program: nothing is ever unloaded
 void _init() {}
 void _fini() {}
 

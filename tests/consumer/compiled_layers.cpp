@@ -1,5 +1,5 @@
-// Links gated::compiled and uses every layer, including those that the library does not contain: their ops call kernels that
-// it must contain. Linking is the test.
+// Links gated::compiled and uses every layer. The library does not contain all layers, but it must contain the kernels that
+// their ops call. Linking is the test.
 
 #include "gated/gated.hpp"
 #include "gated/io/prepared_model.hpp"

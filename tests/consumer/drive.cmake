@@ -1,4 +1,4 @@
-# Builds and runs main.cpp with gated obtained by one route. CMakeLists.txt sets the variables.
+# Builds and runs main.cpp in a project that obtains gated by ROUTE. CMakeLists.txt sets the variables.
 
 set(options -DHAVE_OPENMP=${HAVE_OPENMP})
 
@@ -12,7 +12,7 @@ function(run)
   endif()
 endfunction()
 
-# Installs gated and moves it: it must be relocatable and contain no paths of this machine.
+# Installs gated and moves the installed folder, which must be relocatable and contain no paths of this machine.
 function(install_and_move to)
   run(${CMAKE_COMMAND} --install ${GATED_BINARY_DIR} --config ${CONFIG} --prefix "${WORK_DIR}/installed here")
   file(RENAME "${WORK_DIR}/installed here" "${to}")
@@ -47,7 +47,7 @@ elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
 
 elseif(ROUTE STREQUAL "fetch_content")
-  # A repository of the working tree, committed or not, reduced to what a consumer needs.
+  # A git repository with the working tree's files, committed or not, that a consumer needs.
   set(repository "${WORK_DIR}/repository")
   file(COPY "${GATED_SOURCE_DIR}/CMakeLists.txt" "${GATED_SOURCE_DIR}/cmake" "${GATED_SOURCE_DIR}/include"
        DESTINATION "${repository}")

@@ -1,9 +1,9 @@
 # cmake -DSOURCE=… -DPROGRAM=… -DARGUMENTS=… -DREADME=… -P in_readme.cmake
 #
-# Runs a program whose source and output are in the README.
+# Runs a program. The README must contain its source and its output.
 
 execute_process(COMMAND ${EMULATOR} "${PROGRAM}" ${ARGUMENTS} RESULT_VARIABLE status OUTPUT_VARIABLE said)
-string(REPLACE "\r" "" said "${said}")  # line ends of Windows
+string(REPLACE "\r" "" said "${said}")  # Windows ends lines with \r\n
 message("${said}")
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "The program ended with ${status}")

@@ -1,4 +1,4 @@
-# cmake -DWITH=… -DWITHOUT=… [-DEMULATOR=…] -P exceptions.cmake: the programs with and without exceptions must print the same.
+# cmake -DWITH=… -DWITHOUT=… [-DEMULATOR=…] -P exceptions.cmake: programs with and without exceptions must print the same text.
 
 foreach(form IN ITEMS WITH WITHOUT)
   execute_process(COMMAND ${EMULATOR} ${${form}} RESULT_VARIABLE status OUTPUT_VARIABLE said_${form})

@@ -1,4 +1,4 @@
-// Compiled with and without exceptions and RTTI: both programs must print the same values and the same error.
+// Compiled twice, with and without exceptions and RTTI. Both programs must print the same values and the same error.
 
 #include <cstdio>
 #include <cstdlib>

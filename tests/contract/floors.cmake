@@ -1,26 +1,27 @@
 # cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
 #
-# Fails and lists each header, or .inl file with its definitions, that
-#   * includes a header of a higher floor or of a sibling: core <- ops <- layers <- models <- {io, train};
-#   * includes third-party code outside io/, except Eigen, and MPI in train/distributed_mpi.hpp, which nothing includes;
-#   * includes a header of the operating system outside io/, except core/aligned_memory.hpp (huge pages) and core/team.hpp (the
-#     process id);
-#   * includes <iostream>: a library does not print;
-#   * does not reach core/compiler.hpp, which states the compiler requirements;
-#   * uses OpenMP, except core/parallel.hpp, which divides loops.
+# Lists each header, or .inl file with the definitions of a header, that breaks one of these rules, and fails if there are any:
+#   * it includes no header of a higher floor or of a sibling: core <- ops <- layers <- models <- {io, train};
+#   * outside io/, it includes no third-party code except Eigen. train/distributed_mpi.hpp may include MPI, but no header may
+#     include train/distributed_mpi.hpp;
+#   * outside io/, it includes no header of the operating system, except in core/aligned_memory.hpp (huge pages), core/team.hpp
+#     (process id) and ops/kernel_form.hpp (instruction sets);
+#   * it does not include <iostream>, because a library does not print;
+#   * it includes, at some depth, core/compiler.hpp, which states the compiler requirements;
+#   * it does not use OpenMP, except core/parallel.hpp, which divides loops.
 
 set(height_of_core 0)
 set(height_of_ops 1)
 set(height_of_layers 2)
 set(height_of_models 3)
-set(height_of_gated 4)  # gated.hpp itself: everything for inference
+set(height_of_gated 4)  # gated.hpp itself, which includes everything for inference
 set(height_of_io 5)
 set(height_of_train 5)
 
 set(culprits "")
 cmake_path(ABSOLUTE_PATH INCLUDE_DIR)
 file(GLOB_RECURSE headers RELATIVE ${INCLUDE_DIR} ${INCLUDE_DIR}/gated/*.hpp ${INCLUDE_DIR}/gated/*.inl)
-list(FILTER headers EXCLUDE REGEX "^gated/(compiled|ops/kernels)/")  # parts of gated.hpp, and of ops/kernels.hpp
+list(FILTER headers EXCLUDE REGEX "^gated/(compiled|ops/kernels)/")  # parts of gated.hpp and of ops/kernels.hpp
 if(NOT headers)
   message(FATAL_ERROR "No headers in ${INCLUDE_DIR}/gated")
 endif()
@@ -47,7 +48,7 @@ foreach(header IN LISTS headers)
       continue()  # Linux only
     endif()
     if(line MATCHES "gated/compiled/[a-z]+\\.inl")
-      continue()  # already in gated::compiled
+      continue()  # extern templates, included only if gated::compiled is linked
     endif()
     if(line MATCHES "<this_line_ends_the_compilation>" AND header STREQUAL "gated/core/compiler.hpp")
       continue()
@@ -59,7 +60,7 @@ foreach(header IN LISTS headers)
       continue()  # for fork()
     endif()
     if(line MATCHES "<(cpuid|sys/syscall|unistd)\\.h>" AND header STREQUAL "gated/ops/kernel_form.hpp")
-      continue()  # instruction sets, and the permission for AMX
+      continue()  # asks for instruction sets, and for permission to use AMX
     endif()
     if(line MATCHES "<mpi\\.h>" AND header STREQUAL "gated/train/distributed_mpi.hpp")
       continue()  # optional: see below

@@ -1,4 +1,4 @@
-# cmake -P floors_test.cmake: floors.cmake must accept a correct tree and name each fault of a broken one.
+# cmake -P floors_test.cmake: floors.cmake must accept a correct tree, and name each fault of a broken tree.
 
 set(house ${CMAKE_CURRENT_BINARY_DIR}/floors_test)
 
@@ -15,7 +15,7 @@ function(build_house)
   file(WRITE ${house}/gated/gated.hpp "#include \"gated/models/gmlp.hpp\"\n")
 endfunction()
 
-# Adds `line` to `header`; floors.cmake must then fail with `words`, or succeed if `words` is empty.
+# Adds `line` to `header`. floors.cmake must then fail with `words` in its message, or succeed if `words` is empty.
 function(expect header line words)
   build_house()
   file(APPEND ${house}/gated/${header} "${line}\n")

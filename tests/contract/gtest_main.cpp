@@ -1,7 +1,7 @@
 // main() of all unit tests.
 //
 //   layers_1_test                                    all tests of the program
-//   layers_1_test --file=layers/gmlp_block_test.cpp  those of one of its source files
+//   layers_1_test --file=layers/gmlp_block_test.cpp  the tests of one source file
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The filter for the tests in source files whose paths end with `file`; empty if there are none.
+/// The GoogleTest filter for tests in source files whose paths end with `file`; empty if there are no such tests.
 std::string filter_of(std::string_view file) {
   std::string filter;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();

@@ -1,10 +1,11 @@
-# gated_included_by(<header> <result>): the headers of gated, such as "gated/core/matrix.hpp", that `header` includes at any depth.
+# gated_included_by(<header> <result>) lists the headers of gated, such as gated/core/matrix.hpp, that `header` includes at any
+# depth.
 function(gated_included_by header result)
   get_property(known GLOBAL PROPERTY gated_included_by_${header} SET)
   if(NOT known)
     set(all "")
     file(STRINGS ${PROJECT_SOURCE_DIR}/include/${header} lines REGEX "^#include \"gated/")
-    list(FILTER lines EXCLUDE REGEX "gated/compiled/")  # only if the library is linked
+    list(FILTER lines EXCLUDE REGEX "gated/compiled/")  # included only if gated::compiled is linked
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" next "${line}")
       set_property(GLOBAL PROPERTY gated_included_by_${header} "${all}")  # breaks cycles, such as a header and its .inl

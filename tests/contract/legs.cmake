@@ -1,5 +1,5 @@
-# cmake -DSOURCE_DIR=… -P legs.cmake: each leg of cmake/legs.txt has three presets and a line in tests/README.md; each line of
-# cmake/legs_passed.txt names a leg; the oldest leg runs next.
+# cmake -DSOURCE_DIR=… -P legs.cmake checks that each leg of cmake/legs.txt has three presets and a line in tests/README.md,
+# that each line of cmake/legs_passed.txt names a leg, and that the leg whose last run is oldest runs next.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
@@ -46,7 +46,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# expect_order(<legs> <commands>): the order of the next legs after these commands have recorded passed legs in ${passed}.
+# expect_order(<legs> <commands>) expects this order of the next legs after these commands have recorded legs in ${passed}.
 find_program(SH sh)
 function(expect_order expected)
   set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)

@@ -1,4 +1,4 @@
-# cmake -P native_test.cmake: the flags tried per machine.
+# cmake -P native_test.cmake tests which compiler flags are chosen for which machine.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/native.cmake)
 

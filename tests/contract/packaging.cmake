@@ -1,8 +1,8 @@
 # cmake -DSOURCE_DIR=… -DVERSION=… -DWORK_DIR=… -DSETTINGS=… -DGENERATOR=… -DEIGEN_DIR=… [-DPYTHON=…] -P packaging.cmake
 #
-# Tests cmake/packaging without vcpkg, Conan and Docker: with stand-ins for vcpkg's functions the port installs what it should, an
-# SBOM included; the recipes are Python, and the recipe's test program builds and runs; OSS-Fuzz's script builds a target. Also
-# tests the licences in REUSE.toml.
+# Tests cmake/packaging without vcpkg, Conan and Docker. The vcpkg port, run with stand-ins for vcpkg's functions, installs its
+# files, including an SBOM. The Conan recipes are valid Python, and their test program builds and runs. The script for OSS-Fuzz
+# builds a target. REUSE.toml names the licences that LICENSES/ holds.
 
 cmake_minimum_required(VERSION 3.21)
 set(packaging "${SOURCE_DIR}/cmake/packaging")
@@ -44,7 +44,7 @@ endfunction()
 function(vcpkg_cmake_config_fixup)
   cmake_parse_arguments(PARSE_ARGV 0 with "" "CONFIG_PATH" "")
   expect_file("${CURRENT_PACKAGES_DIR}/${with_CONFIG_PATH}/${PORT}Config.cmake")
-  # vcpkg moves it to share/gated and corrects the paths in it.
+  # vcpkg would move this file to share/gated and correct the paths in it.
 endfunction()
 function(vcpkg_fixup_pkgconfig)
 endfunction()
@@ -67,7 +67,7 @@ file(READ "${CURRENT_PACKAGES_DIR}/share/doc/gated/gated.cdx.json" sbom)
 file(READ "${SOURCE_DIR}/LICENSE" licence)
 string(REGEX MATCH "Copyright [^\n]+" copyright "${licence}")
 
-# expect_in_sbom(<value> <member>...): the SBOM has this value.
+# expect_in_sbom(<value> <member>...) expects that the SBOM has this value at this JSON path.
 function(expect_in_sbom value)
   string(JSON found ERROR_VARIABLE error GET "${sbom}" ${ARGN})
   if(error OR NOT found STREQUAL value)
@@ -140,7 +140,7 @@ execute_process(COMMAND "${WORK_DIR}/test_package/test_package" WORKING_DIRECTOR
 
 set(oss_fuzz "${packaging}/oss-fuzz")
 
-# Builds the smallest target as in OSS-Fuzz's image, and fuzzes from its seeds for a moment.
+# Builds the smallest target as OSS-Fuzz's image does, and runs it on 1000 inputs made from its seeds.
 find_program(BASH bash)
 find_program(ZIP zip)
 find_program(CLANG clang++)

@@ -1,19 +1,19 @@
 # cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -DIS_ELF_OF_X86=… -P refusals.cmake
 #
-# Unsupported compilations are refused in the first compiler error; warnings take one line. The linker refuses units with
-# incompatible flags.
+# Expects that the first compiler error refuses an unsupported compilation, that a warning appears once, and that the linker
+# refuses units with incompatible flags.
 
 cmake_minimum_required(VERSION 3.21)
 
-# Compiles `program` with `flags`; `said` is what the compiler printed.
+# Compiles `program` with the further arguments as flags. Sets `status`, and `said` to the compiler's output.
 macro(compile program)
   file(WRITE "${WORK_DIR}/refused.cpp" "${program}\n")
   execute_process(COMMAND ${compiler} -fsyntax-only ${FLAGS} ${ARGN} "${WORK_DIR}/refused.cpp" RESULT_VARIABLE status
                   OUTPUT_VARIABLE said ERROR_VARIABLE said)
 endmacro()
 
-# Expects that `program`, compiled with `flags`, is refused with `words` in the first error, and in at most `lines` lines, unless
-# that is 0.
+# Expects that `program`, compiled with the further arguments as flags, is refused with `words` in the first error. Unless
+# `lines` is 0, the compiler may print at most `lines` lines.
 function(expect_refusal words lines program)
   compile("${program}" ${ARGN})
   string(REGEX MATCH "[^\n]*error: [^\n]*" first "${said}")
@@ -29,7 +29,7 @@ function(expect_refusal words lines program)
   endif()
 endfunction()
 
-# Expects that `program` compiles, with `times` warnings of missing optimisation.
+# Expects that `program` compiles and causes `times` warnings about missing optimisation.
 function(expect_warnings times program)
   compile("${program}" ${ARGN})
   string(REGEX MATCHALL "(warning|note): [^\n]*gated is compiled without optimisation" warnings "${said}")
@@ -39,7 +39,8 @@ function(expect_warnings times program)
   endif()
 endfunction()
 
-# Expects that two units with these flags link, or are refused by a symbol that names the difference.
+# Expects that two units with these flags link or, if `refused`, that they fail to link because of a symbol that names the
+# difference.
 function(expect_link refused flags_of_one flags_of_other)
   file(WRITE "${WORK_DIR}/one.cpp" "#include <gated/core/matrix.hpp>\nint other();\nint main() { return other(); }\n")
   file(WRITE "${WORK_DIR}/other.cpp" "#include <gated/core/matrix.hpp>\nint other() { return 0; }\n")
@@ -73,6 +74,6 @@ foreach(compiler IN LISTS COMPILERS)
 
   set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
   expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)
-  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # must not break a build
+  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # the warning must not break a build
   expect_warnings(0 "${two_headers}" -O0 -std=c++20 -DGATED_ALLOW_UNOPTIMIZED)
 endforeach()

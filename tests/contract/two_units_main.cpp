@@ -1,5 +1,5 @@
-// Two translation units of one program include every header. Linking fails if a function is not inline, running fails if a
-// variable exists once per unit.
+// Two translation units of one program include every header. Linking fails if a function is not inline; the program fails if
+// a variable exists once per unit.
 
 #include <cstdio>
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <thread>
 
-// unload_main MODULE: repeatedly loads the module, runs a loop on its threads and unloads it. A thread that outlived its
+// unload_main MODULE repeatedly loads the module, runs a loop on its threads, and unloads it. A thread that outlives its
 // library would run in unmapped memory.
 
 int main(int, char** arguments) {

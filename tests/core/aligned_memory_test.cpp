@@ -18,7 +18,7 @@ TEST(AlignedMemory, AlignsToCacheLinesAndHugePages) {
   EXPECT_EQ(address(small.data()) % 64, 0u);
   EXPECT_EQ(address(large.data()) % (std::uintptr_t{1} << 21), 0u);
   EXPECT_EQ(large.count(), std::size_t{1} << 20);
-  large.data()[0] = large.data()[large.count() - 1] = 1;  // accessible to its last element
+  large.data()[0] = large.data()[large.count() - 1] = 1;  // both ends are accessible
 }
 
 TEST(AlignedMemory, MayBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u); }

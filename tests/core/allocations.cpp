@@ -6,7 +6,7 @@
 #include <malloc.h>  // _aligned_malloc()
 #endif
 
-// False positive: GCC inlines both operators and reports operator new with free() as a mismatch.
+// A false positive: GCC inlines both operators, then reports that memory from operator new is released by free().
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif

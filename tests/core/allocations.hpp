@@ -5,7 +5,7 @@
 
 /// Counts heap allocations. Link tests/core/allocations.cpp, which replaces the global allocation functions.
 
-// Eigen allocates with malloc, which is counted where it can be replaced.
+// Eigen allocates with malloc. It is counted if it can be replaced: in glibc without sanitizers.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GATED_TEST_COUNTS_MALLOC 0
 #elif defined(__has_feature)
@@ -25,7 +25,7 @@ namespace gated::test {
 
 inline std::atomic<long> allocation_count{0};
 
-/// The number of allocations while `f` runs, on any thread.
+/// Number of allocations by all threads while `f` runs.
 template <class F>
 long allocations_during(F&& f) {
   const long before = allocation_count;

@@ -19,7 +19,7 @@ bool is_aligned(const T* p) {
   return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
 }
 
-/// Takes memory like a small model: nested frames, sizes larger than the first chunk.
+/// Takes memory as a small model does: in nested frames, and more than the first chunk holds.
 template <class T>
 void run_model(Arena<T>& arena, Index rows) {
   const auto frame = arena.frame();
@@ -169,7 +169,7 @@ TYPED_TEST(ArenaOf, PadsRowsAgainstCacheConflicts) {
     EXPECT_LE(x.outerStride(), columns + 16);
     x.setConstant(1);
     MatrixMap<TypeParam> next = arena.matrix(1, 1);
-    next.setConstant(2);  // before or after x
+    next.setConstant(2);  // lies before or after x
     EXPECT_TRUE((x.array() == 1).all()) << columns;
   }
 }

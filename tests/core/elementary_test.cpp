@@ -13,7 +13,7 @@ namespace {
 using test::bits_of;
 using test::distance_in_ulp;
 
-/// The largest distance of `f` from `exact`, in ulps, for a million x of `draw`.
+/// Largest distance of f(x) from exact(x), in ulps, over a million values x returned by `draw`.
 template <class F, class Exact, class Draw>
 double largest_distance(const F& f, const Exact& exact, const Draw& draw) {
   Random random(1);
@@ -29,7 +29,7 @@ auto between(double low, double high) {
   return [=](Random& random) { return low + (high - low) * random.uniform(); };
 }
 
-// A long double that is no wider than double judges less sharply, but as well as it can.
+// If long double is no wider than double, the reference itself is rounded and the test is less precise.
 TEST(Elementary, HasTheErrorsThatItStates) {
   const auto exp = [](long double x) { return std::exp(x); };
   EXPECT_LE(largest_distance(elementary::exp, exp, between(-700, 700)), 1.2);

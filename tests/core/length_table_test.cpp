@@ -22,7 +22,7 @@ struct Squares {
 };
 
 TEST(LengthTable, IsBuiltOncePerLength) {
-  for (const Index length : {5, 69, 0, 133}) {  // three of them in one bucket
+  for (const Index length : {5, 69, 0, 133}) {  // 5, 69 and 133 share a bucket
     const Squares& table = length_table<Squares>(length);
     ASSERT_EQ(static_cast<Index>(table.values.size()), length);
     EXPECT_EQ(&length_table<Squares>(length), &table);

@@ -96,7 +96,7 @@ TEST(MatrixView, HasPartsThatShareItsMemory) {
   EXPECT_FALSE(MatrixView<float>().block(1, 2, 3, 4)) << "a block of an empty view";
 }
 
-/// Whether two blocks of one 12 × 10 matrix share an element, at any strides.
+/// True if two views of one matrix share an element. Strides are arbitrary.
 bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const float>& b) {
   std::set<const float*> numbers;
   for (Index i = 0; i < a.rows(); ++i) {

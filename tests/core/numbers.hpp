@@ -18,7 +18,7 @@
 
 namespace gated::test {
 
-/// rows × columns samples of N(0, deviation²).
+/// A rows × columns matrix of samples of N(0, deviation²).
 template <class T>
 Matrix<T> random_matrix(Index rows, Index columns, std::uint64_t seed, double deviation = 1.0) {
   Matrix<T> x(rows, columns);
@@ -40,7 +40,7 @@ auto bits_of(T x) {
   return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
-/// Equal sizes and equal bits: 0 differs from -0, and a NaN equals itself.
+/// Succeeds if sizes and bits are equal. So 0 differs from -0, and a NaN equals itself.
 template <class A, class B>
 ::testing::AssertionResult same_bits(const A& a, const B& b) {
   if (a.rows() != b.rows() || a.cols() != b.cols()) {
@@ -56,7 +56,7 @@ template <class A, class B>
   return ::testing::AssertionSuccess();
 }
 
-/// |got - expected| ≤ tolerance; a NaN equals only a NaN, an infinity only itself.
+/// Succeeds if |got - expected| ≤ tolerance. A NaN equals only a NaN, and an infinity only itself.
 template <class T>
 ::testing::AssertionResult close(T got, long double expected, long double tolerance) {
   const auto value = static_cast<long double>(got);
@@ -76,7 +76,7 @@ double distance_in_ulp(T got, long double exact) {
   return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
 }
 
-/// The message of the `E` that `f` throws; empty (and a failure) if it throws none.
+/// The message of the exception of type `E` that `f` throws. If `f` throws nothing, fails and returns an empty string.
 template <class E, class F>
 std::string message_of(F&& f) {
   try {

@@ -23,7 +23,7 @@
 namespace gated::parallel_test {
 namespace {
 
-/// Whether a loop runs each task once, with workers in range, each used by one thread at a time.
+/// Succeeds if a loop runs each task once, all workers are in range, and no two threads use a worker at the same time.
 testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks) {
   std::vector<std::atomic<int>> visits(static_cast<std::size_t>(tasks)), busy(static_cast<std::size_t>(threads.count()));
   std::atomic<int> strangers{0}, shared{0};
@@ -47,7 +47,7 @@ testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks
   return testing::AssertionSuccess();
 }
 
-/// Whether `count` workers take part in a loop that lasts long enough, each on its own thread.
+/// True if a loop whose tasks wait for each other runs on `count` threads. Tasks stop waiting after 30 seconds.
 bool all_come(const Threads& threads, int count) {
   std::atomic<int> arrived{0};
   parallel_for(threads, count, [&](Index, Index) {
@@ -128,13 +128,13 @@ TEST(Threads, WakeUpAfterSleeping) {
   for (int round = 0; round < 5; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     EXPECT_TRUE(all_come(threads, 4)) << round;
-    EXPECT_TRUE(all_come(threads, 2)) << round;  // wakes one of three
+    EXPECT_TRUE(all_come(threads, 2)) << round;  // wakes one of three sleeping threads
   }
 }
 
 std::atomic<int> begun{0}, ended{0};
 
-/// Counts the starts and ends of the threads that call it.
+/// Counts the threads that call it in `begun`, and those that then end in `ended`.
 void count_this_thread() {
   struct Once {
     Once() { ++begun; }
@@ -209,7 +209,7 @@ TEST(Threads, CountOnlyThreadsThatTheSystemCreated) {
   pthread_attr_t before, huge;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);
   ASSERT_EQ(pthread_attr_init(&huge), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 50), 0);  // no system allows that
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 50), 0);  // no system allows a stack of 2⁵⁰ bytes
   ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
   const Threads threads{4};
   ASSERT_EQ(pthread_setattr_default_np(&before), 0);
@@ -238,7 +238,7 @@ TEST(Threads, AreSafeToUseAfterFork) {
 }
 #endif
 
-const Threads kept_until_exit{2};  // hangs or aborts at exit if these do not end
+const Threads kept_until_exit{2};  // the process hangs or aborts at exit if these threads do not end
 
 TEST(Threads, WorkInAStaticVariable) { EXPECT_TRUE(all_come(kept_until_exit, 2)); }
 #else

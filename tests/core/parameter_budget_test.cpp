@@ -21,7 +21,7 @@ TEST(ExpectMemory, RefusesSizesThatCannotBeAllocated) {
   if (sizeof(void*) < 8) {
     GTEST_SKIP() << "a 32-bit process may get as many bytes as Index counts";
   }
-  const Index large = most / 64;  // bytes, more than any system has
+  const Index large = most / 64;  // more bytes than any system has
   EXPECT_EQ(test::message_of<MemoryError>([&] {
               expect_memory<float>({"Layer", "call"}, large);
             }),
@@ -32,7 +32,7 @@ TEST(ExpectMemory, RefusesSizesThatCannotBeAllocated) {
                  " bytes, which cannot be allocated. Choose smaller sizes."));
 }
 
-/// The error message for spending `values`.
+/// The error message for spending `values` of the budget.
 std::string refusal(Count values) {
   return message_of<FileError>([&] { ParameterBudget::spend(values); });
 }

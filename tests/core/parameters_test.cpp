@@ -127,7 +127,7 @@ TEST(ForEachParameter, WalksSeveralModelsInStep) {
   EXPECT_EQ(moment.head->weight(4, 1), 2);
 }
 
-/// Expects that a changed copy of the toy model can no longer be walked in step with it, in either order.
+/// Expects that for_each_parameter() refuses the toy model together with a copy changed by `change`, in either order.
 template <class Change>
 void expect_different(Change change, const std::string& where) {
   const ToyModel model = toy_model();
@@ -146,7 +146,7 @@ TEST(ForEachParameter, RefusesModelsOfDifferentStructure) {
   expect_different([](ToyModel& m) { m.head.reset(); }, "head");
   expect_different([](ToyModel& m) { m.blocks[1].attention.reset(); }, "blocks.1.attention");
   expect_different([](ToyModel& m) { m.blocks[1].proj.weight.resize(3, 4); }, "blocks.1.proj.weight");
-  expect_different([](ToyModel& m) { m.blocks[0].proj.weight.resize(2, 3); }, "blocks.0.proj.weight");  // same count
+  expect_different([](ToyModel& m) { m.blocks[0].proj.weight.resize(2, 3); }, "blocks.0.proj.weight");  // same element count
   expect_different([](ToyModel& m) { m.blocks[0].proj.bias.resize(0); }, "blocks.0.proj.bias");
   expect_different([](ToyModel& m) { m.head->bias.resize(5); }, "head.bias");
 }

@@ -86,7 +86,7 @@ TEST(RunMatrix, OutlivesABodyIfItsMemoryIsOutside) {
   EXPECT_TRUE(rows.is_owned());
 }
 
-/// The control block of a part may belong to an inner body, its rows to an outer one.
+/// The control block of a part may belong to an inner body, while its rows belong to an outer body.
 TEST(RunMatrix, OutlivesABodyAsAPartIfItsWholeDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
@@ -103,7 +103,7 @@ TEST(RunMatrix, OutlivesABodyAsAPartIfItsWholeDoes) {
   EXPECT_EQ(whole.count, 0);
 }
 
-/// A run with its own frame.
+/// A run and the frame that holds its memory.
 struct Running {
   Workspace<float> workspace;
   Workspace<float>::Frame frame = workspace.frame();

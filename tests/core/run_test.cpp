@@ -23,7 +23,7 @@ using Whole = Batch<double>;
 using R = RunMatrix<double>;
 using M = Matrix<double>;
 
-/// A run over some rows, with its own frame.
+/// A run, its input rows, and the frame that holds its memory.
 struct Running {
   M x;
   Workspace<double> workspace;
@@ -85,7 +85,7 @@ TEST(Run, FusesAnEpilogueOrAppliesItToTheResult) {
   EXPECT_EQ(joining.epilogues, 1);
 }
 
-/// A body whose result is its input.
+/// A layer whose body returns its input.
 struct Same {
   static constexpr const char* name = "Same";
   static constexpr auto fields() { return std::tuple{}; }
@@ -194,7 +194,7 @@ TEST(Run, ReleasesScratchAndKeepsTheResult) {
     }
     return workspace.bytes();
   };
-  const std::size_t three = bytes_of(3);  // the last receives an owned matrix
+  const std::size_t three = bytes_of(3);  // the last layer receives an owned matrix
   EXPECT_EQ(bytes_of(20), three);
 }
 
@@ -215,7 +215,7 @@ TEST(Run, CountsAReusedPartInItsWhole) {
   EXPECT_EQ(whole->count, 0);
 }
 
-/// Returns a part of its input, or of a matrix that it made.
+/// Returns columns of its input or, if `of_own`, of a matrix that its body made.
 struct Cutting {
   static constexpr const char* name = "Cutting";
   bool of_own = false;
@@ -242,7 +242,7 @@ TEST(Run, ReturnsAPartWithoutACopyIfItOutlivesTheBody) {
   EXPECT_TRUE(same_bits(r.run[made], M(2 * r.x.rightCols(2))));
 }
 
-/// Violates its contract.
+/// A layer whose result has more columns than its contract says.
 struct Liar {
   static constexpr const char* name = "Liar";
   static constexpr auto fields() { return std::tuple{}; }
@@ -250,7 +250,7 @@ struct Liar {
   auto apply(auto&, auto x) const { return x; }
 };
 
-/// Returns its one row with another stride than scratch has, which is spread against cache aliasing.
+/// Returns its row with a stride equal to its width. The stride of scratch differs: rows are padded against cache aliasing.
 struct Restrided : Layer<Restrided, double> {
   static constexpr Index width = 512;
   static constexpr const char* name = "Restrided";
@@ -294,7 +294,7 @@ TEST(Run, RefusesShapesOutsideTheContract) {
             "Times: x has 3 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
 
-/// What a hook sees during `run`, in order.
+/// The paths and outputs that a hook sees during `run`, in order.
 template <class F>
 std::vector<std::pair<std::string, M>> shown(const F& run) {
   std::vector<std::pair<std::string, M>> seen;
@@ -331,7 +331,7 @@ TEST(Run, ShowsEachLayerUnderItsPath) {
   EXPECT_EQ(paths(forward), (Names{"blocks.0.times", "blocks.0.totals", "blocks.0", "inner.last", ""}));
 }
 
-/// Runs a grandchild that has the same address as its parent.
+/// Runs a grandchild that has the same address as the child that contains it.
 struct Skipper {
   static constexpr const char* name = "Skipper";
   Pair pair{2, 3};
@@ -388,7 +388,7 @@ TEST(Run, ShowsALayerWithoutAFieldUnderItsName) {
             (Names{"parts.0.Pair.times", "parts.0.Pair.totals", "parts.0.Pair", "parts.0", ""}));
 }
 
-/// Calls show() itself, also for numbered parts.
+/// Its body calls show(), also for numbered parts.
 struct Shower {
   static constexpr const char* name = "Shower";
   static constexpr auto fields() { return std::tuple{}; }
@@ -467,7 +467,7 @@ TEST(Batch, SwitchesToOtherSequencesOrMasks) {
 }
 
 TEST(Batch, RunsBlocksInPlaceOnlyOnOwnedInputs) {
-  const std::vector<Index> lengths(100, 7);  // several groups
+  const std::vector<Index> lengths(100, 7);  // enough rows for several groups
   Running r(Sequences::of_lengths(lengths));
   const M before = r.x;
   const std::vector<Pair> blocks{Pair(2, 3), Pair(3, 3)};

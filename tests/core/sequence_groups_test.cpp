@@ -7,7 +7,7 @@
 namespace gated::sequence_groups_test {
 namespace {
 
-/// Visits per row, and the number of groups.
+/// Counts visits to each row, and groups.
 struct Visits {
   std::vector<int> rows;
   std::atomic<int> groups{0};

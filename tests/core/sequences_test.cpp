@@ -7,7 +7,7 @@
 namespace gated::sequences_test {
 namespace {
 
-/// Every row belongs to exactly one sequence, in order.
+/// Expects that the sequences cover all rows in order, each row exactly once.
 void expect_contiguous(const Sequences& sequences) {
   Index next = 0;
   for (Index b = 0; b < sequences.count(); ++b) {

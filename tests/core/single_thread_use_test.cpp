@@ -11,7 +11,7 @@ namespace {
 
 using detail::SingleThreadUse;
 
-/// The error message in another thread; empty if that may use the object.
+/// The error message if a second thread uses the object; empty if it may.
 std::string refused_elsewhere(SingleThreadUse& use) {
   std::string message;
   std::thread([&] {

@@ -22,7 +22,7 @@ using M = Matrix<double>;
 
 constexpr Index length = 12;
 
-/// A layer, twelve tokens, and their outputs by forward().
+/// A layer, `length` tokens x, and their outputs by forward().
 template <class L>
 struct Streamed {
   L layer;
@@ -32,7 +32,7 @@ struct Streamed {
 
   explicit Streamed(const L& layer_) : layer(layer_) {}
 
-  /// The outputs for the next `count` tokens of x.
+  /// Streams the next `count` tokens of x and returns their outputs.
   M go_on(State<double>& state, Index count) {
     M y(count, 3);
     layer.extend(x.middleRows(state.position(), count), state, y, workspace);
@@ -40,7 +40,7 @@ struct Streamed {
   }
 };
 
-/// Calls `f` with layers whose states keep tokens, sums, or both.
+/// Calls `f` with a layer whose state holds tokens, one whose state holds sums, and one whose state holds both.
 template <class F>
 void for_each_kind(const F& f) {
   f(Neighbours(3, length));
@@ -142,7 +142,7 @@ TEST(State, DefaultsToTheCapacityOfTheLayer) {
   EXPECT_EQ(message_of<ArgumentError>([] { Totals(3).start(-1); }), "Totals::start: capacity = -1 must not be negative.");
 }
 
-/// Has any contract.
+/// A layer with any given contract.
 struct Lookahead : Layer<Lookahead, double> {
   static constexpr const char* name = "Lookahead";
 
@@ -247,7 +247,7 @@ TEST(State, TreatsSkippedTokensAsZeros) {
   EXPECT_EQ(state.position(), 12);
 }
 
-/// Expects that a call with x and a y of `rows` × `columns` throws an `E` and changes nothing.
+/// Expects that extend() with x and a `rows` × `columns` output throws an `E` and changes neither output nor position.
 template <class E, class L>
 void expect_refused(Streamed<L>& s, State<double>& state, const M& x, Index rows, Index columns) {
   const Index position = state.position();
@@ -307,11 +307,11 @@ TEST(Stream, RefusesAStateOfAnotherConfiguration) {
             "Tower::extend: the state is of another configuration. Make it with start() of this model.");
   State<double> empty;
   expect_refused<ArgumentError>(s, empty, M::Zero(1, 3), 1, 3);
-  Streamed part(Pair(2, 3));  // its memory equals the start of the tower's
+  Streamed part(Pair(2, 3));  // its memory has the shape of the first part of the tower's
   expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
 }
 
-/// Consecutive pairs with equal memory.
+/// Consecutive pairs, whose memories have equal shapes.
 struct Row : Layer<Row, double> {
   static constexpr const char* name = "Row";
 

@@ -6,7 +6,7 @@
 
 #include "gated/core/parameters.hpp"
 
-/// A model with every kind of field.
+/// A toy model with every kind of field.
 
 namespace gated::test {
 

@@ -8,7 +8,7 @@
 
 #include "gated/layers/layer.hpp"
 
-/// Small layers for testing runs.
+/// Small layers to test runs with.
 
 namespace gated::test {
 
@@ -32,7 +32,7 @@ struct Times : Layer<Times, double> {
   }
 };
 
-/// y_t = x_t + x_{t-1} + added_t. A stream remembers the tokens.
+/// y_t = x_t + x_{t-1} + added_t. A stream remembers all tokens.
 struct Neighbours : Layer<Neighbours, double> {
   static constexpr const char* name = "Neighbours";
 
@@ -71,7 +71,7 @@ struct Neighbours : Layer<Neighbours, double> {
   }
 };
 
-/// y_t = x_0 + … + x_t without masked tokens. A stream remembers the sum.
+/// y_t = x_0 + … + x_t, leaving out masked tokens. A stream remembers the sum.
 struct Totals : Layer<Totals, double> {
   static constexpr const char* name = "Totals";
 
@@ -119,7 +119,7 @@ struct Pair : Layer<Pair, double> {
   auto apply(auto& run, auto x) const { return run(totals, run(times, std::move(x))); }
 };
 
-/// Consecutive layers in every kind of field.
+/// Consecutive layers, held in every kind of field.
 struct Tower : Layer<Tower, double> {
   static constexpr const char* name = "Tower";
 

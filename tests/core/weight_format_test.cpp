@@ -27,7 +27,7 @@ TEST(WeightFormat, Bf16RoundsToNearestTiesToEven) {
 }
 
 TEST(WeightFormat, Int8RoundsToMultiplesOfTheScale) {
-  // s = 254 / 127 = 2: quotients 127, -0.5, 0.5, 1.5, 2.5, ties to even.
+  // s = 254 / 127 = 2. The quotients 127, -0.5, 0.5, 1.5 and 2.5 are rounded to nearest, ties to even.
   const std::vector<float> x{254, -1, 1, 3, 5};
   const auto encoded = EncodedWeight::of(x.data(), 1, 5, WeightFormat::int8_rows);
   ASSERT_TRUE(encoded.has_value());
@@ -79,7 +79,7 @@ TEST(WeightFormat, HandlesExtremeValues) {
       EXPECT_FALSE(EncodedWeight::of(x.data(), 1, 2, format).has_value());
     }
   }
-  EXPECT_FALSE(EncodedWeight::of(&huge, 1, 1, WeightFormat::bf16).has_value());  // rounds to infinity
+  EXPECT_FALSE(EncodedWeight::of(&huge, 1, 1, WeightFormat::bf16).has_value());  // bf16 would round it to infinity
 }
 
 }  // namespace

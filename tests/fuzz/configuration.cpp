@@ -6,16 +6,16 @@
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/models.hpp"
 
-// The first line is the architecture of a model, the rest its configuration as JSON. An accepted configuration round-trips
-// through JSON; its model stays within the budget, runs, and round-trips through a file. A model beyond the budget is refused
-// with an empty file.
+// The first line of the input is the architecture of a model, the rest its configuration as JSON. An accepted configuration
+// round-trips through JSON. Its model stays within the budget, runs, and round-trips through a file. If the model exceeds the
+// budget, a file with this configuration and no tensors is refused.
 
 namespace gated::fuzz {
 namespace {
 
 constexpr Index most_values = 20000, most_products = 10'000'000;
 
-/// A file in memory.
+/// A safetensors file in memory, with the parameters of `model` unless it is null.
 template <class Model>
 std::vector<std::byte> file_of(const Model* model, const std::string& config) {
   std::vector<TensorToWrite> tensors;
@@ -37,7 +37,7 @@ std::vector<std::byte> file_of(const Model* model, const std::string& config) {
   return file;
 }
 
-/// Sequences for a trunk.
+/// Sequences that a trunk with this configuration accepts.
 Sequences sequences_for(const GmlpConfig& c) { return Sequences::single(c.causal ? std::min<Index>(c.length, 5) : c.length); }
 template <class Block>
 Sequences sequences_for(const StackConfig<Block>& c) {
@@ -45,7 +45,7 @@ Sequences sequences_for(const StackConfig<Block>& c) {
   return length == nullptr ? Sequences::of_lengths({3, 2}) : Sequences::single(*length);
 }
 
-/// Whether a run is fast and a stream small.
+/// True if a model with this configuration runs fast and its stream is small.
 bool is_quick(const GmlpConfig& c) { return (Count(c.length) * c.length * c.hidden * c.depth).value() <= most_products; }
 bool is_quick(const FlashConfig& c) { return c.block.chunk <= 1000; }
 bool is_quick(const StackConfig<GatedAttentionUnitConfig>&) { return true; }
@@ -105,7 +105,7 @@ void check(std::string_view json) {
   Count built = 0;
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
-  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases and the copies of a training are free
+  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases and the copies in a training are free
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-// The first byte selects the options, the rest is the table. An accepted table round-trips.
+// The first byte of the input selects the options; the rest is the table. An accepted table round-trips.
 
 namespace gated::fuzz {
 namespace {

@@ -12,15 +12,15 @@
 
 /// Shared code of the fuzz targets.
 ///
-/// A target reads untrusted bytes. It may refuse them with a gated::Error only: another exception, a crash, a sanitizer finding
+/// A target reads untrusted bytes and may refuse them only with a gated::Error. Another exception, a crash, a sanitizer finding
 /// or a broken promise ends the program, and libFuzzer keeps the input.
 
-/// Called by libFuzzer or replay.cpp with each input.
+/// Called by libFuzzer or replay.cpp for each input.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace gated::fuzz {
 
-/// Whether `f()` completes without a gated::Error.
+/// True if `f()` completes without a gated::Error.
 template <class F>
 bool accepted(F&& f) {
   try {

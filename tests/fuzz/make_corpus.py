@@ -20,7 +20,7 @@ def write(target, name, data):
     path.write_bytes(data)
 
 
-# --- csv: a byte of options (header lines + 4 * separator), then the table ---
+# --- csv: one byte of options (header lines + 4 * separator), then the table ---
 
 for name, options, table in [
     ("numbers", 0, "1,2,3\n4,5,6\n"),

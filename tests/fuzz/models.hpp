@@ -9,7 +9,7 @@
 #include "gated/io/model_file.hpp"
 #include "gated/train/training.hpp"
 
-/// Every kind of model in files.
+/// Every kind of model that a file may hold.
 
 namespace gated::fuzz {
 
@@ -21,7 +21,7 @@ using EveryModel = List<GmlpLanguageModel<float>, GmlpImageClassifier<float>, Fl
                         Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
                         Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
 
-/// Calls `f.operator()<Model>()` for the model whose architecture is `name`; does nothing if there is none.
+/// Calls `f.operator()<Model>()` for the model whose architecture is `name`. Does nothing if there is no such model.
 template <class F, class... Models>
 void with_model(std::string_view name, List<Models...>, F&& f) {
   const auto offer = [&]<class Model>(const Model*) {

@@ -5,8 +5,8 @@
 #include "gated/io/npz.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is an .npy file, or an .npz file if it starts with "PK". The elements of an array are inside the file; a matrix
-// round-trips.
+// The input is an .npz file if it starts with "PK", else an .npy file. The elements of an accepted array are inside the file,
+// and an accepted matrix round-trips.
 
 namespace gated::fuzz {
 namespace {

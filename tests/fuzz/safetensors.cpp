@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/models.hpp"
 
-// The input is a whole file: reads its header, every tensor as every type, and the model named in its metadata.
+// The input is a whole file. The target reads its header, each tensor as several types, and the model named in its metadata.
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gated;

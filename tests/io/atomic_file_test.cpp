@@ -38,7 +38,7 @@ TEST(AtomicFile, RefusesAnEmptyPath) {
 }
 
 #if defined(__unix__) || defined(__APPLE__)
-/// A process that dies while writing to `path`.
+/// Runs a child process that dies while it writes to `path`.
 void kill_a_save(const std::filesystem::path& path) {
   const ::pid_t child = ::fork();
   if (child == 0) {
@@ -160,7 +160,7 @@ TEST(AtomicFile, KeepsTheOldFileIfTheDiskIsFull) {
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   struct ::rlimit limit = before;
-  limit.rlim_cur = 1000;  // bytes; writes beyond fail, as on a full disk
+  limit.rlim_cur = 1000;  // writes beyond 1000 bytes fail, as on a full disk
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   std::string at_once, at_the_end;
   try {
@@ -169,7 +169,7 @@ TEST(AtomicFile, KeepsTheOldFileIfTheDiskIsFull) {
     at_once = error.what();
   }
   try {
-    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits the buffer, fails when it is flushed
+    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits the buffer, fails on flush
   } catch (const FileError& error) {
     at_the_end = error.what();
   }

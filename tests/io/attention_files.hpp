@@ -8,13 +8,13 @@
 #include "gated/io/checkpoint.hpp"
 #include "tests/layers/literal_attention.hpp"
 
-/// Checkpoints of gated attention models with the names of their originals.
+/// Helpers for checkpoints of gated attention models whose tensors have the names of the original code.
 
 namespace gated::test {
 
 using Names = std::set<std::string>;
 
-/// `model` saved with `names`.
+/// Saves `model` with `names` and opens the file.
 template <class Model>
 SafetensorsFile saved(const Model& model, const NameMap& names) {
   const auto path = temporary("saved.safetensors");
@@ -22,7 +22,7 @@ SafetensorsFile saved(const Model& model, const NameMap& names) {
   return SafetensorsFile(path);
 }
 
-/// "name [shape]" of every tensor.
+/// Lists "name [shape]" for every tensor.
 inline Names listed(const SafetensorsFile& file) {
   Names all;
   for (const auto& [name, entry] : file.tensors()) {
@@ -35,7 +35,7 @@ struct Copy {
   std::string name, of;
 };
 
-/// `file` without the tensors `removed`, with `copies` and `more` tensors.
+/// Writes and opens a copy of `file` without the tensors `removed`, and with the tensors `copies` and `more` added.
 inline SafetensorsFile changed(const SafetensorsFile& file, const Names& removed, const std::vector<Copy>& copies = {},
                                const std::vector<TensorToWrite>& more = {}) {
   std::vector<TensorToWrite> tensors = more;
@@ -53,7 +53,7 @@ inline SafetensorsFile changed(const SafetensorsFile& file, const Names& removed
   return SafetensorsFile(path);
 }
 
-/// A tensor of `values`, which must outlive the result.
+/// A tensor that refers to `values`, which must outlive it.
 template <class M>
 TensorToWrite tensor_of(const std::string& name, const M& values, std::vector<Index> shape) {
   return {name, dtype_of<typename M::Scalar>(), std::move(shape),

@@ -73,8 +73,8 @@ TEST(Convert, HalfAndBfloat16RoundTripThroughFloatAndDouble) {
 }
 
 TEST(Convert, RoundsToNearestTiesToEven) {
-  EXPECT_EQ(bits_of(1.0f + 0x1p-11f, Dtype::F16), 0x3C00);      // halfway, down to even
-  EXPECT_EQ(bits_of(1.0f + 3 * 0x1p-11f, Dtype::F16), 0x3C02);  // halfway, up to even
+  EXPECT_EQ(bits_of(1.0f + 0x1p-11f, Dtype::F16), 0x3C00);      // halfway, rounded down to even
+  EXPECT_EQ(bits_of(1.0f + 3 * 0x1p-11f, Dtype::F16), 0x3C02);  // halfway, rounded up to even
   EXPECT_EQ(bits_of(1.0f + 0x1.8p-11f, Dtype::F16), 0x3C01);    // above halfway
   EXPECT_EQ(bits_of(0x1p-25f, Dtype::F16), 0x0000);             // half the smallest subnormal
   EXPECT_EQ(bits_of(0x1.8p-25f, Dtype::F16), 0x0001);

@@ -10,7 +10,8 @@ namespace {
 
 std::uint32_t sum_of(std::string_view text) { return detail::crc32(std::as_bytes(std::span(text))); }
 
-/// The check value of the CRC catalogue, the end of every PNG file, and zlib's value of a pangram.
+/// The values are the check value of the CRC catalogue, the checksum that ends every PNG file, and zlib's checksum of a
+/// pangram.
 TEST(Crc32, MatchesPublishedValues) {
   EXPECT_EQ(sum_of(""), 0u);
   EXPECT_EQ(sum_of("123456789"), 0xCBF43926u);
@@ -18,7 +19,7 @@ TEST(Crc32, MatchesPublishedValues) {
   EXPECT_EQ(sum_of("The quick brown fox jumps over the lazy dog"), 0x414FA339u);
 }
 
-/// Bit by bit, by polynomial division.
+/// The checksum by polynomial division, bit by bit.
 std::uint32_t divided(std::span<const std::byte> bytes) {
   std::uint32_t sum = 0xFFFFFFFF;
   for (const std::byte byte : bytes) {

@@ -12,11 +12,11 @@
 #include <system_error>
 #include <vector>
 
-/// Temporary files and expected errors, for the tests of io/.
+/// Helpers for the tests of io/: temporary files and expected errors.
 
 namespace gated::test {
 
-/// A folder of this process, so that several builds can be tested at once; removed at exit.
+/// A folder for this process only, so that several builds can be tested at once. Removed at exit.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -36,14 +36,14 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// A path for the running test; nothing exists there yet.
+/// A path for the running test. Nothing exists at that path yet.
 inline std::filesystem::path temporary(const std::string& name) {
   static const TemporaryFolder all;
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
   const std::filesystem::path folder = all.path() / (std::string(test->test_suite_name()) + "_" + test->name());
   static std::filesystem::path last;
   if (folder != last) {
-    std::filesystem::remove_all(folder);  // from an earlier repetition
+    std::filesystem::remove_all(folder);  // files of an earlier repetition
     std::filesystem::create_directories(folder);
     last = folder;
   }
@@ -69,7 +69,7 @@ inline std::string read_text(const std::filesystem::path& path) {
   return content;
 }
 
-/// The number of entries in the folder that contains `path`.
+/// Number of entries in the folder that contains `path`.
 inline std::size_t files_beside(const std::filesystem::path& path) {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
@@ -78,7 +78,7 @@ inline std::size_t files_beside(const std::filesystem::path& path) {
   return count;
 }
 
-/// The message of the `E` that `f` throws; empty (and a failure) if it throws none.
+/// The message of the exception of type `E` that `f` throws. If `f` throws nothing, fails and returns an empty string.
 template <class E, class F>
 std::string error_of(F&& f) {
   try {

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-// Options that a program may set for its own copy of stb; ours ignores them.
+// Options that a program may set for its own copy of stb. The copy in gated must ignore them.
 #define STBI_NO_JPEG
 #define STBI_NO_FAILURE_STRINGS
 #define STBI_MAX_DIMENSIONS 1
@@ -17,7 +17,7 @@
 #include "gated/io/image.hpp"
 #include "gated/io/image_reader.hpp"
 
-// A program's own copy of the image writer, in the same translation unit as ours.
+// A program's own copy of stb's image writer, in the same translation unit as the copy in gated.
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"

@@ -6,7 +6,7 @@
 #include "gated/io/image_pixels.hpp"
 #include "gated/io/safetensors.hpp"
 
-/// Results of Pillow on small pictures; written by image_cases.py.
+/// Pillow's results on small pictures, written by image_cases.py.
 
 namespace gated::test {
 
@@ -15,7 +15,7 @@ inline const SafetensorsFile& image_cases() {
   return file;
 }
 
-/// Height × width × channels bytes.
+/// The image of a tensor of height × width × channels bytes.
 inline Image image_case(const std::string& name) {
   const TensorEntry& entry = image_cases().tensor(name);
   const auto size = [&](std::size_t i) { return static_cast<Index>(entry.shape[i]); };
@@ -26,7 +26,7 @@ inline Image image_case(const std::string& name) {
   return image;
 }
 
-/// The largest difference of two bytes, or 256 for different sizes.
+/// The largest difference between bytes of two images, or 256 if their sizes differ.
 inline int largest_difference(const Image& a, const Image& b) {
   if (a.width != b.width || a.height != b.height || a.channels != b.channels || a.pixels.size() != b.pixels.size()) {
     return 256;

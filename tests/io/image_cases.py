@@ -19,7 +19,7 @@ import sys
 import numpy as np
 from PIL import Image
 
-sys.dont_write_bytecode = True  # the next import must not leave a folder behind
+sys.dont_write_bytecode = True  # the next import must not create __pycache__
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
@@ -67,7 +67,7 @@ def cases():
         tensors[f"resize.{k}.in"] = picture(*shape, k)
         tensors[f"resize.{k}.out"] = resize(tensors[f"resize.{k}.in"], size)
         tensors[f"resize.{k}.bilinear"] = resize(tensors[f"resize.{k}.in"], size, Image.Resampling.BILINEAR)
-    whole = picture(33, 18, 3, 50)  # Pillow's path for all channels at once has the same result
+    whole = picture(33, 18, 3, 50)  # resizing all channels at once gives the same result
     assert (np.asarray(Image.fromarray(whole).resize((11, 40), Image.Resampling.BICUBIC)) == resize(whole, (11, 40))).all()
     for k, (width, height, channels, edge, share) in enumerate(CROPS):
         tensors[f"crop.{k}.in"] = picture(width, height, channels, 100 + k)

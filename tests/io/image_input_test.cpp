@@ -51,7 +51,7 @@ TEST(ImageInput, NormalisesEachChannel) {
   EXPECT_LT((pixels - expected).cwiseAbs().maxCoeff(), 1e-15);
 }
 
-/// `image`, which has three channels, in another byte order and with `gap` bytes after each row.
+/// The bytes of `image`, which has three channels, in the given order and with `gap` bytes after each row.
 std::vector<std::uint8_t> as_frame(const Image& image, PixelOrder order, Index gap) {
   std::vector<std::uint8_t> bytes;
   for (Index y = 0; y < image.height; ++y) {
@@ -90,12 +90,12 @@ TEST(ImageInput, ReadsCameraFramesOfEveryOrderInPlace) {
     for (const PixelOrder order :
          {PixelOrder::grey, PixelOrder::grey_alpha, PixelOrder::rgb, PixelOrder::rgba, PixelOrder::bgr, PixelOrder::bgra}) {
       Image shown = image;
-      if (bytes_of(order) < 3) {  // grey: the first channel
+      if (bytes_of(order) < 3) {  // as_frame() takes grey from the first channel
         for (std::size_t i = 0; i < shown.pixels.size(); ++i) {
           shown.pixels[i] = shown.pixels[i - i % 3];
         }
       }
-      // Expected by with_channels(), evaluation_crop() and the formula of one pixel.
+      // The expected input follows from with_channels(), evaluation_crop() and the formula for one pixel.
       const Image seen = evaluation_crop(with_channels(shown, channels), config.image);
       Matrix<float> expected(1, channels * 16 * 24), row(1, channels * 16 * 24);
       for (Index i = 0; i < expected.size(); ++i) {

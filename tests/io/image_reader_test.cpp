@@ -81,7 +81,7 @@ TEST(ImageReader, RefusesHugePicturesBeforeDecoding) {
     png[at] = std::byte{0x4E};
     png[at + 1] = std::byte{0x20};
   }
-  const std::uint32_t sum = detail::crc32(std::span(png).subspan(12, 17));  // of the header
+  const std::uint32_t sum = detail::crc32(std::span(png).subspan(12, 17));  // the header's checksum
   for (std::size_t i = 0; i < 4; ++i) {
     png[29 + i] = static_cast<std::byte>(sum >> (24 - 8 * i));
   }
@@ -96,7 +96,7 @@ std::vector<std::byte> with_oversized_table() {
   std::vector<std::byte> damaged(bytes.begin(), bytes.end());
   for (std::size_t i = 0; i + 21 < damaged.size(); ++i) {
     if (damaged[i] == std::byte{0xFF} && damaged[i + 1] == std::byte{0xC4}) {
-      damaged[i + 20] = std::byte{0xFF};  // 2 bytes of length, 1 of kind, then the counts of codes of 1 to 16 bits
+      damaged[i + 20] = std::byte{0xFF};  // after 2 bytes of length and 1 of kind: counts of codes of 1 to 16 bits
       damaged[i + 19] = std::byte{0xFF};
       break;
     }
@@ -108,7 +108,7 @@ TEST(ImageReader, RefusesHuffmanTablesWithTooManyCodes) {
   std::vector<std::byte> damaged = with_oversized_table();
   for (int fill = 0; fill < 3; ++fill) {
     test::expect_error<FileError>([&] { decode_image(damaged, "x"); }, {"x: cannot be read", "more than 256 codes"});
-    damaged.insert(damaged.begin(), std::byte{0xFF});  // any number of these may precede a marker
+    damaged.insert(damaged.begin(), std::byte{0xFF});  // any number of 0xFF may precede a marker
   }
 }
 
@@ -135,7 +135,7 @@ void expect_picture_or_refusal(std::span<const std::byte> file) {
   try {
     const Image image = decode_image(file);
     EXPECT_EQ(static_cast<Index>(image.pixels.size()), image.width * image.height * image.channels);
-  } catch (const FileError&) {  // refusing is fine too
+  } catch (const FileError&) {  // a refusal is correct too
   }
 }
 
@@ -149,7 +149,7 @@ TEST(ImageReader, SurvivesTruncatedFiles) {
   }
 }
 
-// PNG only: stb_image's products may overflow on damaged JPEG files, which the sanitizer rightly reports.
+// Tests PNG only: products in stb_image may overflow on damaged JPEG files, and the sanitizer rightly reports this.
 TEST(ImageReader, SurvivesDamagedPngFiles) {
   for (const char* const name : {"palette.file", "grey_alpha.file"}) {
     const auto bytes = image_cases().tensor(name).bytes;

@@ -64,7 +64,7 @@ const Names flash_quad_head{"cls.predictions.bias [11]", "cls.predictions.transf
                             "cls.predictions.transform.dense.bias [6]", "cls.predictions.transform.LayerNorm.scala [1]"};
 const std::string own_frequencies = "trunk.blocks.0.rotary.frequencies";  // not stored by the original
 
-/// `file` as in the larger model, with `prefix` before the names of the body.
+/// `file` as the larger model stores it: with `prefix` before the names of the body.
 SafetensorsFile with_prefix(const std::string& prefix, const SafetensorsFile& file) {
   Names removed;
   std::vector<Copy> copies;
@@ -239,7 +239,8 @@ TEST(GauAlpha, NamesAMissingPartOfAStack) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-/// Expects that a body loads with and without its prefix in a larger model, and with another prefix before that.
+/// Expects that a body loads from its own file and from a larger model's file, which prefixes its names, and from both files
+/// with another prefix before all names.
 template <class Model>
 void expect_both_files(const typename Model::Config& config, const NameMap& names) {
   const auto model = random_layer<Model>(config);

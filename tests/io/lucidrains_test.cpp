@@ -21,7 +21,7 @@ Gmlp<T> random_trunk(GmlpConfig config = {}) {
   return model;
 }
 
-/// The tensors of a file with the names of one version of g-mlp-pytorch.
+/// Collects the tensors of a file and writes it.
 struct Tensors {
   std::string prefix = "";
   std::vector<TensorToWrite> list = {};
@@ -44,11 +44,11 @@ struct Tensors {
 };
 
 struct Version {
-  std::string inner;          ///< the names of the wrappers around the block
-  std::string spatial;        ///< the spatial weight's name in the gate, without ".weight"
-  std::vector<Index> weight;  ///< its shape
+  std::string inner;          ///< names of the modules that wrap the block
+  std::string spatial;        ///< name of the spatial weight in the gate, without ".weight"
+  std::vector<Index> weight;  ///< shape of the spatial weight
   std::vector<Index> bias;
-  bool leftover = false;  ///< has an unused convolution too
+  bool leftover = false;  ///< the file also has an unused convolution
 };
 
 const Version v0_1_5{"fn.fn.fn", "sgu", {1, n, n}, {1, n}}, v0_1_2{"fn.fn", "sgu", {1, n, n}, {1, n}},

@@ -32,7 +32,7 @@ GmlpLanguageModel<T> text_model(const HeadForm head = HeadForm::tied) {
   return model;
 }
 
-/// Expects that batches and steps of an opened model are bit-equal to `loaded`, with any number of threads.
+/// Expects that batches, with one thread and several, and steps of an opened model are bit-equal to those of `loaded`.
 template <class Model>
 void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
   using T = typename Model::Scalar;
@@ -52,7 +52,7 @@ void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
   }
 }
 
-/// The bytes of a file, at `offset` from an aligned address.
+/// A copy of a file in memory, `offset` bytes after an aligned address.
 struct Bytes {
   Bytes(const std::filesystem::path& path, std::size_t offset) {
     const std::string content = test::read_text(path);

@@ -16,7 +16,7 @@ using test::random_matrix;
 using test::same_bits;
 using test::temporary;
 
-/// A configuration with no option at its default.
+/// A configuration in which no option has its default value.
 GmlpConfig odd_trunk() {
   return {.length = 9,
           .channels = 6,
@@ -103,7 +103,7 @@ TEST(ModelFile, RoundTripsALanguageModelInBothPrecisions) {
   EXPECT_TRUE(test::near(rounded.forward(ids, Sequences::single(3), narrow), logits));
 }
 
-/// Expects that a trunk or a single layer round-trips.
+/// Expects that a trunk or a single layer round-trips through a file.
 template <class Model>
 void expect_given_back(const typename Model::Config& config) {
   SCOPED_TRACE(Model::architecture);
@@ -266,7 +266,7 @@ TEST(ModelFile, BuildsNothingFarLargerThanTheFile) {
     expect_error<FileError>([&] { load_with(model, hostile); },
                             {"asks for far more values than the ", " in the file. Nothing was built."});
   };
-  const auto expect_contradiction = [](const auto& model, const std::string& hostile) {  // before any allocation
+  const auto expect_contradiction = [](const auto& model, const std::string& hostile) {  // refused before any allocation
     SCOPED_TRACE(hostile);
     EXPECT_THROW(load_with(model, hostile), ArgumentError);
   };
@@ -286,7 +286,7 @@ TEST(ModelFile, BuildsNothingFarLargerThanTheFile) {
     }
     expect_refused(text, R"({"vocabulary": )" + size + "}");
     expect_refused(image, R"({"classes": )" + size + "}");
-    if (size != sizes[2]) {  // the number of pixels overflows
+    if (size != sizes[2]) {  // for the largest size, the number of pixels overflows
       expect_refused(image, R"({"image_channels": )" + size + "}");
     }
     const std::string square = R"({"height": )" + size + R"(, "width": )" + size + "}";
@@ -344,7 +344,7 @@ TEST(ModelFile, AFailedLoadLeavesTheModelUnchanged) {
   auto model = random_model<GmlpImageClassifier<float>>(odd_classifier());
   const auto before = model;
   GmlpImageClassifierConfig other = odd_classifier();
-  other.classes = 4;  // affects the last tensor that a load writes
+  other.classes = 4;  // changes only the last tensor that a load writes
   const auto path = temporary("other.safetensors");
   save_model(GmlpImageClassifier<float>(other), path);
   EXPECT_THROW(load_parameters(model, SafetensorsFile(path)), FileError);

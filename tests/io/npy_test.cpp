@@ -12,7 +12,7 @@ using test::temporary;
 
 std::filesystem::path case_file() { return std::filesystem::path(GATED_REFERENCE_DIR) / "../io/npy_cases_f4.npy"; }
 
-/// An .npy file of version 1 with this header.
+/// An .npy file of version 1 with this header and `data_bytes` zeros.
 std::string file_of(const std::string& header, std::size_t data_bytes) {
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() % 256) + static_cast<char>(header.size() / 256) +
          header + std::string(data_bytes, '\0');

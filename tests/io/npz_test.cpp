@@ -84,13 +84,13 @@ TEST(Npz, RefusesBrokenArchives) {
   refused(changed(directory + 45, '\100'), "outside itself");
   refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
-  // Two directory entries for one file, and two names for one array.
+  // Two directory entries refer to the same array; then two arrays have the same name.
   const auto path = temporary("x.npz");
   write_npz<float>(path, {{"a", Matrix<float>::Ones(20, 20)}, {"b", Matrix<float>::Zero(1, 1)}});
   std::string twice = test::read_text(path);
   const std::size_t first = twice.find("PK\1\2"), second = twice.find("PK\1\2", first + 1);
-  twice.replace(second + 16, 12, twice, first + 16, 12);  // check sum and sizes
-  twice.replace(second + 42, 4, twice, first + 42, 4);    // and the offset
+  twice.replace(second + 16, 12, twice, first + 16, 12);  // checksum and sizes
+  twice.replace(second + 42, 4, twice, first + 42, 4);    // offset
   refused(twice, "overlap");
   std::string same = test::read_text(path);
   for (std::size_t at = same.find("b.npy"); at != std::string::npos; at = same.find("b.npy")) {
@@ -99,7 +99,7 @@ TEST(Npz, RefusesBrokenArchives) {
   refused(same, "is in the archive twice");
   std::string short_name = test::read_text(path);
   const std::size_t local = short_name.find("b.npy"), listed = short_name.rfind("b.npy");
-  short_name.replace(local, 5, "a....");  // unused
+  short_name.replace(local, 5, "a....");  // the name in the local header is not read
   short_name.replace(listed, 5, "a");
   short_name[listed - 46 + 28] = 1;  // length of the name
   short_name[short_name.size() - 22 + 12] =

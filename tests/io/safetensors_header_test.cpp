@@ -8,7 +8,7 @@
 namespace gated::safetensors_header_test {
 namespace {
 
-/// A file with an 8-byte length, `header` and `data_bytes` zeros.
+/// A file of an 8-byte header length, `header`, and `data_bytes` zeros.
 std::string file_of(const std::string& header, std::size_t data_bytes) {
   const std::uint64_t length = header.size();
   std::string file(8, '\0');
@@ -25,7 +25,7 @@ void expect_refused(const std::string& file, std::string_view why) {
   EXPECT_TRUE(test::error_of<FileError>([&] { parse(file); }).starts_with("x.safetensors: "));
 }
 
-/// Expects that the header is refused with 8 bytes of data.
+/// Expects that a file with this header and 8 bytes of data is refused.
 void expect_header_refused(const std::string& header, std::string_view why) { expect_refused(file_of(header, 8), why); }
 
 TEST(SafetensorsHeader, AcceptsTensorsMetadataAndPadding) {

@@ -93,7 +93,7 @@ TEST(Safetensors, WritesScalarsAndTensorsOfSizeZero) {
 }
 
 TEST(Safetensors, VerifiesContentsInAnyLayout) {
-  const std::string sum = "0831df26eff7b11a";  // from another program, by the formula at checksum_of()
+  const std::string sum = "0831df26eff7b11a";  // computed by another program with the formula that checksum_of() documents
   const std::string texts = R"({"note": "", "gated.checksum": ")" + sum + R"(", "who": "me"})";
   const auto file_of = [](std::string header, std::string_view data) {
     header.resize((header.size() + 7) / 8 * 8, ' ');

@@ -1,6 +1,6 @@
 #pragma once
 
-// A program's own copy of stb's reader. In the same translation unit, it still reads formats that ours omits.
+// A program's own copy of stb's reader. Even in the same translation unit, it reads formats that the copy in gated leaves out.
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push

@@ -119,7 +119,7 @@ TEST(TimmConfig, AcceptsThreeMeansForOneChannel) {
 }
 
 TEST(TimmConfig, ReadsTheConfigJsonOfAFineTunedModel) {
-  // As written by timm.models.push_to_hf_hub().
+  // A file as timm.models.push_to_hf_hub() writes it.
   const char* const json = R"({"architecture": "gmlp_s16_224", "num_classes": 2, "num_features": 256, "global_pool": "avg",
       "label_names": ["cat", "dog"], "label_descriptions": {"cat": "a cat", "dog": "a dog"},
       "model_args": {"img_size": 64, "num_blocks": 4, "drop_path_rate": 0.1},
@@ -136,7 +136,7 @@ TEST(TimmConfig, ReadsTheConfigJsonOfAFineTunedModel) {
   expected.interpolation = Interpolation::bilinear;
   EXPECT_EQ(to_json(timm_config(json)), to_json(expected));
 
-  // Older files are flat.
+  // Older files have no nested pretrained_cfg.
   EXPECT_EQ(to_json(timm_config(R"({"architecture": "gmlp_s16_224", "num_classes": 2, "input_size": [3, 64, 64], "model_args":
       {"num_blocks": 4}, "fixed_input_size": true, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
       "crop_pct": 0.9, "interpolation": "bilinear", "first_conv": "stem.proj", "classifier": "head"})")),
@@ -241,7 +241,7 @@ TEST(TimmConfig, KnowsThePixelScalingOfPublishedModels) {
   EXPECT_EQ(gmixer_24_224().pixel_mean, imagenet);
 }
 
-/// Every name and shape in the file of a model, once per part of a tensor.
+/// Names and shapes of all tensors in the file of a model. Parameters that share a tensor give one entry.
 template <class Model>
 std::map<std::string, std::vector<Index>> tensors_of(const Model& model, const NameMap& names) {
   std::map<std::string, std::vector<Index>> tensors;

@@ -15,7 +15,7 @@ namespace {
 using test::message_of;
 using Json = nlohmann::json;
 
-/// The config.json of 512-96-r2, with its additional fields.
+/// The published config.json of 512-96-r2, including fields that gated does not need.
 const char* const published = R"({
   "_name_or_path": "TTM", "adaptive_patching_levels": 3, "architectures": ["TinyTimeMixerForPrediction"],
   "context_length": 512, "d_model": 192, "d_model_scale": 3, "decoder_adaptive_patching_levels": 0,
@@ -118,7 +118,7 @@ TEST(TtmConfig, RefusesContradictionsAndWrongTypes) {
   EXPECT_EQ(message_of<ArgumentError>([] { ttm_config("[]"); }), "config.json: expected a JSON object.");
 }
 
-/// A published folder made from a case: its constructor arguments and its parameters.
+/// Writes a folder like a published one from the constructor arguments and parameters of a case file.
 std::filesystem::path folder_of(const std::string& name, const Json& fields, const std::string& more_tensors = {}) {
   const SafetensorsFile file(text(GATED_REFERENCE_DIR, "/", name, ".safetensors"));
   const Json recorded = Json::parse(file.metadata().at("config"));

@@ -60,8 +60,8 @@ TEST(WeightTensors, HaveTheDocumentedNamesAndShapes) {
   EXPECT_EQ(weight.shape, (std::vector<Index>{40, 35}));
   EXPECT_EQ(scale.dtype, Dtype::F32);
   EXPECT_EQ(scale.shape, (std::vector<Index>{40, 2}));
-  EXPECT_EQ(file.tensor("trunk.blocks.0.gate.proj.weight").dtype, Dtype::F32);  // spatial
-  // By the formula in the file comment, from plain safetensors reads.
+  EXPECT_EQ(file.tensor("trunk.blocks.0.gate.proj.weight").dtype, Dtype::F32);  // spatial weights are not quantized
+  // Decodes the tensors by the formula in the file comment of weight_tensors.hpp.
   const auto q = file.read<std::int8_t>("trunk.blocks.1.proj_out.weight");
   const auto s = file.read<float>("trunk.blocks.1.proj_out.weight.scale");
   const Text model = load_model<Text>(file);
@@ -94,7 +94,7 @@ TEST(WeightTensors, APreparedModelEqualsTheLoadedOneBitForBit) {
       EXPECT_TRUE(same_bits(logits, expected));
     }
   }
-  // A double model loads any of these files, with double weights.
+  // A double model loads any of these files and decodes weights to double.
   const auto loaded = load_model<GmlpLanguageModel<double>>(path);
   const auto opened = load_prepared<GmlpLanguageModel<double>>(path);
   Workspace<double> plain, workspace;

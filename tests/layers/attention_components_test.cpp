@@ -15,7 +15,7 @@
 namespace gated::attention_components_test {
 namespace {
 
-/// An integer tensor.
+/// The elements of the integer tensor `name`.
 std::vector<std::int64_t> integers(const std::string& name) {
   const auto bytes = test::components().tensor(name).bytes;
   std::vector<std::int64_t> values(bytes.size() / sizeof(std::int64_t));
@@ -26,7 +26,7 @@ std::vector<std::int64_t> integers(const std::string& name) {
 template <class T>
 class AttentionComponentsIn : public ::testing::Test {
  protected:
-  /// `float32`: the expected values have float precision only.
+  /// Pass `float32` = true if the expected values have only float precision.
   static void expect_equal(const std::string& name, const Matrix<T>& got, bool float32 = false) {
     const Matrix<double> expected = test::component<double>(name);
     ASSERT_EQ(got.rows(), expected.rows()) << name;
@@ -40,7 +40,7 @@ class AttentionComponentsIn : public ::testing::Test {
     }
   }
 
-  /// Two sequences of 33 tokens, rotated.
+  /// Compares a rotation of two sequences of 33 tokens.
   static void expect_rotation(const std::string& name, Rotary layout, Index dimensions) {
     const RotaryEmbedding<T> rotary(layout, dimensions, 10000.0);
     const Matrix<T> x = test::component<T>(name + ".input");

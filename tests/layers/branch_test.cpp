@@ -15,7 +15,7 @@ using test::random_matrix;
 
 constexpr Index channels = 6, length = 9;
 
-/// Every form of a branch.
+/// Branches with every norm position, layer scale and drop path, and with other norms.
 std::vector<BranchOptions> forms() {
   std::vector<BranchOptions> all;
   for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
@@ -42,7 +42,7 @@ void expect_promises_of_forms(const typename Mixer<float>::Config& config, const
   }
 }
 
-/// An attention whose body takes no epilogue, with masks and streams.
+/// Attention that streams and takes masks, but whose body takes no epilogue.
 constexpr GatedAttentionUnitConfig attention{.channels = channels,
                                              .value = 8,
                                              .query_key = 4,
@@ -60,7 +60,7 @@ TEST(Branch, KeepsItsPromisesWithoutAFusedResidual) {
   expect_promises_of_forms<GatedAttentionUnit>(attention, {.causal = true});
 }
 
-/// The formula, with one call per part.
+/// Compares a branch with its formula, computed by one call for the norm and one for the mixer.
 template <class Mixer>
 void expect_formula(const typename Mixer::Config& config, const Sequences& sequences) {
   const auto x = random_matrix<double>(sequences.total(), channels, 2);
@@ -124,7 +124,7 @@ TEST(Branch, RefusesInvalidConfigurations) {
   EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
 }
 
-/// A dropped sequence is its input; the others are scaled to compensate.
+/// Expects that a dropped sequence equals its input, and that the branches of other sequences are scaled to compensate.
 template <class Mixer>
 void expect_stochastic_depth(const typename Mixer::Config& config) {
   Branch<Mixer> branch({.channels = channels, .layer_scale = 0.1, .drop_path = 0.5}, config);

@@ -8,7 +8,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// ExternalAttention, BatchNorm, and EANet's head, which combines them.
+// Tests of ExternalAttention, BatchNorm, and EANet's head, which combines both.
 
 namespace gated::external_attention_test {
 namespace {
@@ -19,7 +19,8 @@ using test::random_layer;
 using test::random_matrix;
 using test::wide;
 
-/// One head and several, with and without biases, wider and narrower than the channels, more memories than vector lanes.
+/// Configurations with one head and several, with and without biases, with hidden widths equal to and above the channels, and
+/// with more memories than vector lanes.
 std::vector<ExternalAttentionConfig> configs() {
   return {{.channels = 6, .memories = 5, .memory_bias = false, .out_bias = false},
           {.channels = 6, .heads = 3, .memories = 7},
@@ -27,7 +28,7 @@ std::vector<ExternalAttentionConfig> configs() {
           eamlp_attention(4, 2)};
 }
 
-/// The formula, element by element; tokens with `mask` 0 are skipped.
+/// External attention by its formula, element by element. Tokens whose `mask` is 0 are skipped.
 template <class T>
 Matrix<double> literal_attention(const ExternalAttention<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                                  const std::vector<std::uint8_t>& mask = {}) {
@@ -82,7 +83,7 @@ template <class T>
 void expect_formula() {
   const auto sequences = Sequences::of_lengths({9, 0, 40, 1});
   std::vector<std::uint8_t> mask(50, 1);
-  for (const std::size_t hidden : {2U, 3U, 15U, 49U}) {  // the last masks a whole sequence
+  for (const std::size_t hidden : {2U, 3U, 15U, 49U}) {  // token 49 is a whole sequence
     mask[hidden] = 0;
   }
   for (const ExternalAttentionConfig& config : configs()) {
@@ -153,7 +154,7 @@ TEST(ExternalAttentionHead, EqualsItsFormula) {
 }
 
 TEST(ExternalAttention, HasAsManyParametersAsTheOriginals) {
-  const Index d = 384, e = d / 12;  // EAMLP's 12 heads
+  const Index d = 384, e = d / 12;  // EAMLP has 12 heads
   EXPECT_EQ(parameter_count(ExternalAttention<float>(eamlp_attention(d, 12))),
             4 * d * d + 4 * d + 64 * e + 64 + 64 * e + e + 4 * d * d + d);
   EXPECT_EQ(parameter_count(ExternalAttentionHead<float>({.channels = 512})), 2 * 512 * 512 + 512 + 128 * 512 + 2 * 512);

@@ -20,7 +20,7 @@ using test::wide;
 
 constexpr Index c = 6, e = 10, s = 8, longest = 12;
 
-/// The published forms, at a small size.
+/// The published configurations, at a small size.
 std::vector<GatedAttentionUnitConfig> presets(Index max_length = longest) {
   const gau_presets::Sizes sizes{.channels = c, .max_length = max_length, .query_key = s};
   std::vector<GatedAttentionUnitConfig> all{gau_presets::lucidrains(sizes),        gau_presets::paper(sizes),
@@ -57,7 +57,7 @@ GatedAttentionUnitConfig any(Random& random) {
   return config;
 }
 
-/// Whether scores can be computed step by step, without the whole sequence.
+/// True if scores can be computed step by step, before the length of the sequence is known.
 bool streams(const GatedAttentionUnitConfig& config) {
   return config.causal && config.score_scale != ScoreScale::length && !config.divide_by_keys &&
          config.kernel != ScoreKernel::softmax_plus;
@@ -83,7 +83,7 @@ TEST(GatedAttentionUnit, KeepsItsPromisesForRandomOptions) {
   }
 }
 
-/// Causal units whose scores have a fixed divisor.
+/// Configurations of causal units whose scores have a fixed divisor.
 std::vector<GatedAttentionUnitConfig> streamable(Index max_length, Index channels = c) {
   const gau_presets::Sizes sizes{.channels = channels, .max_length = max_length, .query_key = s};
   std::vector<GatedAttentionUnitConfig> all(7, gau_presets::flash_quad_junnyu(sizes));
@@ -188,7 +188,7 @@ TYPED_TEST(GatedAttentionUnitOf, ShowsItsWeights) {
   }
 }
 
-/// Without a token to attend to, the output bias and the residual remain.
+/// If a sequence has no token to attend to, its output is the output bias plus the residual.
 TYPED_TEST(GatedAttentionUnitOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({4, 3, 5});
@@ -361,7 +361,7 @@ TEST(GatedAttentionUnit, RefusesStatesOfOtherUnits) {
   std::vector<GatedAttentionUnitConfig> others(3, unit.config);
   others[0].query_key = 4;
   others[1].value = 5;
-  others[2].max_length = 40;  // same widths, more capacity than the Toeplitz bias has positions
+  others[2].max_length = 40;  // equal widths, but more capacity than the Toeplitz bias has positions
   for (const GatedAttentionUnitConfig& config : others) {
     auto state = GatedAttentionUnit<float>(config).start(config.max_length);
     EXPECT_TRUE(refuses<ArgumentError>([&] { unit.extend(Matrix<float>::Ones(1, c), state, y, workspace); },

@@ -36,7 +36,7 @@ std::vector<GatedCrossAttentionConfig> configs() {
   return all;
 }
 
-/// Cross attention as a layer of one input: queries, keys and values are columns of x; the mask hides keys.
+/// Cross attention as a layer with one input: the columns of x hold queries, keys and values. The mask hides keys.
 template <class T>
 struct Beside : Layer<Beside<T>> {
   using Config = GatedCrossAttentionConfig;
@@ -56,7 +56,7 @@ struct Beside : Layer<Beside<T>> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    if constexpr (Run::streams) {  // refused: it sees all tokens
+    if constexpr (Run::streams) {  // never runs: start() refuses, because the layer sees all tokens
       return x;
     } else {
       const Index own = attention.config.channels, keys = attention.config.key_width(), values = attention.config.value_width();
@@ -175,7 +175,7 @@ TYPED_TEST(GatedCrossAttentionOf, HandlesFullyMaskedSequencesExceptWithSoftmax) 
 }
 
 TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
-  const auto layer = random_layer<GatedCrossAttention<float>>(configs()[6]);  // a softmax
+  const auto layer = random_layer<GatedCrossAttention<float>>(configs()[6]);  // uses softmax
   Workspace<float> workspace;
   struct Sizes {
     Index x_columns = c, key_rows = 9, key_columns = key_width, value_rows = 9, value_columns = value_width, y_rows = 6,

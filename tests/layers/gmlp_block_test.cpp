@@ -14,7 +14,7 @@ using test::wide;
 
 constexpr Index length = 11, channels = 10;
 
-/// One configuration per option, and one with all of them.
+/// Configurations with one option each, and one with many options at once.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
   std::vector<GmlpConfig> configs(12, plain);
@@ -150,16 +150,16 @@ TEST(GmlpBlock, RefusesToStreamIfNotCausal) {
 TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   const auto block = random_block<float>(all_options()[3]);
   std::vector<GmlpConfig> others(4, block.config);
-  others[0].attention_width = 6;  // remembers more
-  others[1].token_shift = 0;      // remembers less
-  others[2].hidden = 26;          // remembers wider rows
+  others[0].attention_width = 6;  // its state remembers more
+  others[1].token_shift = 0;      // its state remembers less
+  others[2].hidden = 26;          // its state has wider rows
   others[3].length = length - 1;
   Workspace<float> workspace;
   const Matrix<float> x = random_matrix<float>(2, channels, 2);
   for (const GmlpConfig& config : others) {
     auto state = random_block<float>(config).start(length - 1);
     Matrix<float> y = Matrix<float>::Constant(2, channels, 7);
-    if (config.length != length) {  // compatible: only the capacity differs
+    if (config.length != length) {  // compatible, because only the capacity differs
       EXPECT_NO_THROW(block.extend(x, state, y, workspace));
       continue;
     }

@@ -41,7 +41,7 @@ TEST(GridPosition, InterpolatesBilinearlyBetweenCellCentres) {
   halved << 3.5, 5.5;
   EXPECT_TRUE(near(layer.forward(Matrix<double>::Zero(2, 1), Sequences::single(2), workspace), halved));
 
-  GridPosition<double> finer(1, {1, 2}, {1, 4}, false);  // constant beyond the outer centres
+  GridPosition<double> finer(1, {1, 2}, {1, 4}, false);  // positions are constant beyond the outer cell centres
   finer.weight << 0, 4;
   Matrix<double> doubled(4, 1);
   doubled << 0, 1, 3, 4;

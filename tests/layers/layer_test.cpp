@@ -18,7 +18,7 @@ using test::Totals;
 using test::Tower;
 using M = Matrix<double>;
 
-/// The identity, with a scalar type as template argument.
+/// The identity. Its scalar type is its template argument.
 template <class T>
 struct Of : Layer<Of<T>> {
   static constexpr const char* name = "Of";
@@ -27,7 +27,7 @@ struct Of : Layer<Of<T>> {
   auto apply(auto&, auto x) const { return x; }
 };
 
-/// Expects that `f(y)` is an `E` with this text and writes nothing.
+/// Expects that `f(y)`, for a `rows` × `columns` y, throws an `E` with this message and leaves y unchanged.
 template <class E, class F>
 void expect_refused(const std::string& expected, Index rows, Index columns, const F& f) {
   M y = M::Constant(rows, columns, -7);
@@ -92,7 +92,7 @@ TEST(Layer, AllocatesNothing) {
   EXPECT_EQ(test::allocations_during([&] { layer.forward(x, y, workspace); }), 0);
 }
 
-/// Sums pairs of rows: an output of a different shape.
+/// Sums pairs of rows, so its output has half as many rows and one column.
 struct Halves : Layer<Halves, double> {
   static constexpr const char* name = "Halves";
   static constexpr auto fields() { return std::tuple{}; }

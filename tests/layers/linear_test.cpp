@@ -52,7 +52,7 @@ TYPED_TEST(LinearOf, EqualsItsFormulaAtAnySize) {
   }
 }
 
-/// y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s: a projection with every fused operand.
+/// A projection with every fused operand: y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s.
 template <class T>
 struct Fusing : Layer<Fusing<T>> {
   static constexpr const char* name = "Fusing";

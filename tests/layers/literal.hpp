@@ -6,11 +6,11 @@
 #include "gated/layers/gmlp_block.hpp"
 #include "tests/core/numbers.hpp"
 
-/// The layers' formulas as plain loops in double, and comparisons with them.
+/// Formulas of the layers as plain loops in double, and comparisons with these formulas.
 
 namespace gated::test {
 
-/// Randomises every parameter of `model`, so that each term of a formula counts; norms scale by about 1.
+/// Randomises every parameter of `model`, so that every term of a formula has an effect. Parameters of norms are about 1.
 template <class Model>
 void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);
@@ -33,7 +33,7 @@ Matrix<double> wide(const Matrix<T>& x) {
 template <class T>
 inline constexpr double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
 
-/// Equal sizes, and no error larger than `relative` · the largest element.
+/// Succeeds if sizes are equal and no error exceeds `relative` times the largest expected element.
 template <class T>
 ::testing::AssertionResult near(const Matrix<T>& got, const Matrix<double>& expected, double relative = tolerance<T>) {
   if (got.rows() != expected.rows() || got.cols() != expected.cols()) {
@@ -117,7 +117,7 @@ Matrix<double> layer_norm(const Layer& layer, const Matrix<double>& x) {
   return y;
 }
 
-/// Σ_j W_ij v_j + b_i with W from effective_weight().
+/// Σ_j W_ij v_j + b_i, where W is effective_weight().
 template <class T>
 Matrix<double> spatial(const SpatialProjection<T>& layer, const Matrix<double>& v, const Sequences& sequences) {
   Matrix<double> y(v.rows(), v.cols());
@@ -140,7 +140,7 @@ Matrix<double> spatial(const SpatialProjection<T>& layer, const Matrix<double>& 
   return y;
 }
 
-/// The gate, with `addition` (or an empty matrix) before its activation.
+/// The gating unit by its formula. Adds `addition`, unless it is empty, before the activation.
 template <class T>
 Matrix<double> gate(const SpatialGatingUnit<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                     const Matrix<double>& addition) {
@@ -191,7 +191,7 @@ Matrix<double> attention(const TinyAttention<T>& layer, const Matrix<double>& x,
   return linear(layer.proj_out, attended);
 }
 
-/// Token by token: y[t, chunk k] = x[t - shift_k, chunk k], zero outside the sequence.
+/// Token shift: y[t, chunk k] = x[t - shift_k, chunk k], where x is zero outside the sequence.
 inline Matrix<double> token_shift(const Matrix<double>& x, const Sequences& sequences, Index amount, bool causal) {
   Matrix<double> y = x;
   const Index shifts = causal ? amount + 1 : 2 * amount + 1, width = x.cols() / shifts;
@@ -206,7 +206,7 @@ inline Matrix<double> token_shift(const Matrix<double>& x, const Sequences& sequ
   return y;
 }
 
-/// The block without norm and residual.
+/// The block by its formula, without norm and residual.
 template <class T>
 Matrix<double> branch(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences) {
   const Matrix<double> shifted =

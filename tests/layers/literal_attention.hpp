@@ -14,18 +14,18 @@
 #include "literal.hpp"
 #include "settings_of.hpp"
 
-/// The gated attention layers as plain loops in double, one score at a time.
+/// Formulas of the gated attention layers as plain loops in double, one score at a time.
 
 namespace gated::test {
 
-/// One of the values, at random.
+/// Returns one of the values at random.
 template <class V, class... Vs>
 V one_of(Random& random, V first, Vs... others) {
   const std::array options{first, static_cast<V>(others)...};
   return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
 }
 
-/// A layer with random parameters, except its constants.
+/// A layer with random parameters. Constants keep their values.
 template <class Layer>
 Layer random_layer(const typename Layer::Config& config, std::uint64_t seed = 1, double deviation = 0.3) {
   const Layer fresh(config);
@@ -41,7 +41,7 @@ Layer random_layer(const typename Layer::Config& config, std::uint64_t seed = 1,
   return layer;
 }
 
-/// About three of four entries are 1, and the first of each sequence is.
+/// A mask in which about three of four entries are 1, and always the first of each sequence.
 inline std::vector<std::uint8_t> random_mask(const Sequences& sequences, std::uint64_t seed) {
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(sequences.total()));
   Random random(seed);
@@ -64,7 +64,7 @@ Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, cons
   return layer.forward(x, sequences, workspace, mask);
 }
 
-/// Expects that a masked ragged batch is bit-equal to each sequence alone.
+/// Expects that each sequence of a masked ragged batch is bit-equal to itself alone.
 template <class Layer>
 void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, std::uint64_t seed) {
   using T = typename Layer::Scalar;
@@ -79,7 +79,7 @@ void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, 
   }
 }
 
-/// A matrix of sentinels that reveals every write.
+/// A matrix of equal sentinels: is_untouched() detects any write to it.
 template <class T>
 Matrix<T> untouched(Index rows, Index columns) {
   return Matrix<T>::Constant(rows, columns, T{77});
@@ -89,7 +89,7 @@ bool is_untouched(const Matrix<T>& x) {
   return (x.array() == T{77}).all();
 }
 
-/// Whether the message of the `E` that `f` throws contains `part`.
+/// Succeeds if `f` throws an `E` whose message contains `part`.
 template <class E, class F>
 ::testing::AssertionResult refuses(F&& f, const std::string& part) {
   const std::string message = message_of<E>(f);
@@ -107,7 +107,7 @@ using Visible = std::vector<std::uint8_t>;
 
 inline bool hidden(const Visible& mask, Index token) { return !mask.empty() && mask[static_cast<std::size_t>(token)] == 0; }
 
-/// The weight of a score; for softmaxes, before division by the sum.
+/// The attention weight of a score; for softmax kernels, before division by the sum.
 inline double weigh(ScoreKernel kernel, double score) {
   const auto laplace = [&](double sigma) { return 0.5 * (1 + std::erf((score - std::sqrt(0.5)) / (sigma * std::sqrt(2.0)))); };
   switch (kernel) {
@@ -163,7 +163,7 @@ Matrix<double> norm(const Norm<T>& layer, const Matrix<double>& x) {
   return y;
 }
 
-/// Rotates the first r channels by the token's position in its sequence.
+/// Rotary embedding: rotates the first r channels of each token by its position in the sequence.
 inline Matrix<double> rotate(Matrix<double> x, const Sequences& sequences, Rotary layout, Index r, double base) {
   for (Index b = 0; layout != Rotary::none && b < sequences.count(); ++b) {
     for (Index t = 0; t < sequences.length(b); ++t) {
@@ -193,7 +193,7 @@ inline Index bucket(Index m, bool causal) {
   return result + (!causal && m < 0 ? 16 : 0);
 }
 
-/// The bias of query i and key j; `scale` is for the T5 form.
+/// The relative bias of query i and key j. `scale` multiplies the T5 form only.
 template <class T>
 double relative(const RelativeBias<T>& bias, Index i, Index j, bool causal, double scale) {
   switch (bias.form) {
@@ -242,7 +242,7 @@ Matrix<double> add_residual(Matrix<double> y, const Matrix<double>& x, Residual 
   return y;
 }
 
-/// A gated attention unit; `given` is the caller's bias, or empty.
+/// A gated attention unit by its formula. `given` is a bias passed by the caller, or empty.
 template <class T>
 Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                               const Visible& mask = {}, const Matrix<double>& given = {}) {
@@ -304,7 +304,7 @@ Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<d
   return c.norm_position == NormPosition::post ? norm(layer.norm, y) : y;
 }
 
-/// The cross form; its mask hides keys.
+/// Gated cross attention by its formula. The mask hides keys.
 template <class T>
 Matrix<double> cross_attention(const GatedCrossAttention<T>& layer, const Matrix<double>& x, const Sequences& queries,
                                const Matrix<double>& key, const Matrix<double>& value, const Sequences& others,
@@ -339,7 +339,7 @@ Matrix<double> cross_attention(const GatedCrossAttention<T>& layer, const Matrix
   return add_residual(linear(layer.proj_out, attended), x, c.residual, layer.residual_scale);
 }
 
-/// The two parts of mixed-chunk attention, before the gate.
+/// The local and global parts of mixed-chunk attention before the gate, and the gate u.
 struct Mixed {
   Matrix<double> local, global, u;
 };
@@ -353,7 +353,7 @@ Mixed mixed_parts(const MixedChunkAttention<T>& layer, const Matrix<double>& x, 
     const Matrix<double> straight = z;
     for (Index b = 0; b < sequences.count(); ++b) {
       for (Index t = 0; t < sequences.length(b); ++t) {
-        for (Index d = 0; 2 * d < c.channels; ++d) {  // for odd widths, the larger half
+        for (Index d = 0; 2 * d < c.channels; ++d) {  // the first half, rounded up
           z(sequences.offset(b) + t, d) = t == 0 ? 0.0 : straight(sequences.offset(b) + t - 1, d);
         }
       }

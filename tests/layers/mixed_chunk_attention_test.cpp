@@ -18,7 +18,7 @@ using test::settings_of;
 using test::untouched;
 using test::wide;
 
-constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // width is odd: the larger half is shifted
+constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // `width` is odd: the shifted half is rounded up
 
 MixedChunkAttentionConfig lucidrains(bool causal) {
   auto config = flash_presets::lucidrains({.channels = width, .query_key = s, .chunk = chunk, .causal = causal});
@@ -47,7 +47,7 @@ MixedChunkAttentionConfig any(Random& random) {
   return config;
 }
 
-/// Streams keep sums, so they cannot rewind; with token shift, a masked token still reaches the next one.
+/// Streams keep sums, so they cannot rewind. With a token shift, a masked token still reaches the token after it.
 test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Index> lengths) {
   return {.lengths = std::move(lengths), .causal = config.causal, .rewinds = false, .mask_hides = !config.token_shift};
 }
@@ -132,7 +132,7 @@ TYPED_TEST(MixedChunkAttentionOf, EqualsItsFormulaAcrossBlocksOfScores) {
   }
 }
 
-/// With u = 1, v = x and an identity output projection: only the mixing of tokens remains.
+/// A layer with u = 1, v = x and an identity output projection, so that only the mixing of tokens remains.
 template <class T>
 MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
   MixedChunkAttention<T> layer({.channels = 2,
@@ -151,7 +151,7 @@ MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
   layer.projection.hidden.bias.tail(2).setOnes();  // z = 1
   layer.offset_scale.weight.setZero();
   layer.offset_scale.weight.row(1).setConstant(T(0.5));
-  layer.offset_scale.weight.row(3).setOnes();  // the local queries and keys are 0; a global query · key is 1
+  layer.offset_scale.weight.row(3).setOnes();  // local queries and keys are 0; every product of a global query and key is 1
   layer.proj_out.weight.setIdentity();
   return layer;
 }
@@ -212,7 +212,7 @@ TYPED_TEST(MixedChunkAttentionOf, GlobalPartDoesNotDependOnTheChunkSize) {
   }
 }
 
-/// A unit with the projections and the local queries and keys of `layer`, without the token shift.
+/// A gated attention unit with the projections of `layer` and its local queries and keys, but without a token shift.
 template <class T>
 GatedAttentionUnit<T> unit_like(const MixedChunkAttention<T>& layer) {
   const MixedChunkAttentionConfig& c = layer.config;

@@ -16,7 +16,7 @@ using test::random_layer;
 using test::random_matrix;
 using test::wide;
 
-/// The options of a user-defined mixer.
+/// The configuration of ShiftMixer.
 struct ShiftMixerConfig {
   Index channels = 0;
   bool causal = true;
@@ -27,7 +27,7 @@ struct ShiftMixerConfig {
   }
 };
 
-/// y = shift(x) ⊙ gain: a mixer without a fused residual.
+/// A user-defined mixer, y = shift(x) ⊙ gain + bias. Its body cannot fuse a residual.
 template <class T>
 struct ShiftMixer : Layer<ShiftMixer<T>> {
   using Config = ShiftMixerConfig;
@@ -58,7 +58,7 @@ using Shifted = MixerBlock<ShiftMixer<T>, FeedForward<T>>;
 
 constexpr Index channels = 6, length = 9;
 
-/// Every form of the block for one kind of mixer.
+/// Configurations of a block that cover its options, for one kind of mixer.
 template <class Config>
 std::vector<Config> forms_of(Config config) {
   config.channels = channels;
@@ -104,7 +104,7 @@ TEST(MixerBlock, KeepsItsPromisesWithThreadedProducts) {
       {.lengths = {300, 3, 170}, .causal = true, .trains = false});
 }
 
-/// Norm and mixer of one branch, by the formula.
+/// One branch by its formula: x + scale ⊙ mix(norm(x)), or norm(x + scale ⊙ mix(x)).
 template <class Config, class Mixer, class Mix>
 Matrix<double> literal_branch(const Config& c, const Branch<Mixer>& branch, const Matrix<double>& x, const Mix& mix) {
   const bool post = c.norm_position == NormPosition::post;
@@ -191,7 +191,7 @@ TEST(MixerBlock, DropPathDropsWholeSequences) {
     }
     return unchanged;
   };
-  const auto expect_some = [&](Index unchanged) {  // both branches dropped: about a quarter of 40
+  const auto expect_some = [&](Index unchanged) {  // both branches of a sequence are dropped: about 10 of 40
     EXPECT_GE(unchanged, 3);
     EXPECT_LE(unchanged, 20);
   };

@@ -15,7 +15,7 @@ class OffsetScaleOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(OffsetScaleOf, Scalars, );
 
-/// The outputs of all rows of an offset-scale, side by side.
+/// The product of the outputs of two rows of an offset scale.
 template <class T>
 struct AllRows : Layer<AllRows<T>> {
   static constexpr const char* name = "AllRows";

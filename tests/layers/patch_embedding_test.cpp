@@ -15,7 +15,7 @@ class PatchEmbeddingOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(PatchEmbeddingOf, Scalars, );
 
-/// A convolution with stride = kernel, as plain loops.
+/// A convolution whose stride equals its kernel size, as plain loops.
 template <class T>
 Matrix<double> convolution(const PatchEmbedding<T>& layer, const Matrix<T>& images) {
   const ImageSize image = layer.image, patch = layer.patch;

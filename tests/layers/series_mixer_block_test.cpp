@@ -41,7 +41,7 @@ TEST(SeriesMixerBlock, KeepsItsPromisesForEveryFormOfBranch) {
                                           {.lengths = {6, 3}});
 }
 
-/// Its three steps by its own layers, each on a rearranged matrix.
+/// Compares the block with its three steps, each computed by the block's own layers on rearranged rows.
 TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   constexpr Index items = 2, series = 3, patches = 4, channels = 5;
   const auto block =
@@ -51,7 +51,7 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   const Matrix<double> y = block.forward(h, Sequences::uniform(items, series * patches), workspace);
 
   Matrix<double> z = block.series->norm.forward(h, workspace), column(series, 1);
-  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // for one feature of one patch
+  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // mixes one feature of one patch
   alone.mlp.proj_in = block.series->mixer.tokens.mlp.proj_in;
   alone.mlp.proj_out = block.series->mixer.tokens.mlp.proj_out;
   alone.gate = block.series->mixer.tokens.gate;

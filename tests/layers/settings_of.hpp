@@ -5,11 +5,11 @@
 
 #include "gated/core/settings.hpp"
 
-/// Describes configurations in failures.
+/// Describes configurations in the messages of failed tests.
 
 namespace gated::test {
 
-/// All settings of a configuration, including nested ones; empty if it lists none.
+/// All settings of a configuration, including nested settings; empty if it lists none.
 template <class Config>
 std::string settings_of(const Config& config) {
   std::string out;

@@ -4,7 +4,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// SoftmaxGatedFeedForward over channels, and SoftmaxGatedTokenMlp over tokens.
+// Tests of SoftmaxGatedFeedForward, which mixes channels, and SoftmaxGatedTokenMlp, which mixes tokens.
 
 namespace gated::softmax_gated_mlp_test {
 namespace {
@@ -55,7 +55,7 @@ Matrix<double> gate(const auto& layer, const Matrix<double>& h) {
   return h.cwiseProduct(s);
 }
 
-/// The formula of both layers: the rows are tokens in one, channels in the other.
+/// The formula of both layers. Rows of x are tokens for SoftmaxGatedFeedForward, channels for SoftmaxGatedTokenMlp.
 Matrix<double> formula(const auto& layer, Matrix<double> x) {
   if (layer.config.gate == GatePlace::before) {
     x = gate(*layer.gate, x);

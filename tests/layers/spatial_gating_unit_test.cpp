@@ -35,7 +35,7 @@ Matrix<T> pass(const SpatialGatingUnit<T>& gate, const Matrix<T>& x, const Seque
   return gate.forward(x, sequences, workspace);
 }
 
-/// A gate with an addition, like the tiny attention of aMLP.
+/// A gate with an added operand, as in aMLP, which adds tiny attention.
 template <class T>
 struct Adding : Layer<Adding<T>> {
   static constexpr const char* name = "Adding";
@@ -53,7 +53,7 @@ struct Adding : Layer<Adding<T>> {
   }
 };
 
-/// A user-defined layer: a projection and a gate; half of the projection is the residual.
+/// A user-defined layer of a projection and a gate. Half of the projection's output is also the residual.
 template <class T>
 struct Skipping : Layer<Skipping<T>> {
   using Config = SpatialProjectionConfig;
@@ -125,14 +125,14 @@ TYPED_TEST_SUITE(SpatialGatingUnitOf, Scalars, );
 
 TYPED_TEST(SpatialGatingUnitOf, EqualsAHandComputedGate) {
   using T = TypeParam;
-  // Two channels, 1 and 3, are normalised to -1 and 1.
+  // Only the second half of x is normalised: its values 1 and 3 become -1 and 1.
   SpatialGatingUnit<T> gate({.channels = 4, .spatial = {.length = 2}, .norm_eps = 0});
   gate.proj.weight << 1, 2,  //
       3, 5;
   gate.proj.bias << 10, 20;
   Matrix<T> x(2, 4);
   x << 7, 8, 1, 3,  //
-      5, 6, 3, 1;   // normalised [-1 1; 1 -1], W v = [1 -1; 2 -2]
+      5, 6, 3, 1;   // second half, normalised: [-1 1; 1 -1]; W v = [1 -1; 2 -2]
   Matrix<double> expected(2, 2);
   expected << 7 * 11, 8 * 9,  //
       5 * 22, 6 * 18;
@@ -175,7 +175,7 @@ TYPED_TEST(SpatialGatingUnitOf, IsBitEqualInPlace) {
     const Matrix<T> y = run[run(gate, RunMatrix<T>(input_view<T>(x)), added)];
     auto z = run.owned(RunMatrix<T>(input_view<T>(x)));
     const T* const u = z.data;
-    const auto moved = run(gate, std::move(z), added);  // as a block runs it: y in place of u, the norm of v
+    const auto moved = run(gate, std::move(z), added);  // as a block runs it: y replaces u in place
     EXPECT_EQ(moved.data, u);
     EXPECT_TRUE(test::same_bits(run[moved], y)) << (added ? "with an addition" : "alone");
   }
@@ -185,7 +185,7 @@ TYPED_TEST(SpatialGatingUnitOf, SplitGateWithZeroWeightsIsItsFirstHalf) {
   using T = TypeParam;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});
-    gate.proj.weight.setZero();  // b = 1 as built
+    gate.proj.weight.setZero();  // the bias is 1 initially
     const auto x = random_matrix<T>(18, 34, 2);
     EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x.leftCols(17))) << name_of(form);
   }

@@ -27,7 +27,7 @@ Matrix<T> project(const SpatialProjection<T>& layer, const Matrix<T>& v, const S
   return y;
 }
 
-/// W_ij by the documentation of SpatialForm.
+/// W_ij as SpatialForm documents it.
 template <class T>
 T entry(const SpatialProjection<T>& layer, Index head, Index i, Index j) {
   const Index n = layer.config.length;
@@ -38,7 +38,7 @@ T entry(const SpatialProjection<T>& layer, Index head, Index i, Index j) {
     case SpatialForm::dense:
       return layer.weight(head * n + i, j);
     case SpatialForm::toeplitz:
-      return layer.weight(head, (n - 1) + (i - j));  // w_{i-j}, from w_{1-n} to w_{n-1}
+      return layer.weight(head, (n - 1) + (i - j));  // w_{i-j}; a row of `weight` holds w_{1-n}, …, w_{n-1}
     case SpatialForm::scaled_toeplitz:
       return j <= i ? layer.weight(head, n - 1 - (i - j)) * layer.position_x(head, i) * layer.position_y(head, j) : 0;
   }
@@ -57,7 +57,7 @@ std::vector<SpatialProjectionConfig> all_forms(Index length) {
   return configs;
 }
 
-/// Forms that use the FFT from `from` tokens on, whatever the length.
+/// Toeplitz configurations whose `fourier_from` is `from`, for sequences of any length up to `length`.
 std::vector<SpatialProjectionConfig> transformed_forms(Index length, Index from) {
   std::vector<SpatialProjectionConfig> configs;
   for (SpatialProjectionConfig config : all_forms(length)) {
@@ -173,7 +173,7 @@ TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaByFft) {
 }
 
 TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
-  // Column c of v is 1 at token c and 0 elsewhere; all lags are 1: y_tc counts how often token t uses token c.
+  // v is the identity and all lags are 1, so y_tc counts how often token t uses token c.
   for (const Index tile : {1, 2, 4}) {
     for (Index length = 6 * tile; length <= 100; length += 1 + length / 9) {
       SpatialProjection<double> layer({.length = length, .causal = true, .form = SpatialForm::toeplitz, .fourier_from = tile});
@@ -188,7 +188,8 @@ TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
 }
 
 TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
-  // Non-causal Toeplitz: the FFT is used from `fourier_from` tokens on. Causal: from six tiles on, after the first tile.
+  // A non-causal Toeplitz weight uses the FFT from `fourier_from` tokens on. A causal weight uses it from six tiles on, for all
+  // tokens after the first tile.
   for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
     const auto plain_config = [&] {
       auto c = config;
@@ -211,7 +212,7 @@ TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
   EXPECT_EQ(SpatialProjectionConfig().fourier_from, fourier_crossover);
 }
 
-/// A projection, alone or with a full epilogue.
+/// A projection without an epilogue or, if `with_all`, with every operand.
 template <class T>
 struct Mixing : Layer<Mixing<T>> {
   static constexpr const char* name = "Mixing";
@@ -370,7 +371,7 @@ TEST(SpatialProjection, HasOnlyTheParametersOfItsForm) {
   EXPECT_EQ(count(SpatialForm::scaled_toeplitz, 4), 4 * (3 * 512 + 512));
 }
 
-/// Neither in place nor 128 rows at a time.
+/// Scratch memory stays below a quarter of the n × n weight.
 TEST(SpatialProjection, NeverMaterialisesAToeplitzWeight) {
   constexpr Index n = 1000;
   for (const SpatialForm form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
@@ -478,7 +479,7 @@ TEST(SpatialProjection, MasksWeightsPermanently) {
   }
 
   layer = original;
-  layer.apply_mask(mask.topLeftCorner(1, 2));  // one row, repeated: [1 0]
+  layer.apply_mask(mask.topLeftCorner(1, 2));  // the row [1 0], repeated
   Matrix<double> expected = original.effective_weight(1, 3);
   expected.block(0, 1, 2, 1).setZero();
   EXPECT_TRUE(near<double>(layer.effective_weight(1, 3), expected, 0)) << "a smaller mask changes the corner only";

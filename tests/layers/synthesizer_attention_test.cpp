@@ -15,7 +15,7 @@ using test::near;
 using test::random_matrix;
 using test::wide;
 
-/// Every form and mixture, with heads narrower than the channels.
+/// Configurations with every form and mixture. Heads are narrower than the channels.
 std::vector<SynthesizerAttentionConfig> all_forms(bool causal, Index length = 12) {
   std::vector<SynthesizerAttentionConfig> all;
   for (const auto& [form, name] : names_of(SynthesizerForm{})) {
@@ -34,7 +34,7 @@ std::vector<SynthesizerAttentionConfig> all_forms(bool causal, Index length = 12
   return all;
 }
 
-/// The formula, one score at a time.
+/// Synthesizer attention by its formula, one score at a time.
 template <class T>
 Matrix<double> literal_attention(const SynthesizerAttention<T>& layer, const Matrix<double>& x, const Sequences& sequences) {
   const auto& c = layer.config;
@@ -106,7 +106,7 @@ std::string describe(const SynthesizerAttentionConfig& c) {
 template <class T>
 void expect_formula() {
   for (const bool causal : {false, true}) {
-    for (const Index length : {12, 272}) {  // 272: two blocks of queries
+    for (const Index length : {12, 272}) {  // 272 queries are two blocks
       for (const auto& config : all_forms(causal, length)) {
         SynthesizerAttention<T> layer(config);
         test::shake(layer, 1);

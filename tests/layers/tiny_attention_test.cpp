@@ -54,7 +54,7 @@ TYPED_TEST(TinyAttentionOf, EqualsHandComputedAttention) {
   attention.proj_out.weight << 2;
   attention.proj_out.bias << 5;
   Matrix<T> x(2, 1);
-  x << 0, 1;  // token 0 weighs both equally, token 1 weighs them 1 : e
+  x << 0, 1;  // attention weights are 1 : 1 for token 0, and 1 : e for token 1
   const double e = std::exp(1.0);
   Matrix<double> expected(2, 1);
   expected << 5 + 2 * 5, 5 + 2 * 10 * e / (1 + e);
@@ -69,7 +69,7 @@ TYPED_TEST(TinyAttentionOf, EqualsItsFormula) {
   for (const bool causal : {false, true}) {
     for (const bool bias : {false, true}) {
       const auto attention = random_attention<T>(12, 5, 9, causal, bias);
-      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300: two blocks of scores
+      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300 tokens are two blocks of scores
       const auto x = random_matrix<T>(sequences.total(), 12, 2);
       EXPECT_TRUE(near(attend(attention, x, sequences), literal::attention(attention, wide(x), sequences))) << causal << bias;
     }

@@ -80,7 +80,7 @@ TEST(GluTransformerBlock, DiffersFromTransformerBlockInTheFeedForward) {
       {.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 9, .bias = false}});
   TransformerBlock<double> plain(configs()[0]);
   plain.tokens = glu.tokens;
-  plain.channels.mixer.proj_out.weight.setZero();  // leaves h
+  plain.channels.mixer.proj_out.weight.setZero();  // the feed-forward adds 0, so the block returns h
   plain.channels.mixer.proj_in.weight.setZero();
   const auto x = random_matrix<double>(13, channels, 2);
   const auto sequences = Sequences::of_lengths({7, 6});
@@ -105,7 +105,7 @@ TEST(TransformerBlock, KeepsItsPromisesWithThreadedProducts) {
   }
 }
 
-/// The relative bias of a head, from its table by T5 bucket or by offset.
+/// The relative bias of a head for query i and key j, from its table by T5 bucket or by offset.
 template <class T>
 double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Index j) {
   const SelfAttentionConfig& c = attention.config;
@@ -121,7 +121,7 @@ double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Inde
   return 0;
 }
 
-/// The block, one score at a time.
+/// The block by its formula, one score at a time.
 template <class T>
 Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible& mask = {}) {

@@ -143,7 +143,7 @@ TYPED_TEST(FlashLanguageModelOf, WarmStepsAllocateNothingAcrossChunks) {
   }
 }
 
-/// Every norm, layout, position and bias, and both kinds of head.
+/// Covers every norm, layout, position and bias, and heads of each form.
 TEST(FlashLanguageModel, SpendsItsParametersFromABudget) {
   for (const NormForm norm :
        {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
@@ -176,7 +176,7 @@ TEST(FlashLanguageModel, SpendsItsParametersFromABudget) {
 
 TEST(FlashLanguageModel, RefusesInvalidConfigurations) {
   auto config = lucidrains();
-  config.trunk.block.channels = 7;  // odd: sine and cosine need two halves
+  config.trunk.block.channels = 7;  // odd, but sines and cosines each need half the channels
   EXPECT_THROW(FlashLanguageModel<float>{config}, ArgumentError);
   config.position = PositionForm::none;
   EXPECT_NO_THROW(FlashLanguageModel<float>{config});

@@ -6,7 +6,7 @@
 namespace gated::flash_memory_test {
 namespace {
 
-/// Scratch bytes after forward passes over one sequence of `length` tokens.
+/// Scratch bytes after `repeats` forward passes over one sequence of `length` tokens.
 double scratch_bytes(const Flash<float>& model, Index length, int threads, int repeats = 1) {
   Workspace<float> workspace(Threads{threads});
   Matrix<float> x = Matrix<float>::Random(length, model.config.block.channels);

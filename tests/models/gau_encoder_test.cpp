@@ -43,7 +43,7 @@ std::vector<GauEncoderConfig> configs() {
   return all;
 }
 
-/// Words without the padding token 0.
+/// Random tokens, none of which is the padding token 0.
 std::vector<Index> random_words(Index count) { return random_tokens(count, vocabulary, 1); }
 
 template <class T>
@@ -130,7 +130,7 @@ TEST(GauEncoder, NamesTheTableThatIsTooShort) {
   EXPECT_EQ(model.longest(), 12);
 }
 
-/// Every norm, layout, position and bias, and both kinds of head.
+/// Covers every norm, layout, position and bias, and heads of each form.
 TEST(GauEncoder, SpendsItsParametersFromABudget) {
   using Unit = GatedAttentionUnit<float>;
   for (const NormForm norm :

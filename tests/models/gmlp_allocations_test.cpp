@@ -10,7 +10,7 @@ namespace {
 using test::allocations_during;
 using test::random_matrix;
 
-/// The allocations of `f` after one warm-up call.
+/// Number of allocations by `f` after one warm-up call.
 template <class F>
 long when_warm(F&& f) {
   f();
@@ -18,7 +18,7 @@ long when_warm(F&& f) {
 }
 
 TEST(Allocations, AreCounted) {
-  // Otherwise the other tests prove nothing.
+  // If allocations were not counted, the other tests would prove nothing.
   EXPECT_GT(allocations_during([] { std::vector<int>(1000).back() = 1; }), 0);
 #if GATED_TEST_COUNTS_MALLOC
   EXPECT_GT(allocations_during([] { Matrix<float>(100, 100).setZero(); }), 0);

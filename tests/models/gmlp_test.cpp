@@ -36,7 +36,7 @@ TEST(Gmlp, StartsAsAFeedForwardNetwork) {
     }
     return copy;
   }();
-  for (Index t = 0; t < 9; ++t) {  // each token alone: there is no token mixing
+  for (Index t = 0; t < 9; ++t) {  // each token alone, without token mixing
     one_by_one.row(t) = sliced.forward(x.row(t), Sequences::single(1), workspace);
   }
   EXPECT_TRUE(test::near(y, one_by_one, 1e-4));
@@ -187,7 +187,7 @@ TEST(Gmlp, RefusesAStateOfAnotherConfiguration) {
     auto state = stranger.start();
     Matrix<float> y = test::sentinel<float>(1, small_channels);
     if (other.length < small_length) {
-      model.extend(x, state, y, workspace);  // compatible: only a smaller capacity
+      model.extend(x, state, y, workspace);  // compatible, because only the capacity is smaller
       EXPECT_EQ(state.position(), 1);
       continue;
     }

@@ -12,7 +12,7 @@ namespace gated::test {
 
 inline constexpr Index small_length = 12, small_channels = 10;
 
-/// Two blocks each; one option per configuration, the last has all.
+/// Configurations of two blocks. Each changes one option of the first; the last changes many at once.
 inline std::vector<GmlpConfig> small_gmlps(bool causal) {
   const GmlpConfig plain{.length = small_length, .channels = small_channels, .hidden = 24, .depth = 2, .causal = causal};
   std::vector<GmlpConfig> configs(7, plain);
@@ -32,13 +32,13 @@ inline std::vector<GmlpConfig> small_gmlps(bool causal) {
   return configs;
 }
 
-/// Describes a configuration in failures.
+/// Describes a configuration in the messages of failed tests.
 inline std::string describe(const GmlpConfig& c) {
   return text(name_of(c.spatial), ", ", name_of(c.gate), ", heads ", c.heads, ", attention ", c.attention_width, ", shift ",
               c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
 }
 
-/// A model with random parameters, far from their initial values, so that each term counts.
+/// A model with random parameters far from their initial values, so that every term of a formula has an effect.
 template <class Model>
 Model random_model(const typename Model::Config& config, std::uint64_t seed = 1) {
   Model model(config);
@@ -46,7 +46,7 @@ Model random_model(const typename Model::Config& config, std::uint64_t seed = 1)
   return model;
 }
 
-/// The elements of all parameters of `model`.
+/// Number of elements in all parameters of `model`.
 template <class Model>
 Index counted_values(const Model& model) {
   Index count = 0;
@@ -54,8 +54,8 @@ Index counted_values(const Model& model) {
   return count;
 }
 
-/// Expects that building a model spends about as many values as it holds: not more than its file can afford, and not so few
-/// that a file could request far more than it holds. Biases are free.
+/// Expects that building a model spends about as many values as it holds, so that its own file can afford it but a small file
+/// cannot request a large model. Biases are free.
 template <class Model>
 void expect_fair_spending(const typename Model::Config& config) {
   const Index values = counted_values(Model(config));
@@ -69,7 +69,7 @@ void expect_fair_spending(const typename Model::Config& config) {
   }
 }
 
-/// A matrix of sentinels that reveals every write.
+/// A matrix of equal sentinels: is_sentinel() detects any write to it.
 template <class T>
 Matrix<T> sentinel(Index rows, Index columns) {
   return Matrix<T>::Constant(rows, columns, 77);

@@ -7,7 +7,7 @@
 #include "gated/models/gmlp.hpp"
 #include "trunks.hpp"
 
-// A hook sees every layer of a model once, under its own path.
+// Tests that a hook sees every layer of a model once, under the layer's path.
 
 namespace gated::hook_test {
 namespace {
@@ -19,7 +19,7 @@ using test::same_bits;
 
 using Names = std::set<std::string>;
 
-/// Adds the paths of all layers inside `layer` by its fields(); each row of an offset scale counts as one.
+/// Adds to `all` the paths of all layers inside `layer`, found by its fields(). Each row of an offset scale counts as a layer.
 template <class L>
 void add_layers(const L& layer, const std::string& path, Names& all);
 
@@ -50,8 +50,8 @@ void add_layers(const L& layer, const std::string& path, Names& all) {
   std::apply([&](const auto&... field) { (add_member(layer.*(field.member), path + field.name, all), ...); }, L::fields());
 }
 
-/// Whether `path` names a layer without its own output: rotary positions rotate other outputs, relative biases are added to
-/// scores, segments to word vectors, and a gated projection shows its two products instead.
+/// True if `path` names a layer without its own output. Rotary positions rotate other outputs, relative biases are added to
+/// scores, and segments to word vectors. A gated projection shows its two products instead.
 bool has_no_output(const std::string& path) {
   for (const std::string name : {"rotary", "relative_bias", "type_embedding", "projection"}) {
     if (path == name || (path.size() > name.size() && path.ends_with("." + name))) {
@@ -61,7 +61,7 @@ bool has_no_output(const std::string& path) {
   return false;
 }
 
-/// The paths that a hook must see: all layers of `model`, and the model under the empty path; no attention weights.
+/// The paths that a hook must see, without attention weights: all layers of `model`, and the empty path of the model itself.
 template <class Model>
 Names layers_of(const Model& model) {
   Names all;
@@ -73,7 +73,7 @@ Names layers_of(const Model& model) {
 
 using Seen = std::map<std::string, Matrix<float>>;
 
-/// What a hook sees during `run(workspace)`, by path.
+/// The outputs that a hook sees during `run(workspace)`, by path.
 template <class Run>
 Seen hooked(Run&& run) {
   Seen seen;
@@ -85,7 +85,7 @@ Seen hooked(Run&& run) {
   return seen;
 }
 
-/// The paths in `seen`; those of attention weights go to `weights` instead.
+/// Returns the paths in `seen`, except those of attention weights, which it adds to `weights`.
 Names without_weights(const Seen& seen, Names& weights) {
   Names paths;
   for (const auto& [path, output] : seen) {
@@ -94,7 +94,7 @@ Names without_weights(const Seen& seen, Names& weights) {
   return paths;
 }
 
-/// The paths of `endings` for each block: {"0.0"} yields trunk.blocks.0.weights.0.0, trunk.blocks.1.weights.0.0, …
+/// The paths of `endings` in each block: {"weights.0"} gives trunk.blocks.0.weights.0, trunk.blocks.1.weights.0, …
 Names weights_of(Index depth, const Names& endings) {
   Names all;
   for (Index i = 0; i < depth; ++i) {
@@ -109,7 +109,7 @@ Names weights_of(Index depth, const Names& endings) {
 
 const std::vector<Index> ids{1, 2, 3, 4, 5, 6, 1, 2, 3};
 
-/// A language model for each trunk of a kind, plain and with every option around the trunk.
+/// Calls `f` with language models for each trunk of a kind: one plain, one with every option around the trunk.
 template <class Kind, class F>
 void for_each_model(bool causal, const F& f) {
   using Model = LanguageModel<typename Kind::template Trunk<float>>;
@@ -182,7 +182,7 @@ TYPED_TEST(HookOf, SeesTheSameLayersInStreams) {
 TYPED_TEST(HookOf, SeesNothingOfStateChecks) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     auto state = model.start(12);
-    const auto twin = model;  // must check the state first
+    const auto twin = model;  // a copy of the model: it must check the state first
     Matrix<float> one(1, model.out());
     const Seen seen = hooked([&](auto& workspace) { twin.step(1, state, one, workspace); });
     Names weights;
@@ -192,7 +192,7 @@ TYPED_TEST(HookOf, SeesNothingOfStateChecks) {
 
 // --- Attention weights ---
 
-/// Expects these weights of each block in a batch of 6 and 3 tokens, and in a stream of 9.
+/// Expects that each block shows the weights `in_batch` for a batch of 6 and 3 tokens, and `in_stream` for a stream of 9.
 template <class Kind>
 void expect_weights(const Names& in_batch, const Names& in_stream, const std::string& block = "") {
   const auto prefixed = [&](const Names& endings) {

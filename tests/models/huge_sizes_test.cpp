@@ -25,7 +25,7 @@ namespace {
 
 constexpr int bits = std::numeric_limits<Index>::digits;
 
-/// The integers of a configuration, by name.
+/// Collects the names and addresses of all integers in a configuration.
 template <class Config>
 void collect(Config& config, const std::string& key, std::vector<std::pair<std::string, Index*>>& out) {
   for_each_setting(
@@ -44,7 +44,7 @@ void collect(Config& config, const std::string& key, std::vector<std::pair<std::
       config);
 }
 
-/// Expects that a model of `config` with any one size set to `size` is built or refused with a gated::Error.
+/// Sets one size of `config` at a time to `size`, and expects that the model is built or refused with a gated::Error.
 template <class Model>
 void expect_our_errors(const typename Model::Config& config, Index size) {
   typename Model::Config changed = config;
@@ -66,7 +66,7 @@ void expect_our_errors(const typename Model::Config& config, Index size) {
   }
 }
 
-/// Small models that cover every kind of size.
+/// Calls expect_our_errors() for small models that cover every kind of size.
 void for_each_model(Index size) {
   const GmlpConfig trunk{.length = 4, .channels = 4, .hidden = 8, .depth = 1, .attention_width = 2};
   GmlpConfig toeplitz = trunk;
@@ -127,7 +127,7 @@ TEST(HugeSizes, AreRefusedWithOurErrorsIfNegative) {
   }
 }
 
-/// A 32-bit process may get as many bytes as Index counts.
+/// False on 32 bits, where a process may get as many bytes as Index can count.
 constexpr bool is_refused_by_bytes = sizeof(void*) >= 8;
 
 TEST(HugeSizes, AreRefusedWithTheirBytes) {

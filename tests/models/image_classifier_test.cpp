@@ -28,8 +28,8 @@ struct Case {
   using Model = ImageClassifier<typename K::template Trunk<T>>;
 };
 
-/// Classifiers of images of 6 × 8 pixels and 2 channels in patches of 3 × 2: 8 tokens, or 9 with a class token. They cover all
-/// poolings and options, and all configurations of the trunk.
+/// Configurations that cover all poolings, options and trunks. Images of 6 × 8 pixels and 2 channels are cut into patches of
+/// 3 × 2, so a sequence has 8 tokens, or 9 with a class token.
 template <class C>
 auto configs_of() {
   const auto trunks = C::Kind::configs(false);
@@ -43,7 +43,7 @@ auto configs_of() {
     config.position_grid = std::array{ImageSize{0, 0}, ImageSize{2, 4}, ImageSize{3, 3}, ImageSize{2, 2}}[i % 4];
     config.classes = i == 4 || i == 5 ? 0 : 5;
     if (auto* const length = detail::length_setting(config.trunk)) {
-      *length = 0;  // computed
+      *length = 0;  // computed from the grid
     }
     if constexpr (requires { config.trunk.length; }) {
       config.trunk.length_policy = LengthPolicy::exact;

@@ -19,7 +19,7 @@ SpatialProjection<T> random_projection(SpatialProjectionConfig config, std::uint
   return projection;
 }
 
-/// W[p, p + Δ] = kernel(Δy, Δx) on a grid.
+/// The W with W[p, p + Δ] = kernel(Δy, Δx) for patches p of a grid.
 template <class T, class Kernel>
 Matrix<T> translation_invariant(ImageSize grid, const Kernel& kernel) {
   Matrix<T> w(grid.area(), grid.area());
@@ -66,7 +66,8 @@ TEST(ToeplitzErrorOfNumbers, FollowsTheFormula) {
   w << 1, 5, 9,  //
       2, 3, 7,   //
       9, 4, 8;
-  // Diagonal 1, 3, 8: mean 4, differences 3 + 1 + 4. Next diagonals 5, 7: mean 6, 1 + 1; and 2, 4: mean 3, 1 + 1.
+  // The diagonal 1, 3, 8 has the mean 4 and absolute differences 3 + 1 + 4. The next diagonals are 5, 7 (mean 6, differences
+  // 1 + 1) and 2, 4 (mean 3, differences 1 + 1).
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 1), 8.0 / 12);
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 3), (8.0 + 2 + 2) / (12 + 12 + 6));
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 5), 12.0 / 48) << "each corner is a whole diagonal";

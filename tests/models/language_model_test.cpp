@@ -7,8 +7,8 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// Tests of all language models. Those of one kind of trunk are in gmlp_language_model_test.cpp,
-// flash_language_model_test.cpp and gau_encoder_test.cpp.
+// Tests of all language models. Tests of one kind of trunk are in gmlp_language_model_test.cpp, flash_language_model_test.cpp
+// and gau_encoder_test.cpp.
 
 namespace gated::language_model_test {
 namespace {
@@ -39,7 +39,7 @@ struct Case {
   using Model = LanguageModel<typename K::template Trunk<T>>;
 };
 
-/// Models that cover every option, and all configurations of the trunk.
+/// Configurations that cover every option and every trunk of a kind.
 template <class C>
 auto configs_of(bool causal, Index length = small_length) {
   const auto trunks = C::Kind::configs(causal, length);
@@ -96,7 +96,7 @@ class LanguageModelOf : public ::testing::Test {
     }
   }
 
-  /// forward(), with a mask if the trunk takes one.
+  /// Calls forward(), with `mask` only if the trunk takes masks.
   static void forward(const M& model, const Ids& tokens, const Sequences& sequences, View<S> y, Workspace<S>& workspace,
                       Mask mask = {}, Tokens types = {}) {
     model.forward(tokens, sequences, y, workspace, masks ? mask : Mask(), types);
@@ -109,7 +109,7 @@ class LanguageModelOf : public ::testing::Test {
     return y;
   }
 
-  /// Token types of `model`, or none.
+  /// Token types for `model`; empty if it has none.
   static Ids some_types(const M& model, std::size_t count) {
     Ids types(model.config.token_types > 0 ? count : 0);
     for (std::size_t i = 0; i < types.size(); ++i) {
@@ -118,7 +118,7 @@ class LanguageModelOf : public ::testing::Test {
     return types;
   }
 
-  /// The outputs for the next `count` tokens of `ids`.
+  /// Streams the next `count` tokens of `ids` and returns their outputs.
   static Matrix<S> go_on(const M& model, const Ids& ids, State<S>& state, Index count, Workspace<S>& workspace) {
     Matrix<S> y(count, model.out());
     model.extend(Tokens(ids).subspan(static_cast<std::size_t>(state.position()), static_cast<std::size_t>(count)), state, y,
@@ -516,7 +516,7 @@ TYPED_TEST(LanguageModelOf, KeepsTheStateOnRefusedSteps) {
       EXPECT_EQ(state.position(), 10);
     };
     refuse({1, 2, 3}, 3, out, "3 tokens from position 10 exceed the 12 tokens that the ");
-    refuse({1, 11}, 2, out, "token 1 has id 11, expected 0 … 10");  // unknown after known
+    refuse({1, 11}, 2, out, "token 1 has id 11, expected 0 … 10");  // an unknown id after a known one
     refuse({-1}, 1, out, "token 0 has id -1");
     refuse({1}, 2, out, "output has 2 rows, expected 1");
     refuse({1, 2}, 3, out, "output has 3 rows, expected 2, one per token, or 1 for the last.");

@@ -6,7 +6,7 @@
 namespace gated::parameter_counts_test {
 namespace {
 
-/// The number of parameters; the weights take address space, but no memory.
+/// The number of parameters. HollowWeights makes weights take address space, but no memory.
 template <class Model>
 Index count_whole(const typename Model::Config& config) {
   const detail::HollowWeights hollow;
@@ -19,7 +19,7 @@ Index count_at_depth(typename Model::Config config, Index depth) {
   return count_whole<Model>(config);
 }
 
-/// The number of parameters, extrapolated from one and two blocks: the largest model takes 4 GB.
+/// The number of parameters, extrapolated from models of one and two blocks, because the largest model takes 4 GB.
 template <class Model>
 Index count(const typename Model::Config& config) {
   const Index one = count_at_depth<Model>(config, 1), two = count_at_depth<Model>(config, 2);
@@ -29,7 +29,7 @@ Index count(const typename Model::Config& config) {
 Index count(const GmlpImageClassifierConfig& config) { return count<GmlpImageClassifier<float>>(config); }
 Index count(const GmlpLanguageModelConfig& config) { return count<GmlpLanguageModel<float>>(config); }
 
-/// Millions, rounded to two decimals.
+/// `count` in millions, rounded to two decimals.
 double millions(Index count) { return std::round(static_cast<double>(count) / 1e4) / 100; }
 
 TEST(ParameterCounts, MatchTimm) {

@@ -56,7 +56,7 @@ TEST(Prepare, ChangesNoBits) {
 }
 
 TEST(Prepare, ProductsReadThePackedCopy) {
-  // Changes of the original have no effect, except in the elements by which prepare() detects changes.
+  // Changes of the original weights have no effect, except in the elements that gated compares to detect changes.
   auto model = language_model<float>();
   const auto prepared = prepare(model);
   Workspace<float> plain, fast;
@@ -98,7 +98,7 @@ TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
         };
         EXPECT_TRUE(same_bits(streamed(fast), streamed(plain)));
       }
-      // The stored FFT is read: changes of the transformed lags have no effect.
+      // The stored FFT is read, so changes of the transformed lags have no effect.
       Matrix<float>& w = model.blocks[0].gate.proj.weight;
       w.middleCols(form == SpatialForm::toeplitz ? 89 : 1, 29) *=
           2;  // lags from 30 on, except the elements that detect changes
@@ -110,7 +110,7 @@ TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
 
 TEST(Prepare, PacksEveryProjectionOfEveryModel) {
   const auto gmlp = language_model<float>();
-  EXPECT_EQ(prepare(gmlp).count(), 1u + 2 * 4);  // the embedding; U, V, qkv and the attention's output
+  EXPECT_EQ(prepare(gmlp).count(), 1u + 2 * 4);  // the embedding; U, V, qkv and the attention's output per block
   EXPECT_EQ(prepare(gmlp).bytes() % 64, 0u);
 
   GmlpImageClassifier<float> images(
@@ -183,7 +183,7 @@ TEST(Prepare, QuantizedWeightsEqualARoundedFloatModel) {
   GmlpImageClassifier<float> images(
       {.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3, .trunk = {.channels = 36, .hidden = 40}});
   test::randomize(images, 1);
-  const Matrix<float> x = random_matrix<float>(40, 48, 6);  // many rows: whole tiles of unpacked panels
+  const Matrix<float> x = random_matrix<float>(40, 48, 6);  // enough rows to unpack panels and multiply whole tiles
   expect_bits_of_rounded(images,
                          [&](const auto& model, auto& workspace) { return Matrix<float>(model.forward(x, workspace)); });
 }

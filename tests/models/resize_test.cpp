@@ -17,7 +17,7 @@ namespace {
 using test::message_of;
 using test::same_bits;
 
-/// `model` with random parameters.
+/// Returns `model` with random parameters.
 template <class Model>
 Model randomised(Model model, std::uint64_t seed) {
   Random random(seed);
@@ -44,7 +44,7 @@ template <class Model>
   return result;
 }
 
-/// W[p, p + Δ] = kernel(Δy, Δx).
+/// The W with W[p, p + Δ] = kernel(Δy, Δx) for patches p of a grid.
 template <class T, class Kernel>
 Matrix<T> translation_invariant(ImageSize grid, const Kernel& kernel) {
   Matrix<T> w(grid.area(), grid.area());
@@ -63,7 +63,7 @@ Index place(Index i, Index old_size, Index new_size) {
       std::floor((static_cast<double>(i) + 0.5) * static_cast<double>(old_size) / static_cast<double>(new_size)));
 }
 
-/// The old patch that by_offset uses for patch p of the new grid, as documented.
+/// The patch of the old grid that `by_offset` uses for patch p of the new grid, as its documentation says.
 Index old_patch(Index p, ImageSize old_grid, ImageSize new_grid) {
   return place(p / new_grid.width, old_grid.height, new_grid.height) * old_grid.width +
          place(p % new_grid.width, old_grid.width, new_grid.width);
@@ -128,7 +128,8 @@ TYPED_TEST(Resize, ByOffsetKeepsKnownLagsOnALargerGrid) {
 
 TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   using T = TypeParam;
-  // One dimension, 2 → 4: the new centres are at -1/4 → 0, 1/4, 3/4, 5/4 → 1; two new targets share an old one.
+  // One dimension, 2 → 4: the new centres are at -1/4 (clamped to 0), 1/4, 3/4 and 5/4 (clamped to 1). Each old target is
+  // shared by two new targets.
   auto projection = random_projection<T>({.length = 2}, 2);
   projection.weight << 1, 2, 3, 4;
   projection.bias << 10, 20;
@@ -136,8 +137,8 @@ TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   const Matrix<T> a{{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
   EXPECT_LT((resized.weight - a * projection.weight * a.transpose() / 2).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((resized.bias - projection.bias * a.transpose()).cwiseAbs().maxCoeff(), 1e-5);
-  // 4 → 2: centres at 1/2 and 5/2; targets are spread by triangles of width 2, (3/4, 3/4, 1/4, 0) and mirrored, with columns
-  // that sum to 1.
+  // 4 → 2: the new centres are at 1/2 and 5/2. Targets are spread by triangles of width 2, (3/4, 3/4, 1/4, 0) and its mirror
+  // image, scaled so that each column sums to 1.
   auto longer = random_projection<T>({.length = 4}, 3);
   const auto shorter = resize_grid(longer, {4, 1}, {2, 1}, GridResize::bilinear);
   const Matrix<T> half{{0.5, 0.5, 0, 0}, {0, 0, 0.5, 0.5}}, spread{{1, 0.75, 0.25, 0}, {0, 0.25, 0.75, 1}};
@@ -149,7 +150,7 @@ TYPED_TEST(Resize, InterpolatesInBothDimensions) {
   for (const auto& [from, to] : grids) {
     const auto projection = random_projection<T>({.length = from.area(), .heads = 2}, 4);
     const auto resized = resize_grid(projection, from, to, GridResize::bilinear);
-    // The formula: bilinear in the position; the row of each old position is spread over the new targets.
+    // By the formula, rows are interpolated bilinearly at the new positions, and each row is spread over the new targets.
     const auto weight = [](Index i, Index j, Index size, Index new_size, double reach) {
       const double x =
           std::clamp((static_cast<double>(i) + 0.5) * static_cast<double>(size) / static_cast<double>(new_size) - 0.5, 0.0,
@@ -193,7 +194,7 @@ TYPED_TEST(Resize, KeepsRowSums) {
                     static_cast<double>(projection.weight.row(old_patch(p, from, to)).sum()), 1e-5);
       }
     }
-    // The bias is resized like the row sums: set it to them.
+    // The bias is resized as the row sums are, so set it to the row sums.
     projection.bias = projection.weight.rowwise().sum().transpose();
     const auto stretched = resize_grid(projection, from, to, GridResize::bilinear);
     EXPECT_LT((stretched.weight.rowwise().sum().transpose() - stretched.bias).cwiseAbs().maxCoeff(), 2e-6);
@@ -212,7 +213,7 @@ TYPED_TEST(Resize, KeepsClassTokens) {
       const auto v = resized.weight.middleRows(21 * head, 21);
       SpatialProjection<T> patches({.length = 6});
       patches.weight = w.bottomRightCorner(6, 6);
-      patches.bias = w.col(0).tail(6).transpose();  // weights from the class token are resized like a bias
+      patches.bias = w.col(0).tail(6).transpose();  // weights of the class token are resized as a bias is
       const auto alone = resize_grid(patches, from, to, method);
       EXPECT_EQ(v(0, 0), w(0, 0));
       EXPECT_EQ(resized.bias(head, 0), projection.bias(head, 0));
@@ -247,7 +248,7 @@ TYPED_TEST(Resize, TheSameSizeChangesNoBits) {
   }
 }
 
-/// All exact cases of resize_length(): form, causal, new length, method.
+/// Covers all cases in which resize_length() is exact: every form, causality, new length and method.
 TYPED_TEST(Resize, KeepsWeightsBetweenCommonTokens) {
   using T = TypeParam;
   const Index n = 9;
@@ -346,7 +347,7 @@ TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
 
 TYPED_TEST(Resize, HandlesAnyModelWithAStackOfGmlpBlocks) {
   using T = TypeParam;
-  using Trunk = Stack<GmlpBlock<T>>;  // has its own configuration for the depth
+  using Trunk = Stack<GmlpBlock<T>>;  // its configuration has a depth besides the block's
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
   const auto trunk = randomised(Gmlp<T>(block), 16);
   const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);
@@ -403,7 +404,7 @@ TYPED_TEST(Resize, AResizedClassifierRuns) {
   EXPECT_TRUE(same_bits(before, model.forward(small, workspace)));
 }
 
-/// A uniform image of `tokens` tokens.
+/// An image of `tokens` equal tokens.
 template <class T>
 Matrix<T> one_colour(Index tokens) {
   Matrix<T> x(tokens, 3);
@@ -499,7 +500,7 @@ TEST(ResizeGrid, MatchesThePaperFromB16At224To384) {
   EXPECT_EQ(parameter_count(model) - parameter_count(*model.head), 81'374'592);
 }
 
-/// The figures in the documentation of resize_grid().
+/// Checks the figures in the documentation of resize_grid().
 TEST(ResizeGrid, ReadsDigitsAtAnotherSize) {
   const std::string folder = GATED_REFERENCE_DIR "/../../examples/classify_digits/";
   const auto model = load_model<GmlpImageClassifier<float>>(folder + "digits_gmlp.safetensors");

@@ -28,7 +28,7 @@ Matrix<T> row_of(std::initializer_list<double> values) {
   return row;
 }
 
-/// The logits of `probabilities`, shifted by a constant, to which softmax is invariant.
+/// The logits of `probabilities`, plus `shift`, which has no effect on a softmax.
 template <class T>
 Matrix<T> logits_of(const std::vector<double>& probabilities, double shift = 0) {
   Matrix<T> row(1, static_cast<Index>(probabilities.size()));
@@ -54,7 +54,7 @@ std::set<Index> support(const Matrix<T>& logits, const Sampling& sampling) {
   return {tokens.begin(), tokens.end()};
 }
 
-/// Σ (observed - expected)² / expected over tokens with p > 0; others must not occur.
+/// Σ (observed - expected)² / expected over tokens with p > 0. Expects that other tokens do not occur.
 double chi_square(const std::vector<Index>& tokens, const std::vector<double>& probabilities) {
   std::vector<double> counts(probabilities.size());
   for (const Index token : tokens) {

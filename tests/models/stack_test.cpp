@@ -7,7 +7,7 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// Tests of all stacks, with every kind of block and a user-defined one. Those of one kind are in gmlp_test.cpp and
+// Tests of stacks of every kind of block, including a user-defined block. Tests of one kind are in gmlp_test.cpp and
 // flash_test.cpp.
 
 namespace gated::stack_test {
@@ -48,7 +48,7 @@ class StackOf : public ::testing::Test {
     }
   }
 
-  /// forward(), with a mask if the trunk takes one.
+  /// Calls forward(), with `mask` only if the trunk takes masks.
   static void forward(const M& model, const Matrix<S>& x, const Sequences& sequences, View<S> y, Workspace<S>& workspace,
                       Mask mask = {}) {
     model.forward(x, sequences, y, workspace, C::Kind::takes_mask ? mask : Mask());
@@ -60,7 +60,7 @@ class StackOf : public ::testing::Test {
     return y;
   }
 
-  /// The outputs for the next `count` tokens of x.
+  /// Streams the next `count` tokens of x and returns their outputs.
   static Matrix<S> go_on(const M& model, const Matrix<S>& x, State<S>& state, Index count, Workspace<S>& workspace) {
     Matrix<S> y(count, x.cols());
     model.extend(x.middleRows(state.position(), count), state, y, workspace);
@@ -479,7 +479,7 @@ TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
     Workspace<T> workspace;
     auto state = model.start(small_length);
     TestFixture::go_on(model, x, state, 5, workspace);
-    state.rewind(5);  // to the current position: always possible
+    state.rewind(5);  // the current position, always possible
     if constexpr (Kind::remembers_tokens) {
       Matrix<T> astray = Matrix<T>::Constant(7, small_channels, std::numeric_limits<T>::quiet_NaN());
       model.extend(astray, state, astray, workspace);

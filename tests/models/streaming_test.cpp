@@ -5,7 +5,7 @@
 #include "gated/layers/tiny_attention.hpp"
 #include "trunks.hpp"
 
-// Every causal layer and model streams with start(), extend(x, state, y, workspace) and state.position().
+// Tests that every causal layer and model streams with start(), extend(x, state, y, workspace) and state.position().
 
 namespace gated::streaming_test {
 namespace {
@@ -17,7 +17,7 @@ using test::small_channels;
 using test::small_length;
 using T = float;
 
-/// Ids for a language model, rows for a layer.
+/// The input of a model: token ids for a language model, rows for a layer.
 template <class Trunk>
 std::vector<Index> input_of(const LanguageModel<Trunk>& model) {
   return test::random_tokens(small_length, model.config.vocabulary);
@@ -31,7 +31,7 @@ Tokens part_of(const std::vector<Index>& x, Index first, Index count) {
 }
 ConstView<T> part_of(const Matrix<T>& x, Index first, Index count) { return x.middleRows(first, count); }
 
-/// A layer with random parameters and without a member type Config.
+/// A layer with random parameters, for layers that have no member type Config.
 template <class Layer, class Config>
 Layer shaken(const Config& config) {
   Layer layer(config);
@@ -39,7 +39,7 @@ Layer shaken(const Config& config) {
   return layer;
 }
 
-/// Expects that steps of one, several and no tokens equal forward().
+/// Expects that extend() with one, several and no tokens equals forward().
 template <class Model>
 void expect_streams(const Model& model) {
   SCOPED_TRACE(Model::name);
@@ -57,7 +57,7 @@ void expect_streams(const Model& model) {
   }
 }
 
-/// Tests blocks of one kind alone, stacked, and as the trunk of a language model.
+/// Tests a block, stacks of blocks, and language models of one kind.
 template <class Kind>
 void expect_kind_streams() {
   using Trunk = typename Kind::template Trunk<T>;

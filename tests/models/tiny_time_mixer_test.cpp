@@ -16,7 +16,7 @@ using test::same_bits;
 
 using Model = TinyTimeMixer<double>;
 
-/// Two levels, a narrower decoder, overlapping patches that do not cover the series.
+/// A model with two levels, a narrower decoder, and overlapping patches that do not cover the whole series.
 TinyTimeMixerConfig small() {
   return {.series = 3,
           .context = 21,
@@ -29,7 +29,7 @@ TinyTimeMixerConfig small() {
           .head_dropout = 0.1};
 }
 
-/// The same with everything that mixes series.
+/// small() with both mixers of series, and with further options.
 TinyTimeMixerConfig mixing() {
   TinyTimeMixerConfig c = small();
   c.decoder.mixes_series = true;
@@ -63,7 +63,7 @@ TEST(TinyTimeMixer, KeepsItsPromisesWithoutDecoderAndScaling) {
   test::expect_promises<TinyTimeMixer>(c, {.lengths = {3, 3}, .tolerance = 1e-5});
   c = small();
   c.scaling = SeriesScaling::mean;
-  c.horizon = c.context;  // for y = x
+  c.horizon = c.context;  // y may be x
   test::expect_promises<TinyTimeMixer>(c, {.lengths = {7, 0, 3}, .tolerance = 1e-5});
 }
 
@@ -140,7 +140,7 @@ Variable record_with(Tape<double>& tape, const Model& model, Variable x, const M
   return run(model, x, options);
 }
 
-/// Forecasts, and the gradients of a loss.
+/// Forecasts, and the gradients of a loss in x and in the parameters.
 struct Learnt {
   Matrix<double> y, dx;
   Model gradient;
@@ -165,7 +165,7 @@ TEST(TinyTimeMixer, TreatsNaNAsAGap) {
     const auto model = random_model<Model>(c);
     Matrix<double> zeros = random_matrix<double>(6, 21, 1);
     std::vector<std::uint8_t> observed(126, 1);
-    for (const std::size_t gap : {0u, 19u, 20u, 30u, 62u, 125u}) {  // the last ones reach the forecast mixer too
+    for (const std::size_t gap : {0u, 19u, 20u, 30u, 62u, 125u}) {  // gaps at the end of a series also reach the forecast mixer
       observed[gap] = 0;
       zeros.data()[gap] = 0;
     }
@@ -265,7 +265,7 @@ TEST(TinyTimeMixer, MixesTheKnownFuture) {
   const Matrix<double> y = forecast(future);
   EXPECT_EQ(y.rows(), 4);
   Matrix<double> other = future;
-  other.row(0).setConstant(9);  // forecast: its future is not read
+  other.row(0).setConstant(9);  // a forecast series, whose future is not read
   EXPECT_TRUE(same_bits(forecast(other), y));
   other(4, 3) += 1;  // the known series of the second item
   EXPECT_TRUE(same_bits(forecast(other).topRows(2), y.topRows(2)));

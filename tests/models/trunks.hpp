@@ -18,7 +18,7 @@
 
 namespace gated::test {
 
-/// The options of a user-defined block.
+/// The configuration of PlainBlock.
 struct PlainBlockConfig {
   Index channels = 0;  ///< C
   bool causal = false;
@@ -29,7 +29,7 @@ struct PlainBlockConfig {
   }
 };
 
-/// y = x + tanh(shift(x) Wᵀ + b): a block with the minimum that a stack needs.
+/// A user-defined block with only what a stack needs: y = x + tanh(shift(x) Wᵀ + b).
 template <class T>
 struct PlainBlock : Layer<PlainBlock<T>> {
   using Config = PlainBlockConfig;
@@ -52,9 +52,9 @@ struct PlainBlock : Layer<PlainBlock<T>> {
   }
 };
 
-// Kinds of trunk: `Trunk<T>`, and small configurations that cover its options, causal or not, `small_channels` wide, for any
-// length up to `length`. `takes_mask`: tokens can be masked. `remembers_tokens`: streams store every token, so they have a
-// capacity and can rewind.
+// Kinds of trunk. Each has a template `Trunk<T>`, and `configs()`: small configurations that cover its options, with
+// `small_channels` channels, for any length up to `length`. `takes_mask` is true if tokens can be masked. `remembers_tokens` is
+// true if streams store every token, so that they have a capacity and can rewind.
 
 struct OfGmlpBlocks {
   template <class T>
@@ -99,7 +99,7 @@ struct OfGatedAttentionUnits {
     std::vector<StackConfig<GatedAttentionUnitConfig>> all;
     for (GatedAttentionUnitConfig& unit : units) {
       unit.causal = causal;
-      if (causal && unit.score_scale == ScoreScale::length) {  // unknown in a stream
+      if (causal && unit.score_scale == ScoreScale::length) {  // a stream does not know its length
         unit.score_scale = ScoreScale::max_length;
         unit.max_length = length;
       }
@@ -170,7 +170,7 @@ struct OfPlainBlocks {
   }
 };
 
-/// A block by its formula; with `mask` if it takes one.
+/// A block by its formula. `mask` applies only to blocks that take one.
 template <class T>
 Matrix<double> literal_block(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible&) {
@@ -186,7 +186,7 @@ Matrix<double> literal_block(const GatedAttentionUnit<T>& block, const Matrix<do
                              const literal::Visible& mask) {
   return literal::attention_unit(block, x, sequences, mask);
 }
-/// By its own forward(), which tests/layers compares with the formula.
+/// MixerBlock and TransformerBlock by forward(), which tests/layers compares with the formula.
 template <class TokenMixer, class ChannelMixer>
 Matrix<double> literal_block(const MixerBlock<TokenMixer, ChannelMixer>& block, const Matrix<double>& x,
                              const Sequences& sequences, const literal::Visible&) {

@@ -16,13 +16,13 @@ namespace gated::accuracy_test {
 namespace {
 
 using Real = long double;
-const Real pi = std::acos(Real{-1});  // libc++'s long double constants have the digits of a double
+const Real pi = std::acos(Real{-1});  // libc++'s long double constants are only as precise as a double
 
 Real density(Real x) { return std::exp(-x * x / 2) / std::sqrt(2 * pi); }
 Real distribution(Real x) { return std::erfc(-x / std::sqrt(Real{2})) / 2; }
 Real sigma(Real x) { return 1 / (1 + std::exp(-x)); }
 Real sigma_derivative(Real x) { return sigma(x) * sigma(-x); }
-/// a · b, and 0 if a factor is 0, even if the other is infinite.
+/// a · b, or 0 if either factor is 0, even if the other is infinite.
 Real times(Real a, Real b) { return a == 0 || b == 0 ? 0 : a * b; }
 
 template <class T>
@@ -35,7 +35,7 @@ class AccuracyOf : public ::testing::Test {
     EXPECT_GT(largest.error, 0.1) << name << " has no error at all: was it compared?";
     this->RecordProperty(name, std::to_string(largest.error));
   }
-  /// Relative to the reference.
+  /// As above, with an error relative to the reference.
   template <class F, class Truth>
   void expect_two_epsilons(const char* name, const F& f, const Truth& truth) {
     expect_two_epsilons(name, f, truth, [&](Real x) { return std::fabs(truth(x)); });

@@ -55,7 +55,7 @@ long double formula(Activation activation, long double x) {
   return 0;
 }
 
-/// Points in [-limit, limit], none at a kink.
+/// Points in [-limit, limit], none of them at a kink of an activation.
 template <class T>
 std::vector<T> grid(double limit) {
   std::vector<T> x;

@@ -16,9 +16,9 @@ using test::Op;
 using test::random_matrix;
 using test::same_bits;
 
-constexpr Index width = 4, value = 6;  // columns of q and k, and of v, over all heads
+constexpr Index width = 4, value = 6;  // `width` columns each of q and k, and `value` columns of v, over all heads
 
-/// Masked attention with q, k and v in the columns of one matrix, and an epilogue.
+/// Masked attention with an epilogue. The columns of x hold q, k and v.
 auto joined_attention(ScoreKernel kernel, bool causal, Index heads) {
   return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
@@ -44,7 +44,7 @@ auto attention(ScoreKernel kernel, bool causal, Index heads) {
   };
 }
 
-/// The same, as a layer.
+/// The same attention as a layer.
 template <class T>
 auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
   const auto f = attention(kernel, causal, heads);

@@ -40,7 +40,7 @@ Matrix<float> product_in(Workspace<float>& workspace, const Operand<float>& a, c
   return y;
 }
 
-/// Tests that need a CPU with bf16 products.
+/// A fixture for tests that need a CPU with bf16 products.
 class Bf16Product : public ::testing::Test {
  protected:
   Bf16Product() { workspace.use(bf16_products()); }
@@ -147,7 +147,7 @@ TEST_F(Bf16Product, RunsAWholeModel) {
   const double error = static_cast<double>((y - exact).norm() / exact.norm());
   EXPECT_LE(error, 0.02);
   EXPECT_GE(error, 1e-5) << "computed in float";
-  for (Index b = 0; b < 3; ++b) {  // each sequence alone equals the batch
+  for (Index b = 0; b < 3; ++b) {  // each sequence alone has the bits of the batch
     const Matrix<float> alone = model.forward(ConstView<float>(x.middleRows(19 * b, 19)), Sequences::single(19), workspace);
     EXPECT_TRUE(same_bits(alone, y.middleRows(19 * b, 19)));
   }
@@ -179,7 +179,7 @@ TEST(Bf16ProductElsewhere, FallsBackToFloat) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     Workspace<float> in_float, in_bf16;
-    in_bf16.use(engine);  // an engine of other kernels
+    in_bf16.use(engine);  // an engine made for the best kernels, used in every form
     const bool is_float = same_bits(product_in(in_bf16, a, b), product_in(in_float, a, b));
     EXPECT_EQ(is_float, bf16_products() == nullptr);
     EXPECT_TRUE(same_bits(product_in(in_bf16, lower<float>(a, 0), b), product_in(in_float, lower<float>(a, 0), b)));

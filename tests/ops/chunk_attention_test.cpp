@@ -29,7 +29,7 @@ const std::vector<Form> forms{{true, LinearReduction::sum},          {true, Line
                               {false, LinearReduction::own_chunk},   {true, LinearReduction::sum, 2},
                               {false, LinearReduction::own_chunk, 2}};
 
-/// Chunk attention with local q and k, global q and k, and values in the columns of x, and an epilogue.
+/// Chunk attention with an epilogue. The columns of x hold local q and k, global q and k, and the values.
 auto joined_mixing_of(const Form& form) {
   return [=](auto& run, const auto& x, auto epilogue) {
     using R = std::remove_cvref_t<decltype(run)>;
@@ -44,7 +44,7 @@ auto joined_mixing_of(const Form& form) {
     return mix_chunks(run, inputs, mixing, std::move(epilogue));
   };
 }
-/// The same with, if `joined`, further columns for the epilogue.
+/// Chunk attention. If `joined`, further columns of x hold the operands of an epilogue.
 auto mixing_of(const Form& form, bool joined = false) {
   return [joined, mixing = joined_mixing_of(form)](auto& run, const auto& x) {
     Epilogue<std::remove_cvref_t<decltype(run)>> epilogue;

@@ -18,7 +18,7 @@ using test::same_bits;
 
 using R = RunMatrix<double>;
 
-/// Calls f(run, a, b) with a run over four rows and two 4 × 11 matrices.
+/// Calls f(run, a, b), where the run has four rows and a and b are 4 × 11 matrices.
 template <class F>
 void in_a_batch(const F& f) {
   const auto a = random_matrix<double>(4, 11, 1), b = random_matrix<double>(4, 11, 2);
@@ -28,7 +28,7 @@ void in_a_batch(const F& f) {
   f(run, a, b);
 }
 
-/// Expects that op(x) is y, in place if x is owned and moved in, and never over an x that is shared or the caller's.
+/// Expects that op(x) is y. An owned x that is moved in must be overwritten; an x that is shared or the caller's must not.
 template <class Op>
 void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
   const Matrix<double> before = x;
@@ -72,7 +72,7 @@ TEST(Elementwise, OpsStayWithinBounds) {
   in_a_batch([](Batch<double>& run, const Matrix<double>& a, const Matrix<double>& b) {
     const R larger = run.make(7, 15), other(input_view<double>(b));
     larger.fill(-7);
-    MatrixUse use;  // for a part
+    MatrixUse use;  // makes a block of `larger` an owned matrix
     const MatrixView<double> place = larger.block(1, 2, 4, 11);
     const auto expect = [&](const Matrix<double>& y, const auto& op) {
       place.assign(a);

@@ -33,7 +33,7 @@ enum Fields : unsigned {
   scale = 512  // replaces the gate
 };
 
-/// Every combination, with a gate, a scale, or neither.
+/// Every combination of fields, except those with both a gate and a scale.
 std::vector<unsigned> combinations() {
   std::vector<unsigned> found;
   for (unsigned fields = 0; fields <= (all | scale); ++fields) {
@@ -44,7 +44,7 @@ std::vector<unsigned> combinations() {
   return found;
 }
 
-/// A product with remainders in every dimension, and epilogue operands in larger matrices.
+/// A product whose rows and columns leave partial tiles, and epilogue operands that are blocks of larger matrices.
 template <class T>
 class EpilogueOf : public ::testing::Test {
  protected:
@@ -82,7 +82,7 @@ class EpilogueOf : public ::testing::Test {
     return y;
   }
 
-  /// The element at (i, j) by the documented formula, and the magnitude of its terms.
+  /// z and y at (i, j) by the documented formula, and the magnitude of their terms.
   struct Expected {
     double z = 0, y = 0, size = 0;
   };
@@ -207,7 +207,7 @@ TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
   }
 }
 
-/// Each element has the bits of the whole product, whichever tile it falls into.
+/// An element has the same bits in a part of the product as in the whole product, whichever tile it falls into.
 TYPED_TEST(EpilogueOf, FillsTilesOfEverySizeWithinBounds) {
   using T = TypeParam;
   for (const unsigned fields :
@@ -263,7 +263,7 @@ TYPED_TEST(EpilogueOf, OperandsMayAliasTheOutput) {
   }
 }
 
-/// Elements up to the diagonal have the bits of the whole product; those beyond have them too, or are unchanged.
+/// Elements up to the diagonal have the bits of the whole product. Elements beyond it have these bits or are unchanged.
 TYPED_TEST(EpilogueOf, ComputesColumnsUpToADiagonal) {
   using T = TypeParam;
   Index left = 0;

@@ -60,7 +60,7 @@ TYPED_TEST(FourierMixingOf, EqualsItsDefinitionForAnySize) {
 
 TYPED_TEST(FourierMixingOf, IsItsOwnInverseOnSymmetricInputs) {
   using T = TypeParam;
-  // If x[t, j] = x[-t, -j] modulo n and d, the transform is real; applied twice, it is n · d · x.
+  // If x[t, j] = x[-t, -j] (indices modulo n and d), the transform is real; applying it twice gives n · d · x.
   const Index n = 60, d = 45;
   Matrix<T> x = random_matrix<T>(n, d, 1);
   for (Index t = 0; t < n; ++t) {
@@ -92,7 +92,7 @@ struct Plain {
 TEST(FourierMixing, WorksInEveryRun) {
   test::expect_op(Plain{}, {.in = 21, .out = 21, .lengths = {7, 0, 1, 12, 31, 290, 11}, .streams = false});
   test::expect_op(Joined{}, {.in = 76, .out = 19, .lengths = {7, 0, 1, 12, 31}, .streams = false});
-  // Groups of sequences, processed in parallel.
+  // Several groups of sequences, which run in parallel.
   test::expect_op(Plain{}, {.in = 12, .out = 12, .lengths = {200, 100, 90, 200, 190}, .streams = false});
 }
 

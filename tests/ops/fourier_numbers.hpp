@@ -9,7 +9,7 @@
 
 #include "gated/core/matrix.hpp"
 
-/// Transforms by definition, in long double, and the tolerance for fast ones.
+/// Fourier transforms by definition, in long double, and the tolerance for fast transforms.
 
 namespace gated::test {
 
@@ -31,11 +31,11 @@ inline ExactColumn literal_transform(const ExactColumn& x) {
   return y;
 }
 
-/// The largest error allowed, relative to the largest element.
+/// The largest error allowed, relative to the largest element of the result.
 template <class T>
 constexpr double fourier_tolerance = std::is_same_v<T, float> ? 2e-6 : 1e-12;
 
-/// |got - expected| ≤ fourier_tolerance · max |expected|, element by element.
+/// Succeeds if every element has |got - expected| ≤ fourier_tolerance · max |expected|.
 template <class T, class A>
 ::testing::AssertionResult near_largest(const A& got, const Matrix<long double>& expected) {
   if (got.rows() != expected.rows() || got.cols() != expected.cols()) {

@@ -8,7 +8,7 @@ namespace {
 
 using test::random_matrix;
 
-/// All small lengths, and large ones of every kind: smooth, powers, squares of primes, primes.
+/// All small lengths, and large lengths of every kind: smooth numbers, powers, squares of primes, and primes.
 std::vector<Index> lengths() {
   std::vector<Index> all;
   for (Index n = 1; n <= 66; ++n) {
@@ -26,7 +26,7 @@ struct Parts {
   Matrix<T> real, imaginary;
 };
 
-/// The transform of one column per vector lane.
+/// The fast transform, with one column per vector lane.
 template <class T>
 Parts<T> transform(const Parts<T>& x) {
   const auto& over_tokens = detail::fourier::Transform<T>::of(x.real.rows());
@@ -50,7 +50,7 @@ Parts<T> transform(const Parts<T>& x) {
   return y;
 }
 
-/// By definition; the real and imaginary parts side by side.
+/// The transform by definition. Columns of y hold the real parts, then the imaginary parts.
 template <class T>
 Matrix<long double> literal(const Parts<T>& x) {
   const Index n = x.real.rows(), columns = x.real.cols();
@@ -89,7 +89,7 @@ TYPED_TEST(FourierOf, InvertsUpToTheLength) {
   using T = TypeParam;
   for (const Index n : {1, 17, 96, 1009, 4096, 5000}) {
     const Parts<T> x{random_matrix<T>(n, 1, 1), random_matrix<T>(n, 1, 2)}, y = transform(x);
-    // Swapping the parts before and after inverts the direction.
+    // Swapping real and imaginary parts before and after the transform inverts its direction.
     const Parts<T> z = transform(Parts<T>{y.imaginary, y.real});
     const auto times = static_cast<long double>(n);
     EXPECT_TRUE(test::near_largest<T>(z.imaginary, x.real.template cast<long double>() * times)) << n;

@@ -12,13 +12,13 @@ namespace {
 using test::random_matrix;
 using test::same_bits;
 
-/// A trainable weight.
+/// A model with one trainable weight.
 struct Weight {
   Matrix<double> weight = random_matrix<double>(4, 3, 1);
   static constexpr auto fields() { return std::tuple{field("weight", &Weight::weight, Role::weight)}; }
 };
 
-/// A step with x (5 × 3) and y (5 × 4) whose backward pass runs `f(back, x, y)` with ∂y = dy.
+/// A training step from x (5 × 3) to y (5 × 4). Its backward pass runs `f(back, x, y)` with ∂y = dy.
 struct Step {
   Weight model, gradient = zeros_like(model);
   Matrix<double> x = random_matrix<double>(5, 3, 2), dy = random_matrix<double>(5, 4, 3), dx;
@@ -113,7 +113,7 @@ TEST(AddGradient, ReadsNothingForConstants) {
     EXPECT_NE(back.gradient_of(model->weight.data()), nullptr);
     const double* const nowhere = nullptr;
     add_gradient(back, x, per_channel(nowhere));
-    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // of mismatched sizes
+    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // mismatched sizes, never read
   });
 }
 
@@ -159,7 +159,7 @@ TEST(AddParameterProduct, AddsAProductForTrainedParametersOnly) {
   step.run(true, once);
   const Matrix<double> expected = step.dy.transpose() * step.x;
   EXPECT_LE((step.gradient.weight - expected).cwiseAbs().maxCoeff(), 1e-14);
-  step.run(true, once);  // gradients of steps accumulate
+  step.run(true, once);  // adds to the gradient of the step before
   EXPECT_LE((step.gradient.weight - 2 * expected).cwiseAbs().maxCoeff(), 1e-14);
   EXPECT_TRUE(same_bits(other.weight, Weight().weight));
 }

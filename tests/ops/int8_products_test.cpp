@@ -21,7 +21,7 @@ using test::same_bits;
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
 
-/// A product as it must not be contracted, and a sum.
+/// a · b, rounded before it is added: `volatile` prevents contraction into a fused multiply-add.
 float times(float a, float b) {
   volatile float product = a * b;
   return product;
@@ -29,7 +29,7 @@ float times(float a, float b) {
 
 using Int8Product = test::RestoresKernels;
 
-/// What int8_products() states, in 64-bit integers: x · wᵀ for groups of `group` columns.
+/// x · wᵀ by the formula that int8_products() documents, in 64-bit integers, for groups of `group` columns.
 Matrix<float> stated(const Matrix<float>& x, const Matrix<float>& w, Index group) {
   Matrix<float> y(x.rows(), w.rows());
   const auto code = [](float number, float low, float high) {
@@ -70,7 +70,7 @@ Matrix<float> product(const Operand<float>& a, const Operand<float>& b, Threads 
   return product_in(workspace, a, b);
 }
 
-/// All kernels that this machine can run: those of dot-product instructions, and those that they stand in for.
+/// All int8 kernels that this machine can run, both with and without dot-product instructions.
 std::vector<std::pair<const char*, const Int8Kernels*>> all_kernels() {
 #if GATED_CHOOSES_FORM
   std::vector<std::pair<const char*, const Int8Kernels*>> all{{"sse2", &sse2::int8::kernels}};
@@ -93,7 +93,7 @@ std::vector<std::pair<const char*, const Int8Kernels*>> all_kernels() {
 #endif
 }
 
-/// x · wᵀ by kernels of any form, in one panel.
+/// x · wᵀ by the kernels of `table`, with all of w in one panel.
 Matrix<float> product_by(const Int8Kernels& table, const Matrix<float>& x, const Matrix<float>& w) {
   const Index width = table.columns, depth = x.cols(), words = (depth + 63) / 64 * 16 * table.words;
   AlignedMemory<float> scales(static_cast<std::size_t>(width));
@@ -132,7 +132,7 @@ TEST(Int8Kernels, AreTheStatedProductInEveryForm) {
   }
 }
 
-/// Of half a million values some are so close to a tie that a fused multiply-add would round the other way.
+/// Among half a million values, some are so close to a tie that a fused multiply-add would round them the other way.
 TEST(Int8Kernels, RoundProductsBeforeAdding) {
   for (const auto& [name, table] : all_kernels()) {
     const Index width = table->columns;
@@ -141,7 +141,7 @@ TEST(Int8Kernels, RoundProductsBeforeAdding) {
   }
 }
 
-/// Where 16-bit sums of pairs saturate: 2 · 255 · 127 > 32767.
+/// The largest codes would saturate 16-bit sums of pairs: 2 · 255 · 127 > 32767.
 TEST(Int8Kernels, AddUpTheLargestCodesExactly) {
   constexpr Index deepest = detail::gemm::deepest_int8;
   for (const auto& [name, table] : all_kernels()) {
@@ -156,7 +156,7 @@ TEST(Int8Kernels, AddUpTheLargestCodesExactly) {
 }
 
 #if GATED_HAS_AMX_KERNELS
-/// What the instructions of AMX do, by their description in Intel's manual.
+/// A model of the AMX instructions, written after their description in Intel's manual.
 struct PlainTiles {
   static inline Index words = 0;
   static inline std::byte tiles[8][16][64];
@@ -197,14 +197,14 @@ struct PlainTiles {
   }
 };
 
-/// No machine of ours has AMX: how tiles are cut is tried with a model of the instructions.
+/// No test machine has AMX, so this tests how a product is cut into tiles on a model of the instructions.
 TEST(Int8Kernels, CutTilesOfAmx) {
   for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
     const Index padded = (words + 15) / 16 * 16;
     std::vector<std::uint32_t> a(static_cast<std::size_t>(32 * padded));
     std::vector<std::byte> panel(static_cast<std::size_t>(padded * 128));
     Random random(1);
-    std::generate(panel.begin(), panel.end(), [&] { return static_cast<std::byte>(random.bits()); });  // beyond `words` too
+    std::generate(panel.begin(), panel.end(), [&] { return static_cast<std::byte>(random.bits()); });  // and the padding
     for (Index row = 0; row < 32; ++row) {
       std::generate_n(a.begin() + row * padded, words, [&] { return static_cast<std::uint32_t>(random.bits()); });
     }
@@ -270,7 +270,7 @@ TEST_F(Int8Product, EncodesFloatWeightsPreparedOrNot) {
   const auto x = random_matrix<float>(17, 40, 4);
   const Matrix<float> unprepared = product(x, transposed(layer.weight));
   const auto prepared = prepare(layer);
-  for (const KernelForm form : available_kernels()) {  // also packed for another form
+  for (const KernelForm form : available_kernels()) {  // the weights are packed for one form only
     use_kernels(form);
     Workspace<float> workspace;
     workspace.use(int8_products());
@@ -302,7 +302,7 @@ TEST_F(Int8Product, LeavesScoresTrianglesAndGreatDepthsToFloat) {
     EXPECT_TRUE(same_bits(y, exact));
   };
   const Matrix<float> a = random_matrix<float>(9, 9, 1), b = random_matrix<float>(9, 9, 2);
-  expect_float(a, b);  // nobody has called b quantizable
+  expect_float(a, b);  // b is not marked quantizable
   expect_float(lower<float>(a, 0), quantizable(Operand<float>(b)));
   expect_float(a, quantizable(Operand<float>(b)), 0);
   const Index depth = detail::gemm::deepest_int8 + 1;
@@ -336,7 +336,7 @@ TEST_F(Int8Product, KeepsBadNumbersInTheirRowOrColumn) {
         bad_w(9, k) = bad;
         Matrix<float> y = product(bad_x, transposed(w));
         if (bad == 3e38f) {
-          bad_x(7, (k + 1) % 33) = -bad;  // no float holds the range
+          bad_x(7, (k + 1) % 33) = -bad;  // the range of the row overflows float
           y = product(bad_x, transposed(w));
         }
         EXPECT_TRUE(y.row(7).array().isNaN().all()) << bad;
@@ -402,7 +402,7 @@ TEST_F(Int8Product, IsWhatAModelComputesWith) {
 }
 
 #if GATED_CHOOSES_FORM
-/// A host may have set both.
+/// The program that calls gated may have set the flags FTZ and DAZ.
 TEST_F(Int8Product, HasTheSameBitsWhereSubnormalNumbersAreFlushed) {
   Matrix<float> x = random_matrix<float>(9, 40, 1), w = random_matrix<float>(33, 40, 2);
   x.row(1) *= 1e-30f;

@@ -21,7 +21,7 @@ constexpr Index in = 5, out = 11;
 /// The fields of an epilogue, one bit each.
 enum Fields : unsigned { added = 1, activation = 2, gate = 4, residual = 8, residual_scale = 16, all = 31, scale = 32 };
 
-/// Every combination, with a gate, a scale, or neither.
+/// Every combination of fields, except those with both a gate and a scale.
 std::vector<unsigned> combinations() {
   std::vector<unsigned> found;
   for (unsigned fields = 0; fields <= (all | scale); ++fields) {
@@ -47,7 +47,7 @@ struct Weights {
   }
 };
 
-/// The epilogue of `fields` from the columns of x: `in` for the product, then `out` for each operand.
+/// The epilogue of `fields`. x has `in` columns for the product, then `out` columns for each operand.
 template <class Run, class P>
 Epilogue<Run> named(Run& run, unsigned fields, const MatrixOf<Run>& x, const P& p) {
   using X = MatrixOf<Run>;
@@ -59,20 +59,20 @@ Epilogue<Run> named(Run& run, unsigned fields, const MatrixOf<Run>& x, const P& 
           .residual_scale = p.rest_scale.data()};
 }
 
-/// The product of the first columns of x, fused with its epilogue.
+/// The product of the first `in` columns of x, fused with its epilogue.
 auto joined_product(unsigned fields) {
   return [fields](auto& run, const auto& p, auto x) {
     return product(run, run.columns(x, 0, in), p.weight, p.bias, named(run, fields, x, p));
   };
 }
-/// The same, with the epilogue applied to the result.
+/// The same product, followed by join() with the epilogue.
 auto joined_afterwards(unsigned fields) {
   return [fields](auto& run, const auto& p, auto x) {
     return join(run, product(run, run.columns(x, 0, in), p.weight, p.bias, {}), named(run, fields, x, p));
   };
 }
 
-/// y by the formula, from the columns of x.
+/// The product and its epilogue by the formula.
 Matrix<double> literal(unsigned fields, const Matrix<double>& x, const Weights<double>& p) {
   Matrix<double> y = x.leftCols(in) * p.weight.transpose();
   y.rowwise() += p.bias.transpose();
@@ -137,7 +137,8 @@ TEST(Join, IsANoOpIfEmpty) {
   EXPECT_EQ(join(run, z, {.residual_scale = scale.data()}).data, z.data) << "a scale without a residual";
 }
 
-/// The epilogue's operands are owned by the run and moved in, unless the caller `keeps` handles to them.
+/// Expects that f overwrites the first operand of its epilogue if the run owns it and it is moved in, and overwrites none
+/// if the caller `keeps` handles to the operands.
 template <class F>
 void expect_place(unsigned fields, bool keeps, const F& f) {
   using Run = Batch<double>;
@@ -151,7 +152,7 @@ void expect_place(unsigned fields, bool keeps, const F& f) {
   Epilogue<Run> epilogue = named(run, fields, input, p);
   const std::vector<RunMatrix<double> Epilogue<Run>::*> members{&Epilogue<Run>::residual, &Epilogue<Run>::gate,
                                                                 &Epilogue<Run>::added};
-  const double* first = nullptr;  // where y may be
+  const double* first = nullptr;  // memory that y may reuse
   std::vector<RunMatrix<double>> kept;
   for (const auto member : members) {
     if (epilogue.*member) {
@@ -242,7 +243,7 @@ TEST(EpilogueOf, RefusesMismatchedOperands) {
             "Epilogue: residual is 4 × 8, expected 4 × 9, the shape of the result.");
 }
 
-/// A layer whose body passes an epilogue to its product, and one whose body takes none.
+/// A layer whose body passes an epilogue to its product. The body of PlainProjection takes no epilogue.
 struct Projection : Layer<Projection, double> {
   static constexpr const char* name = "Projection";
   const Weights<double>* p;
@@ -260,7 +261,7 @@ struct PlainProjection : Layer<PlainProjection, double> {
   auto apply(auto& run, auto x) const { return product(run, x, p->weight, p->bias, {}); }
 };
 
-/// The ways of adding a residual to a branch in training.
+/// Ways to add a residual to a branch in training.
 enum class Way { join, layer, plain_layer };
 
 Variable joined(Way way, Recording<double>& run, unsigned fields, const Weights<double>& p, Variable x, double drop_path) {
@@ -277,7 +278,7 @@ Variable joined(Way way, Recording<double>& run, unsigned fields, const Weights<
   }
 }
 
-/// Dropout zeroes elements of the branch, drop path the branch of a sequence; the residual stays.
+/// Dropout zeroes elements of the branch, and drop path zeroes the whole branch of a sequence. Both keep the residual.
 TEST(JoinedResidual, DropsTheBranchButNotTheResidual) {
   const Sequences sequences = Sequences::uniform(40, 3);
   const auto x = random_matrix<double>(120, in + 3 * out, 1);

@@ -64,7 +64,7 @@ TEST_F(KernelFormTest, WeightsPreparedForOneFormWorkInAnother) {
   }
 }
 
-/// Four threads; before each loop, `before_work` runs on a separate thread.
+/// A pool of four workers, all run by one separate thread, which calls `before_work` before each loop.
 Threads four_threads(const std::function<void()>& before_work) {
   return Threads(4, [before_work](int count, const Work& work) {
     std::thread([&] {

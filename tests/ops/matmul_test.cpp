@@ -20,7 +20,7 @@ using test::same_bits;
 
 using Exact = Matrix<long double>;
 
-/// a · b, and |a| · |b|, by which rounding errors are measured.
+/// a · b, and |a| · |b|, the scale of its rounding errors.
 struct Product {
   Exact value, size;
 };
@@ -55,7 +55,7 @@ template <class T>
   return ::testing::AssertionSuccess();
 }
 
-/// One out × in weight, packed as by prepare().
+/// An out × in weight, packed as by prepare().
 template <class T>
 PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
   const Index width = kernels<ProductKernels<T>>().panel_columns;
@@ -75,7 +75,7 @@ class MatmulOf : public ::testing::Test {
   const Index panel_width = kernels<ProductKernels<T>>().panel_columns, tile_height = kernels<ProductKernels<T>>().tile_rows;
   Workspace<T> workspace;
 
-  /// a · b into memory that held NaN.
+  /// a · b, written over NaN.
   Matrix<T> product(const Operand<T>& a, const Operand<T>& b) {
     Matrix<T> y = Matrix<T>::Constant(a.rows, b.columns, std::numeric_limits<T>::quiet_NaN());
     matmul(a, b, y, workspace);
@@ -108,7 +108,7 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopForEveryShapeAndTranspose) {
 TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneSlab) {
   using T = TypeParam;
   const Index rows = detail::gemm::slab_rows(Threads{1}) + 5,
-              deep = detail::gemm::slab_bytes / 32;  // so deep that one panel is a slab
+              deep = detail::gemm::slab_bytes / 32;  // so deep that one panel fills a slab
   const Index wide = detail::gemm::slab_panels * this->panel_width;
   for (const auto& [depth, columns] :
        {std::pair{Index{9}, wide + this->panel_width + 3}, std::pair{deep, 2 * this->panel_width + 3}}) {
@@ -247,15 +247,15 @@ TYPED_TEST(MatmulOf, ComputesEachRowIndependently) {
   }
 }
 
-/// Values that must not be read.
+/// Values that spoil a result if they are read.
 template <class T>
 T poison(Index i) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
   return i % 3 == 0 ? std::numeric_limits<T>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
 }
 
-/// Calls `f(a, diagonal, bounds)` with lower triangles: row i has bounds[i] columns, up to column `diagonal` + i or the end of
-/// the matrix; the rest is poison.
+/// Calls `f(a, diagonal, bounds)` for lower triangles a of many shapes. The first bounds[i] columns of row i belong to the
+/// triangle: up to column `diagonal` + i, or to the end of the row. The rest is poison.
 template <class T, class F>
 void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, const F& f) {
   for (Index rows = 1; rows <= most_rows; ++rows) {
@@ -322,7 +322,7 @@ TYPED_TEST(MatmulOf, NeverReadsBBeyondARowOfATriangle) {
         matmul(lower<T>(a, diagonal), b, y, this->workspace);
         b.row(hidden) = before;
         const Index first = std::find_if(bounds.begin(), bounds.end(), [&](Index bound) { return bound > hidden; }) -
-                            bounds.begin();  // the first row that reads it
+                            bounds.begin();  // the first row of y that reads row `hidden` of b
         ASSERT_TRUE(same_bits(y.topRows(first), clean.topRows(first)))
             << "row " << hidden << " of b, " << a.rows() << " × " << a.cols() << " · " << columns << ", diagonal " << diagonal;
         ASSERT_FALSE(y.bottomRows(a.rows() - first).array().isFinite().any()) << "rows that must read it";
@@ -402,7 +402,7 @@ TYPED_TEST(MatmulOf, RefusesMismatchedShapes) {
   EXPECT_THROW(matmul(transposed(a), fits, y, this->workspace), ShapeError);
 }
 
-/// The codes of `weight`, packed for the kernels in use.
+/// Weights prepared from the codes `encoded` of `weight`, packed for the kernels in use.
 PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedWeight& encoded) {
   PreparedWeights<float> prepared;
   prepared

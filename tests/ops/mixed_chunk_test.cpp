@@ -15,7 +15,7 @@ using test::same_bits;
 
 constexpr Index width = 4, value = 6;
 
-/// A sequence to mix.
+/// The inputs of chunk mixing for one sequence.
 template <class T>
 struct Sequence {
   Matrix<T> local_q, local_k, global_q, global_k, values;
@@ -39,7 +39,7 @@ struct Sequence {
     return y;
   }
 
-  /// relu² within each chunk, and linear attention by LinearReduction.
+  /// The result by definition: relu² attention within each chunk, plus linear attention by LinearReduction.
   Matrix<double> literal(const ChunkMixing<T>& m) const {
     const Index n = values.rows(), c = m.chunk, chunks = (n + c - 1) / c;
     const auto dot = [](const auto& a, const auto& b) { return a.template cast<double>().dot(b.template cast<double>()); };

@@ -21,7 +21,7 @@ using test::same_bits;
 constexpr NormForm forms[]{NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms};
 constexpr NormForm scale_norms[]{NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms};
 
-/// A norm of `channels` channels with the parameters of its form.
+/// A norm over `channels` channels, with random values for the parameters that its form has.
 template <class T>
 struct TestedNorm {
   NormForm form = NormForm::none;
@@ -50,8 +50,8 @@ Matrix<T> normalised(const ConstView<T>& x, const TestedNorm<T>& norm, int threa
   return y;
 }
 
-/// The formula of NormForm, element by element, in long double. `bound` counts machine epsilons of 1 + |expected|, or of
-/// |expected| without a bias.
+/// Compares each element with the formula of NormForm in long double. `bound` is in machine epsilons, relative to
+/// 1 + |expected| if the norm has a bias and to |expected| otherwise.
 template <class T>
 void expect_formula(const Matrix<T>& x, const TestedNorm<T>& norm, double bound = 64) {
   const Matrix<T> y = normalised<T>(x, norm);
@@ -246,7 +246,7 @@ TYPED_TEST(NormaliseOf, AgreesWithTheOpInEveryRun) {
 TEST(NormaliseBackward, GradientsAreCorrectForEveryForm) {
   for (const NormForm form : forms) {
     for (const Index channels : {1, 5, 8, 19}) {
-      for (const double deviation : {1.0, 0.03}) {  // the second is below eps: clamped
+      for (const double deviation : {1.0, 0.03}) {  // 0.03 is below eps, so it is clamped
         SCOPED_TRACE(testing::Message() << name_of(form) << ", " << channels << ", " << deviation);
         test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
                                [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {

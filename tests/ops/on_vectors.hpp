@@ -4,7 +4,7 @@
 
 #include "gated/ops/kernels.hpp"
 
-/// Functions of Simd, applied to std::vector.
+/// Applies functions of Simd to a std::vector.
 
 namespace gated::test {
 

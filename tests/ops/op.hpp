@@ -48,14 +48,14 @@ struct Op : Layer<Op<Parameters, F>, typename Parameters::Scalar> {
 struct OpCase {
   Index in = 0, out = 0;  ///< columns of x and y
   std::vector<Index> lengths = {7, 0, 1, 12};
-  bool streams = true;  ///< whether to test streams
+  bool streams = true;  ///< also tests streams
   std::vector<std::uint8_t> mask = {};
-  double tolerance = 1e-6;         ///< of gradients, relative to the largest
-  bool streams_otherwise = false;  ///< streams sum in a different order: equal up to rounding
+  double tolerance = 1e-6;         ///< for gradients, relative to the largest gradient
+  bool streams_otherwise = false;  ///< streams equal a batch only up to rounding: they sum in a different order
 };
 
-/// Expects bit-equal results for a batch, each sequence alone, any number of threads, a tape, and streams of any step size;
-/// with `streams_otherwise`, streams may differ by rounding.
+/// Expects bit-equal results for a batch, each sequence alone, any number of threads, a tape, and streams of any step size.
+/// If `streams_otherwise`, streams may differ from the batch by rounding.
 template <class Layer>
 void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
   using T = typename Layer::Scalar;
@@ -97,8 +97,8 @@ void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
   }
 }
 
-/// The same in both precisions, and gradients that match central differences. The op's parameters are
-/// `Parameters<T>(options)`.
+/// Calls expect_same_in_every_run() for float and double, and expects that gradients match central differences. The op's
+/// parameters are `Parameters<T>(options)`.
 template <template <class> class Parameters, class Options, class F>
 void expect_op(const Options& options, const F& f, const OpCase& c) {
   using P = Parameters<double>;
@@ -127,7 +127,7 @@ enum class Meeting {
   afterwards  ///< by join() on the plain result
 };
 
-/// The epilogue of `fields`, one bit each; its operands are `out` columns of x each, after the first `in`.
+/// The epilogue with the given `fields`, one bit each. After the first `in` columns of x, each operand takes `out` columns.
 template <class Run>
 Epilogue<Run> epilogue_of_columns(Run& run, unsigned fields, const MatrixOf<Run>& x, Index in, Index out, bool owned) {
   const auto part = [&](unsigned bit, Index k) {
@@ -181,8 +181,8 @@ void expect_bits_of_join(const Parameters& parameters, const F& f, const OpCase&
 
 }  // namespace detail
 
-/// Expects that f(run, parameters, x, epilogue) is bit-equal to join() on its plain result (the path of a hooked run), in both
-/// precisions, also where the result overwrites an operand.
+/// Expects for float and double that f(run, parameters, x, epilogue) is bit-equal to join() on the result of f without an
+/// epilogue (the path of a run with a hook), also if the result overwrites an operand.
 template <template <class> class Parameters, class Options, class F>
 void expect_bits_of_join(const Options& options, const F& f, const OpCase& c) {
   detail::expect_bits_of_join(Parameters<float>(options), f, c);

@@ -13,7 +13,7 @@ using test::close;
 
 TEST(T5Bucket, BucketsStartAtTheirPublishedDistances) {
   const std::vector<Index> two_sided{8, 12, 16, 23, 32, 46, 64, 91};                                 // buckets 8 … 15
-  const std::vector<Index> causal{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};  // 16 … 31
+  const std::vector<Index> causal{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};  // buckets 16 … 31
   for (std::size_t i = 0; i < two_sided.size(); ++i) {
     const auto bucket = static_cast<Index>(8 + i);
     EXPECT_EQ(t5_bucket(two_sided[i], {.causal = false}), bucket);

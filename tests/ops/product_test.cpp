@@ -28,7 +28,7 @@ class ProductOf : public ::testing::Test {
   }
 };
 
-/// A product as a layer, for hooks.
+/// A product as a layer, so that a hook sees it.
 template <class T>
 struct Projection : Layer<Projection<T>> {
   static constexpr const char* name = "Projection";

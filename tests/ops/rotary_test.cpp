@@ -108,7 +108,7 @@ TYPED_TEST(RotaryOf, StaysWithinBounds) {
   EXPECT_TRUE(same_bits(whole, before));
 }
 
-/// Constant frequencies.
+/// Rotary frequencies as constant parameters.
 template <class T>
 struct Frequencies {
   using Scalar = T;
@@ -121,7 +121,7 @@ TEST(Rotary, CountsPositionsPerSequenceInEveryRun) {
   for (const Rotary layout : {Rotary::none, Rotary::interleaved, Rotary::half}) {
     for (const Index dimensions : {2, 6}) {
       const auto rotated_parts = [layout](auto& run, const auto& p, auto x) {
-        auto z = multiply(run, x, x);  // unshared, for a rotation in place
+        auto z = multiply(run, x, x);  // an unshared copy, to be rotated in place
         auto [left, right] = run.split(std::move(z), Index{6}, Index{7});
         const auto parts = rotate(run, layout, p.values, std::array{std::move(left), std::move(right)});
         const auto y = run.make(run.rows(x), 13);

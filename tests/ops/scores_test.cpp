@@ -26,7 +26,7 @@ long double weigh(ScoreKernel kernel, long double score) {
                                       : (1 + std::erf((score - std::sqrt(0.5L)) / (sigma * std::sqrt(2.0L)))) / 2;
 }
 
-/// Queries whose positions among the keys start at `first`, with every scoring option.
+/// Attention inputs, with every scoring option. The first query has the position of key `first`.
 template <class T>
 struct Attention {
   Index first = 0;
@@ -200,7 +200,7 @@ TYPED_TEST(ScoresOf, NeverReadFutureKeysAndValues) {
   using T = TypeParam;
   constexpr T infinity = std::numeric_limits<T>::infinity(), huge = std::numeric_limits<T>::max();
   for (const ScoreKernel kernel : kernels) {
-    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270: two blocks
+    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270 is two blocks
       const Index count = first + queries + 2;
       Attention<T> attention(queries, count, first);
       attention.scoring = {.kernel = kernel, .scale = T(0.3), .causal = true};
@@ -217,8 +217,8 @@ TYPED_TEST(ScoresOf, NeverReadFutureKeysAndValues) {
         spoilt.bias.rightCols(spoilt.bias.cols() - hidden).setConstant(what);
         spoilt.use_bias();
         spoilt.use_relative();
-        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // for keys after the query
-        const Index before = std::min(hidden - first, queries);                   // queries before it
+        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // the values for keys after the query
+        const Index before = std::min(hidden - first, queries);                   // queries before the hidden key
         ASSERT_TRUE(same_bits(spoilt.run(1).topRows(before), y.topRows(before)))
             << name_of(kernel) << ", token " << hidden << ", " << queries << " queries from " << first;
       }
@@ -241,7 +241,7 @@ TYPED_TEST(ScoresOf, TreatEachQueryIndependently) {
         Attention<T> alone = attention;
         alone.q = attention.q.row(i);
         alone.first = 3 + i;
-        if (causal) {  // like a stream, without later keys
+        if (causal) {  // leaves out later keys, as a stream does
           alone.k = attention.k.topRows(3 + i + 1);
           alone.v = attention.v.topRows(3 + i + 1);
         }

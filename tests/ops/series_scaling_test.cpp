@@ -60,8 +60,8 @@ TEST(ScaleSeries, HandlesSeriesWithoutObservations) {
   x << 1, 2, 3, 4, 5, 6, 7, -8, 9, 10, 11, 12, 1, 1, 1;
   const auto items = Sequences::of_lengths({2, 2, 1});
   std::vector<std::uint8_t> observed(15, 1);
-  std::fill_n(observed.begin(), 6, std::uint8_t{0});  // both series of the first item
-  observed[7] = 0;                                    // the -8
+  std::fill_n(observed.begin(), 6, std::uint8_t{0});  // hides both series of the first item
+  observed[7] = 0;                                    // hides the -8
   const auto standard = scaled(x, items, SeriesScaling::standard, observed);
   EXPECT_DOUBLE_EQ(standard.location(0, 0), 0);
   EXPECT_DOUBLE_EQ(standard.scale(0, 0), std::sqrt(1e-5));
@@ -98,7 +98,7 @@ TEST(ScaleSeries, TreatsNaNAsAGap) {
   const auto x = random_matrix<double>(4, 6, 1);
   std::vector<std::uint8_t> mask(24, 1);
   mask[8] = mask[9] = mask[20] = 0;
-  std::fill_n(mask.begin() + 12, 6, std::uint8_t{0});  // a whole series
+  std::fill_n(mask.begin() + 12, 6, std::uint8_t{0});  // hides a whole series
   Matrix<double> zeros = x;
   for (std::size_t i = 0; i < mask.size(); ++i) {
     zeros.data()[i] *= mask[i];
@@ -140,7 +140,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Through x̂, μ, σ and unscale_series().
+/// Gradients through x̂, μ, σ and unscale_series().
 TEST(ScaleSeries, BackpropagatesThroughItsMoments) {
   const auto items = Sequences::of_lengths({2, 1, 2});
   std::vector<std::uint8_t> some(35);

@@ -18,7 +18,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, also if x already has one.
+/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, also if two calls of f add to the gradient of x.
 template <class F>
 void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<double>& y, const F& f) {
   Workspace<double> workspace;
@@ -122,7 +122,7 @@ TEST(PrependToSeries, PrependsARowOfTheItemToEachSeries) {
 }
 
 TEST(SurroundForecast, ConcatenatesPastForecastAndFuture) {
-  // Items of 3 series: the future of 1 is known, 0 and 2 are forecast.
+  // Each item has 3 series. The future of series 1 is known; series 0 and 2 are forecast.
   const auto x = random_matrix<double>(6, 7, 1), future = random_matrix<double>(6, 5, 2),
              forecast = random_matrix<double>(4, 4, 3);
   for (const Index past_end : {0, 7, 6}) {

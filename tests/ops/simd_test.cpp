@@ -37,7 +37,7 @@ TYPED_TEST_SUITE(SimdOf, Scalars, );
 
 TYPED_TEST(SimdOf, LoadsTheFirstLanesAndZeroesOthers) {
   for (std::size_t count = 0; count <= this->full; ++count) {
-    const std::vector<TypeParam> memory = this->counting(count);  // sanitizers watch its end
+    const std::vector<TypeParam> memory = this->counting(count);  // sanitizers report reads past its end
     const auto values = this->values_of(Simd<TypeParam>::load(memory.data(), static_cast<Index>(count)));
     for (std::size_t i = 0; i < this->full; ++i) {
       EXPECT_EQ(values[i], i < count ? static_cast<TypeParam>(i + 1) : TypeParam{0}) << count << " lanes";

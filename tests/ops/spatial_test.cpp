@@ -19,7 +19,7 @@ struct Config {
   SpatialForm form = SpatialForm::dense;
   bool causal = true;
   Index heads = 1, length = 12;
-  bool scaled = false;  // learned scale of the residual
+  bool scaled = false;  // the residual has a learned scale
 
   std::string describe() const { return text(name_of(form), causal ? ", causal" : "", ", heads ", heads, ", length ", length); }
 };
@@ -60,7 +60,7 @@ struct Numbers {
   }
   SpatialWeight<T> weight() const { return {config.form, config.length, config.heads, config.causal, &w, &x, &y, &bias}; }
 
-  /// W_ij by the documentation of SpatialForm.
+  /// W_ij as SpatialForm documents it.
   T entry(Index head, Index i, Index j) const {
     const Index n = config.length;
     if (config.causal && j > i) {
@@ -70,7 +70,7 @@ struct Numbers {
       case SpatialForm::dense:
         return w(head * n + i, j);
       case SpatialForm::toeplitz:
-        return w(head, (n - 1) + (i - j));  // w_{i-j}, from w_{1-n} to w_{n-1}
+        return w(head, (n - 1) + (i - j));  // w_{i-j}; a row of w holds w_{1-n}, …, w_{n-1}
       case SpatialForm::scaled_toeplitz:
         break;
     }
@@ -121,7 +121,7 @@ TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
           ASSERT_EQ(row.back(), T{-7}) << "written past the row";
         }
       }
-      // As a factor of a product: materialised, or read in place.
+      // The weight as a factor of a product, which materialises it or reads it in place.
       for (const auto& [first, count] : {std::pair<Index, Index>{0, 9}, {0, 1}, {3, 4}, {8, 1}}) {
         const Index depth = config.causal ? first + count : 9;
         Matrix<T> rows(count, depth);
@@ -139,7 +139,7 @@ TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
 
 TYPED_TEST(SpatialOf, EqualsItsFormulaInEveryForm) {
   using T = TypeParam;
-  for (const Index length : {1, 2, 17, 300}) {  // 300: three blocks of a causal weight
+  for (const Index length : {1, 2, 17, 300}) {  // 300 tokens are three blocks of a causal weight
     for (const Config& config : all_forms(length)) {
       const Numbers<T> numbers(config);
       const auto v = random_matrix<T>(length, 21, 6);
@@ -166,7 +166,7 @@ TYPED_TEST(SpatialOf, RunsAgreeBitForBitAcrossBlocks) {
   }
 }
 
-/// Spatial mixing as a layer, for hooks.
+/// Spatial mixing as a layer, so that a hook sees it.
 struct Mixing : Layer<Mixing, double> {
   static constexpr const char* name = "Mixing";
   const Numbers<double>* numbers;
@@ -193,7 +193,7 @@ TEST(Spatial, FusesAnEpilogue) {
       };
       const Config config{.causal = causal, .heads = 2, .scaled = (fields & 16) != 0};
       expect_op<Numbers>(config, joined, {.in = 24, .out = 6, .streams = causal});
-      // The formula: the epilogue follows the plain sum.
+      // By the formula, the epilogue follows the plain sum.
       const Numbers<double> numbers(config);
       const auto x = random_matrix<double>(12, 24, 1);
       Matrix<double> expected = numbers.literal(x.leftCols(6));
@@ -240,7 +240,7 @@ TYPED_TEST(SpatialOf, NeverReadsLaterTokensIfCausal) {
     }
     Numbers<T> numbers(config);
     for (Index i = 0; i < length && config.form == SpatialForm::dense; ++i) {
-      numbers.w.row(i).tail(length - 1 - i).setConstant(i % 2 == 0 ? infinity : infinity - infinity);  // masked
+      numbers.w.row(i).tail(length - 1 - i).setConstant(i % 2 == 0 ? infinity : infinity - infinity);  // masked elements of W
     }
     for (Index offset = 1; offset < length && config.form == SpatialForm::toeplitz; ++offset) {
       numbers.w.col(length - 1 - offset).setConstant(infinity);

@@ -8,12 +8,12 @@
 
 #include "tests/ops/on_vectors.hpp"
 
-/// Compares functions of Simd with a reference over all magnitudes.
+/// Measures the error of Simd functions over all magnitudes.
 
 namespace gated::test {
 
-/// Values of both signs, ±0 and subnormals included: 16 per binary exponent, and 1500 for 2⁻¹² ≤ |x| < 2¹⁰, the range that
-/// matters most.
+/// Values of both signs, including ±0 and subnormals: 16 per binary exponent, and 1500 per exponent for 2⁻¹² ≤ |x| < 2¹⁰, the
+/// range that matters most.
 template <class T>
 std::vector<T> numbers_of_every_size() {
   using limits = std::numeric_limits<T>;
@@ -31,7 +31,7 @@ std::vector<T> numbers_of_every_size() {
   return x;
 }
 
-/// The largest error and its place.
+/// The largest error, and the x at which it occurs.
 struct LargestError {
   double error = 0;  ///< in machine epsilons of the scale
   double at = 0;
@@ -39,8 +39,8 @@ struct LargestError {
 
 /// The largest |f(x) - truth(x)|, in machine epsilons of scale(x), over finite values of all magnitudes.
 ///
-/// Errors up to 2¹² times the smallest normal number are ignored: exponentials below it flush to 0, and are multiplied by up
-/// to 2¹².
+/// Errors up to 2¹² times the smallest normal number are ignored: exponentials below that number flush to 0, and are then
+/// multiplied by up to 2¹².
 template <class T, class F, class Truth, class Scale>
 LargestError largest_error(const F& f, const Truth& truth, const Scale& scale) {
   const auto epsilon = static_cast<long double>(std::numeric_limits<T>::epsilon());

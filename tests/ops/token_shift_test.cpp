@@ -36,7 +36,7 @@ TEST(TokenShift, ShiftsTheSecondHalfByOneTokenIfCausal) {
 
 TEST(TokenShift, ShiftsFromBothNeighboursIfNotCausal) {
   Matrix<double> expected(3, 3);
-  expected << 20, 11, 0,  // first chunk: next token; last chunk: previous token
+  expected << 20, 11, 0,  // first third of the channels: next token; last third: previous token
       30, 21, 12,         //
       0, 31, 22;
   EXPECT_EQ(shifted(numbered(3, 3), Sequences::single(3), 1, false), expected);
@@ -132,7 +132,7 @@ TEST(ShiftFirstHalf, ShiftsTheFirstHalfByOneTokenAndStreams) {
   test::expect_op(op, {.in = 13, .out = 13});
   test::expect_op(op, {.in = 1, .out = 1});
   Matrix<double> expected(4, 3);
-  expected << 0, 0, 12,  // the larger half of three channels
+  expected << 0, 0, 12,  // the first half of three channels is two
       10, 11, 22,        //
       0, 0, 32,          //
       30, 31, 42;

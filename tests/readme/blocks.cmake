@@ -1,8 +1,8 @@
-# The blocks of code in a README. Included by CMakeLists.txt and by the scripts beside it.
+# Functions that read the blocks of code in a README. Included by CMakeLists.txt and by the scripts beside it.
 
-# gated_readme_blocks(<file> <language> <prefix>) sets <prefix>_count and <prefix>_0, <prefix>_1, … to the blocks that begin
-# with ```<language>, and <prefix>_0_prints, … to the ```text block between a block and the next of that language, if there is
-# one. Strings only: code is full of brackets and semicolons, which CMake's lists would split.
+# gated_readme_blocks(<file> <language> <prefix>) sets <prefix>_0, <prefix>_1, … to the blocks that begin with ```<language>,
+# and <prefix>_count to their number. It sets <prefix>_0_prints, … to the ```text block between a block and the next block of
+# that language, or to "". It uses only strings: code is full of brackets and semicolons, at which CMake would split lists.
 function(gated_readme_blocks file language prefix)
   file(READ ${file} rest)
   set(fence "\n```${language}\n")
@@ -32,7 +32,7 @@ function(gated_readme_blocks file language prefix)
   set(${prefix}_count ${count} PARENT_SCOPE)
 endfunction()
 
-# Moves what the variable called `from` holds up to the next fence to the one called `to`.
+# Moves the text before the next closing fence from the variable named by `from` to the variable named by `to`.
 function(gated_readme_take_block from to)
   string(FIND "${${from}}" "\n```" end)
   math(EXPR end "${end} + 1")
@@ -42,7 +42,7 @@ function(gated_readme_take_block from to)
   set(${from} "${left}" PARENT_SCOPE)
 endfunction()
 
-# Sets `result` to the first of the files (absolute paths) that holds `block`, whatever the white space; to "" if none does.
+# Sets `result` to the first of the files (absolute paths) that contains `block`, or to "" if none does. White space is ignored.
 function(gated_readme_quoted block files result)
   set(${result} "" PARENT_SCOPE)
   string(REGEX REPLACE "[ \t\n]+" "" wanted "${block}")

@@ -1,4 +1,4 @@
-# The functions of blocks.cmake find what is there, to the letter, and nothing else.
+# The functions of blocks.cmake must return the exact text of every block, and nothing else.
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
 

@@ -1,7 +1,8 @@
 # cmake -D README_FILES=a,b -D PROGRAMS=name=path,… -D ROOT=… -P commands.cmake
 #
-# Checks the commands in READMEs: indented lines that begin with one of our programs, sh, cmake, ctest or python3. Options must be
-# in the program's --help, files of ours must exist, presets must be known. A text with a line "Usage: <program>" is its --help.
+# Checks the commands in READMEs, which are indented lines that begin with a program of gated, sh, cmake, ctest or python3.
+# Options must be in the program's --help, scripts must exist, and presets must be known. A text that has a line
+# "Usage: <program>" must be the program's --help.
 
 cmake_minimum_required(VERSION 3.21)
 
@@ -24,7 +25,7 @@ endif()
 list(JOIN names "|" any_name)
 file(READ ${ROOT}/CMakePresets.json presets)
 
-# Adds to `problems` unless a file that a command reads is there: from the root, or from the README's folder.
+# Appends to `problems` unless a file that a command names exists in the root or in the README's folder.
 macro(expect_file path)
   if(NOT EXISTS ${ROOT}/${path} AND NOT EXISTS ${folder}/${path})
     string(APPEND problems "${readme}: there is no ${path}: ${line}\n")
@@ -46,7 +47,7 @@ foreach(readme IN LISTS README_FILES)
     endif()
   endforeach()
 
-  string(REGEX REPLACE "[][;]" "?" content "${content}")  # what CMake's lists cannot hold
+  string(REGEX REPLACE "[][;]" "?" content "${content}")  # lists in CMake cannot hold these characters
   string(REGEX MATCHALL "\n    [^\n]+" lines "${content}")
   foreach(line IN LISTS lines)
     string(STRIP "${line}" line)

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of examples/classify_digits/README.md take for granted.
+// Declares the names that fragments of examples/classify_digits/README.md use.
 
 #include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"

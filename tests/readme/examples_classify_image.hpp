@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of examples/classify_image/README.md take for granted.
+// Declares the names that fragments of examples/classify_image/README.md use.
 
 #include "gated/gated.hpp"
 #include "gated/io/image_input.hpp"

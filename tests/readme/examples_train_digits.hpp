@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of examples/train_digits/README.md take for granted.
+// Declares the names that fragments of examples/train_digits/README.md use.
 
 #include "gated/train.hpp"
 

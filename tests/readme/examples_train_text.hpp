@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of examples/train_text/README.md take for granted.
+// Declares the names that fragments of examples/train_text/README.md use.
 
 #include "gated/io/model_file.hpp"
 #include "gated/train.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of examples/visualize_gates/README.md take for granted.
+// Declares the names that fragments of examples/visualize_gates/README.md use.
 
 #include "gated/gated.hpp"
 

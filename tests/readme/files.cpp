@@ -1,4 +1,4 @@
-// Writes small stand-ins for the files that READMEs name and the repository does not hold.
+// Writes small stand-ins for files that READMEs name but the repository does not contain.
 
 #include <filesystem>
 #include <limits>

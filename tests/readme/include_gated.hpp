@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of include/gated/README.md take for granted.
+// Declares the names that fragments of include/gated/README.md use.
 
 #include <cstdint>
 #include <cstdio>
@@ -19,13 +19,13 @@
 
 namespace readme {
 
-inline const std::vector<gated::Index> text(1000, 'a');  // the bytes of a text
+inline const std::vector<gated::Index> text(1000, 'a');  // bytes of a text as token ids
 
-inline constexpr gated::Index stride = 3 * 1280;  // a camera's frame
+inline constexpr gated::Index stride = 3 * 1280;  // bytes per row of a camera frame
 inline const std::vector<std::uint8_t> frame(stride * 720);
 inline const std::uint8_t* const bytes = frame.data();
 
-/// A pool of threads, with none.
+/// Stands in for a thread pool, but has no threads.
 struct Pool {
   template <class F>
   void parallel_for(int count, const F& f) {

@@ -1,12 +1,12 @@
 #pragma once
 
-// Tries a layer that a README shows.
+// Tests a layer that a README shows.
 
 #include "gated/train.hpp"
 
 namespace readme {
 
-/// 0 if the layer streams with the bits of a batch, and trains.
+/// Returns 0 if the layer trains, and if its stream has the bits of a batch.
 template <class L>
 int try_layer() {
   using Matrix = gated::Matrix<typename L::Scalar>;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the fragments of README.md take for granted.
+// Declares the names that fragments of README.md use.
 
 #include <cmath>
 #include <cstdio>

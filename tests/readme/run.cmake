@@ -1,6 +1,6 @@
-# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake: runs what was made of these ```cpp blocks of a README.
-# Where the README has a ```text block after one of them, that is what it must print. A MARKED program prints a line
-# "=== <number>" before each block.
+# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake runs the program built from these ```cpp blocks of a
+# README. If a ```text block follows one of them, it must be the block's output. A MARKED program prints a line "=== <number>"
+# before each block.
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
 

@@ -6,7 +6,7 @@
 #include "gated/core/matrix.hpp"
 #include "gated/io/safetensors.hpp"
 
-/// Outputs of single components of the originals, in components.safetensors.
+/// Outputs of single components of the original code, stored in components.safetensors.
 
 namespace gated::test {
 
@@ -15,7 +15,7 @@ inline const SafetensorsFile& components() {
   return file;
 }
 
-/// A tensor as a matrix; the last dimension is the columns.
+/// A tensor as a matrix. Its last dimension becomes the columns.
 template <class T>
 Matrix<T> component(const std::string& name) {
   const std::vector<T> values = components().read<T>(name);

@@ -13,11 +13,11 @@
 #include "tests/models/gmlps.hpp"
 #include "tests/stress/stress.hpp"
 
-// Random valid configurations of every kind of model keep all promises: a ragged batch is bit-equal to each sequence alone,
-// threads and packed weights change no bit, models round-trip through files, steps are bit-equal to the batch, and building a
-// model spends about as much of a budget as it holds.
+// Tests that random valid configurations of every kind of model keep all promises: each sequence of a ragged batch is bit-equal
+// to itself alone, threads and packed weights change no bit, models round-trip through files, and steps are bit-equal to the
+// batch. Building a model spends about as many values of a budget as the model holds.
 //
-// A failure names the seed and the configuration; GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that one.
+// A failure names the seed and the configuration. GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that configuration.
 
 namespace gated {
 namespace {
@@ -25,12 +25,12 @@ namespace {
 using test::from_environment;
 using test::same_bits;
 
-/// Draws settings.
+/// Draws random settings.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : random_(seed) {}
 
-  /// In [low, high].
+  /// A number in [low, high].
   Index number(Index low, Index high) {
     return low + static_cast<Index>(random_.bits() % static_cast<std::uint64_t>(high - low + 1));
   }
@@ -74,7 +74,7 @@ struct Input {
   }
 };
 
-/// A mask that keeps the first token of every sequence, or no mask.
+/// No mask, or a random mask that keeps the first token of every sequence.
 std::vector<std::uint8_t> random_mask(Dice& dice, const std::vector<Index>& lengths) {
   std::vector<std::uint8_t> mask;
   if (dice.coin()) {
@@ -95,7 +95,7 @@ Index sum(const std::vector<Index>& lengths) {
   return total;
 }
 
-/// `model`, saved and loaded.
+/// Saves `model` and returns the loaded model.
 template <class Model>
 Model from_file(const Model& model) {
   const auto path = test::temporary("model.safetensors");
@@ -103,8 +103,8 @@ Model from_file(const Model& model) {
   return load_model<Model>(path);
 }
 
-/// All promises except streaming, for `forward(model, input, sequences, workspace)`; a sequence of length n has n · `rows_out`
-/// output rows.
+/// Checks all promises except streaming for `forward(model, input, sequences, workspace)`. A sequence of length n must have a
+/// multiple of n output rows.
 template <class Model, class Forward>
 void expect_promises(const Model& model, const Input<typename Model::Scalar>& input, const std::vector<Index>& lengths,
                      const Forward& forward) {
@@ -135,8 +135,8 @@ void expect_promises(const Model& model, const Input<typename Model::Scalar>& in
   test::expect_fair_spending<Model>(model.config);
 }
 
-/// Expects that steps and pieces of one sequence equal the batch, for `forward(model, input, sequences, workspace)` and
-/// `extend(input, state, output, workspace)`.
+/// Expects that `extend(input, state, output, workspace)`, token by token and in pieces of a sequence, is bit-equal to
+/// `forward(model, input, sequences, workspace)`.
 template <class Model, class T, class Forward, class Extend>
 void expect_streams(Dice& dice, const Model& model, Input<T> input, Index length, const Forward& forward,
                     const Extend& extend) {
@@ -187,7 +187,7 @@ GmlpConfig any_gmlp(Dice& dice) {
   return c;
 }
 
-/// Lengths that such a gMLP accepts.
+/// Random sequence lengths that a gMLP with this configuration accepts.
 std::vector<Index> any_lengths(Dice& dice, const GmlpConfig& c) {
   const bool any = c.causal || c.length_policy == LengthPolicy::slice;
   return dice.numbers(dice.number(1, 4), any ? 1 : c.length, c.length);
@@ -241,7 +241,7 @@ GatedAttentionUnitConfig any_unit(Dice& dice, Index longest) {
   return c;
 }
 
-/// Whether a stream can compute the scores of such a unit.
+/// True if a stream can compute the scores of a unit with this configuration.
 bool can_stream(const GatedAttentionUnitConfig& c) {
   return c.causal && c.score_scale != ScoreScale::length && !c.divide_by_keys && c.kernel != ScoreKernel::softmax_plus;
 }
@@ -270,7 +270,7 @@ LanguageModelHeadConfig any_head(Dice& dice) {
 
 // --- Kinds of model ---
 
-/// A layer or trunk whose input is rows.
+/// Tests a layer or trunk whose input is a matrix.
 template <class Model>
 void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& config, const std::vector<Index>& lengths,
               bool streams) {
@@ -292,7 +292,7 @@ void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& conf
   }
 }
 
-/// A language model with this trunk and random other options. `longest` is for the table of positions.
+/// Tests a language model with this trunk and other options at random. A table of positions has `longest` rows.
 template <class Model>
 void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk, const std::vector<Index>& lengths,
               Index longest, bool streams) {
@@ -337,7 +337,7 @@ void try_gmlp_language_model(Dice& dice, std::uint64_t seed) {
   try_text<GmlpLanguageModel<T>>(dice, seed, trunk, any_lengths(dice, trunk), trunk.length, trunk.causal);
 }
 
-/// An image classifier with this trunk and random other options.
+/// Tests an image classifier with this trunk and other options at random.
 template <class Model>
 void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk) {
   using T = typename Model::Scalar;
@@ -363,7 +363,7 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
 template <class T>
 void try_image_classifier(Dice& dice, std::uint64_t seed) {
   GmlpConfig trunk = any_gmlp(dice);
-  trunk.length = 0;  // computed
+  trunk.length = 0;  // computed from the grid
   try_images<GmlpImageClassifier<T>>(dice, seed, trunk);
 }
 
@@ -423,7 +423,7 @@ void try_gated_cross_attention(Dice& dice, std::uint64_t seed) {
   const auto model = random_model<GatedCrossAttention<T>>(config, seed);
   const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 50);
   const Index keys = model.proj_key.in(), values = model.proj_value.in();
-  // Queries, keys and values of a token are in one row: a block of rows has all three.
+  // Each row holds queries, keys and values of a token, so that a block of rows has all three.
   const Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels + keys + values, seed),
                        .mask = random_mask(dice, lengths)};
   expect_promises(model, input, lengths,

@@ -13,7 +13,7 @@
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"
 
-// Endless streams: no step allocates, and the process does not grow.
+// Tests endless streams: no step allocates, and the memory of the process does not grow.
 
 namespace gated {
 namespace {
@@ -25,7 +25,7 @@ constexpr Index vocabulary = 17;
 
 long steps() { return from_environment("GATED_STRESS_STEPS", 20000); }
 
-/// Resident bytes of this process; 0 if unknown, or under a sanitizer, which has its own memory.
+/// Resident bytes of this process. Returns 0 if they are unknown, or under a sanitizer, whose own memory would count.
 long resident_bytes() {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   long total = 0, resident = 0;
@@ -38,7 +38,7 @@ long resident_bytes() {
   return 0;
 }
 
-/// Calls `step(i)` the configured number of times, after a warm-up.
+/// Expects that `step(i)`, called the configured number of times after a warm-up, allocates nothing.
 template <class Step>
 void expect_constant(const Step& step) {
   constexpr long warm = 1000;
@@ -74,7 +74,7 @@ TEST(EndlessStream, AllocatesNothingForACausalFlash) {
   EXPECT_TRUE(logits.allFinite());
 }
 
-/// Rewinds to an earlier token at the end of its length and at random.
+/// Rewinds to an earlier token at the end of the capacity and every 37 steps.
 TEST(EndlessStream, AllocatesNothingForARewoundAmlp) {
   constexpr Index length = 64;
   GmlpLanguageModel<float> model({.vocabulary = vocabulary,

@@ -12,8 +12,8 @@
 #include "tests/layers/literal.hpp"
 #include "tests/stress/stress.hpp"
 
-// One const model, 64 threads, each with its own workspace: every result is bit-equal to a serial run. The preset `tsan` runs
-// it under ThreadSanitizer.
+// Tests one const model in 64 threads, each with its own workspace: every result is bit-equal to a serial run. The preset
+// `tsan` runs these tests under ThreadSanitizer.
 
 namespace gated {
 namespace {
@@ -28,8 +28,8 @@ std::chrono::milliseconds duration() {
   return std::chrono::milliseconds(1000 * from_environment("GATED_STRESS_SECONDS", 2) / 4);
 }
 
-/// Calls `work(random, workspace)` repeatedly from 64 threads and returns the number of calls; `work` returns whether all is
-/// correct.
+/// Calls `work(random, workspace)` repeatedly from 64 threads and returns the number of calls. Expects that `work` always
+/// returns true.
 template <class T, class Work>
 long hammer(const PreparedWeights<T>* prepared, const Work& work) {
   std::atomic<long> runs{0}, wrong{0};
@@ -38,7 +38,7 @@ long hammer(const PreparedWeights<T>* prepared, const Work& work) {
   for (int id = 0; id < threads; ++id) {
     team.emplace_back([&, id] {
       Random random(static_cast<std::uint64_t>(id));
-      Workspace<T> workspace(Threads{id % 8 == 0 ? 2 : 1});  // some use two threads
+      Workspace<T> workspace(Threads{id % 8 == 0 ? 2 : 1});  // some workspaces use two threads
       if (prepared != nullptr && id % 2 == 0) {
         workspace.use(*prepared);
       }
@@ -67,7 +67,7 @@ std::vector<Index> text(Index length) {
   return tokens;
 }
 
-/// Prefixes of one text, whole or token by token.
+/// Runs prefixes of one text, in one call or token by token.
 template <class Model>
 void expect_same_texts(const Model& model) {
   using T = typename Model::Scalar;

@@ -16,8 +16,8 @@ namespace {
 using test::Kinds;
 using test::message_of;
 
-/// The largest |got - expected| / max(|expected|, 1e-3) over all parameters except the constant; removes their values from the
-/// start of `expected`.
+/// The largest |got - expected| / max(|expected|, 1e-3) over all parameters except the constant. Removes the compared values
+/// from the start of `expected`.
 template <class T>
 double largest_error(const Kinds<T>& got, std::span<const T>& expected) {
   double largest = 0;
@@ -37,7 +37,7 @@ double largest_error(const Kinds<T>& got, std::span<const T>& expected) {
   return largest;
 }
 
-/// Ten steps of adamw_reference.py; `prepare` may change each gradient.
+/// Repeats the ten steps of adamw_reference.py. `prepare` may change each gradient before its step.
 template <class T, class Prepare>
 void expect_like_torch(const char* name, const AdamWConfig& config, std::span<const T> expected, Prepare&& prepare) {
   Kinds<T> model = test::reference_start<T>();
@@ -95,7 +95,7 @@ TEST(AdamW, HandlesGroupsLikeTorch) {
   expect_like_torch<double>("groups", config, test::groups_double);
 }
 
-/// The rules for `model` by path.
+/// The rule for each parameter of `model`, by path.
 std::map<std::string, detail::ParameterRule> rules_of(const AdamWConfig& config, const test::ToyModel& model) {
   const auto rules = detail::resolve_groups(config, model);
   std::map<std::string, detail::ParameterRule> named;
@@ -182,7 +182,7 @@ TEST(AdamW, RefusesAnotherModelOrRateBeforeAnyChange) {
   const Kinds<float> start = model;
   AdamW optimizer(model);
   Kinds<float> other;
-  other.embedding = Matrix<float>::Ones(5, 2);  // differs in one of the last parameters
+  other.embedding = Matrix<float>::Ones(5, 2);  // only one of the last parameters differs
   EXPECT_THROW(optimizer.update(model, other), ArgumentError);
   EXPECT_THROW(optimizer.update(model, start, std::nan("")), ArgumentError);
   EXPECT_EQ(optimizer.steps, 0);
@@ -201,7 +201,7 @@ TEST(AdamW, ZeroesTheGradientOfFrozenParameters) {
   EXPECT_TRUE(test::same_bits(gradient.embedding, before.embedding));
 }
 
-/// Two updates of a model whose weight is 1 × columns.
+/// The weight of a model after two updates. It may have any size.
 Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& upstream, const Threads& threads) {
   Kinds<float> model, gradient;
   model.weight = start;

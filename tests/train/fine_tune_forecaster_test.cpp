@@ -6,7 +6,7 @@
 #include "gated/train/training.hpp"
 #include "tests/core/numbers.hpp"
 
-// Fine-tuning like IBM: a parameter group freezes the backbone.
+// Fine-tuning as IBM does it: a parameter group freezes the backbone.
 
 namespace gated::fine_tune_forecaster_test {
 namespace {

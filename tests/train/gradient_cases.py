@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.dont_write_bytecode = True  # the next import must not leave a folder here
+sys.dont_write_bytecode = True  # the next import must not create __pycache__
 
 import ten_steps as lucidrains
 from ten_steps import (ACTIVATIONS, FLASH, GmlpBlock, OffsetScale, PreNorm, Residual, RotaryEmbedding, ScaleNorm, T5Bias,
@@ -518,8 +518,8 @@ def other_cases():
          {"num_token": 9, "in_token_dims": 8, "out_token_dims": 8, "s": 6, "use_rel_bias": True}, [2, 9, 8])
 
 
-# Mean and deviation by class and name, where ten_steps.initial_value() has none or another scale: classes divide scores by
-# different values.
+# Mean and deviation by class and name, for parameters that ten_steps.initial_value() does not know, or that need a different
+# scale because the classes divide scores by different values.
 VALUES = {
     r"LayerNorm\.(weight|scala)$|scaledsin_scalar$|circulant_pos_.$|gate\.proj\.bias$": (1.0, 0.2),
     r"gate\.proj\.weight$|sgu\.weight$": (0.0, 0.3),
@@ -540,7 +540,7 @@ def initial_value(class_name, name, shape, random):
     for pattern, (mean, deviation) in VALUES.items():
         if re.search(pattern, f"{class_name} {name}"):
             return mean + deviation * torch.randn(shape, generator=random)
-    if len(shape) == 4:  # a convolution: like a linear layer
+    if len(shape) == 4:  # a convolution, treated as a linear layer
         return initial_value(class_name, name, (shape[0], math.prod(shape[1:])), random).reshape(shape)
     return lucidrains.initial_value(name, shape, random).float()
 
@@ -561,7 +561,7 @@ def inputs_of(c, random):
     else:
         ids = torch.randint(1, c.ids, c.shape, generator=random)
         if c.mask is None and "junnyu" in c.family:
-            ids[1, -3:] = 0  # padding: the model derives its mask
+            ids[1, -3:] = 0  # padding, from which the model derives its mask
         tensors = {"input": ids}
     if c.mask is not None:
         tensors["mask"] = random_mask(c.mask, c.shape, random)
@@ -575,7 +575,7 @@ def smallest_effect(model, tensors, call, expected):
     effects = {}
     for name, parameter in model.named_parameters():
         if name.split(".")[-1] in ("a", "b"):
-            continue  # FLASHQuad: for more than 512 positions
+            continue  # FLASHQuad uses them only for more than 512 positions
         kept = parameter.detach().clone()
         is_scale = re.search(r"[nN]orm\.(weight|scala|g)$|to_logits\.0\.weight$|ln\.g$|scale\.scale$|pos_emb\.scale$", name)
         parameter.data.fill_(1.0 if is_scale else 0.0)

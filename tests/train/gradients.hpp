@@ -15,7 +15,7 @@
 
 namespace gated::test {
 
-/// Moves every trainable parameter away from its initial value: ones and zeros hide errors.
+/// Moves every trainable parameter away from its initial value, because ones and zeros hide errors.
 template <class Model>
 void shake(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);
@@ -33,10 +33,10 @@ void shake(Model& model, std::uint64_t seed, double deviation = 0.3) {
 
 namespace detail {
 
-/// The number of elements compared per parameter or input.
+/// Number of elements compared in each parameter or input.
 inline constexpr std::size_t samples = 32;
 
-/// Compares `gradient` with the central differences of `loss` in `values`, at up to `samples` places.
+/// Compares up to `samples` elements of `gradient` with central differences of `loss` in `values`.
 template <class Loss>
 void expect_differences(const std::string& name, std::span<double> values, std::span<const double> gradient, const Loss& loss,
                         double tolerance) {
@@ -46,7 +46,7 @@ void expect_differences(const std::string& name, std::span<double> values, std::
   }
   const std::size_t count = std::min(values.size(), samples);
   for (std::size_t k = 0; k < count; ++k) {
-    // Multiples of the golden ratio modulo 1 are evenly spread for any number of columns.
+    // Multiples of the golden ratio modulo 1 are spread evenly over the elements, for any number of columns.
     const double turns = static_cast<double>(k) * 0.6180339887498949, place = turns - std::floor(turns);
     const auto i = count == values.size() ? k : static_cast<std::size_t>(place * static_cast<double>(values.size()));
     const double kept = values[i], h = 1e-5;
@@ -61,11 +61,11 @@ void expect_differences(const std::string& name, std::span<double> values, std::
 
 }  // namespace detail
 
-/// Checks the gradients of Σ output ⊙ cotangent, with a random cotangent, in every parameter of `model` and in `x`.
+/// Checks the gradients of Σ output ⊙ cotangent in every parameter of `model` and in `x`. The cotangent is random.
 ///
-/// `run(tape, model, x)` records the tested function and returns its output. An x without columns is not an input: `run` then
-/// has its own inputs. The largest error allowed is `tolerance` times the largest gradient of the same parameter. With `seed`,
-/// every step draws noise from that seed.
+/// `run(tape, model, x)` records the tested function and returns its output. If x has no columns, `run` uses inputs of its own.
+/// The largest error allowed is `tolerance` times the largest gradient of the same parameter. If `seed` is given, every step
+/// draws noise from it.
 template <class Model, class Run>
 void expect_gradients(Model model, Matrix<double> x, const Run& run, double tolerance = 1e-6, const TapeOptions& options = {},
                       std::optional<std::uint64_t> seed = {}) {

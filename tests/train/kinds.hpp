@@ -6,7 +6,7 @@
 
 namespace gated::test {
 
-/// A model with a parameter of every role; adamw_reference.py has the same sizes and formulas.
+/// A model with a parameter of every role. adamw_reference.py uses the same sizes and formulas.
 template <class T>
 struct Kinds {
   using Scalar = T;
@@ -30,7 +30,7 @@ struct Kinds {
   }
 };
 
-/// Sets each value to `f(parameter, index)`.
+/// Sets each value to `f(parameter, index)`, where `parameter` counts parameters and `index` counts their values.
 template <class Model, class F>
 void fill(Model& model, F&& f) {
   Index parameter = 0;
@@ -44,7 +44,7 @@ void fill(Model& model, F&& f) {
       model);
 }
 
-/// The gradient of step `step` in adamw_reference.py; that of the constant must have no effect.
+/// The gradient of step `step` in adamw_reference.py. The gradient of the constant must have no effect.
 template <class T>
 Kinds<T> reference_gradient(Index step) {
   Kinds<T> gradient;

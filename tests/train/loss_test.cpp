@@ -16,7 +16,7 @@ struct None {
 
 const std::vector<Index> targets{3, -100, 0, 16};
 
-/// The loss of `x`, with its gradient if requested.
+/// The loss for the logits `x`. Sets `gradient` unless it is null.
 template <class T>
 double loss_of(const Matrix<T>& x, const CrossEntropyOptions& options, Matrix<T>* gradient = nullptr) {
   Tape<T> tape;
@@ -30,7 +30,7 @@ double loss_of(const Matrix<T>& x, const CrossEntropyOptions& options, Matrix<T>
   return loss;
 }
 
-/// By definition.
+/// The loss by definition.
 double literal_loss(const Matrix<double>& x, double smoothing) {
   double sum = 0;
   for (const Index i : {0, 2, 3}) {

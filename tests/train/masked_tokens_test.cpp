@@ -13,7 +13,7 @@ using test::message_of;
 
 constexpr MaskingOptions options{.mask_token = 1, .vocabulary = 100};
 
-/// Ids from 2 to 99: none is the mask.
+/// Ids from 2 to 99, none of which is the mask token.
 std::vector<Index> words(std::size_t count) {
   std::vector<Index> ids(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -62,7 +62,7 @@ TEST(NextTokenTargets, RefuseMismatchedSizes) {
   EXPECT_THROW(next_token_targets(model, tokens, Sequences::single(6)), ShapeError);
 }
 
-/// is_causal() is true exactly if no later token changes an earlier output.
+/// Expects that is_causal() is true if and only if a later token changes no earlier output.
 TEST(NextTokenTargets, IsCausalMatchesTheBehaviourOfTheModel) {
   for (const bool causal : {false, true}) {
     for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {

@@ -4,7 +4,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "tests/train/text_models.hpp"
 
-/// Dropout and drop path.
+/// Tests of dropout and drop path.
 
 namespace gated::noise_test {
 namespace {
@@ -197,7 +197,8 @@ TEST(Noise, DropPathDropsBlocksButKeepsOne) {
     EXPECT_FALSE(test::same_bits(y, x));
     ++counts[is_first ? 0 : (is_second ? 1 : 2)];
   }
-  // Both, only the first, only the second and neither have probability 1/4 each; neither becomes one of the two.
+  // Keeping both blocks, only the first, only the second, or neither has probability 1/4 each. If neither is kept, one of the
+  // two is kept instead.
   EXPECT_NEAR(counts[0], 75, 30);
   EXPECT_NEAR(counts[1], 75, 30);
   EXPECT_NEAR(counts[2], 50, 30);

@@ -5,7 +5,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 
-/// Derivatives of ops with all options combined; tests/ops has them one by one.
+/// Gradients of ops with options combined. tests/ops tests options one by one.
 
 namespace gated::op_gradients_test {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using test::expect_gradients;
 using test::random_matrix;
 
-/// Attention with every option. The inputs q, k and v are columns of one matrix.
+/// Options of the tested attention. Its inputs q, k and v are columns of one matrix.
 struct Options {
   Scoring<double> scoring{};
   RelativeBiasForm relative = RelativeBiasForm::none;
@@ -118,7 +118,7 @@ TEST(AttentionGradients, AreCorrectWithDropout) {
 }
 
 TEST(AttentionGradients, DropoutIsIndependentPerSequenceAndHead) {
-  // All weights are equal and the values are one-hot per key, so an output shows which weights were dropped.
+  // All weights are equal and each key's value is one-hot, so an output shows which weights were dropped.
   const Index n = 40;
   Tape<double> tape(Threads{1}, {.attention_dropout = 0.25});
   RelativeBias<double> model, gradient;
@@ -159,7 +159,7 @@ TEST(MixedChunkGradients, EveryChunkHasItsOwnDropoutMask) {
 }
 
 TEST(SpatialGradients, AreCorrectAcrossRowBlocks) {
-  // More than two blocks of 128 rows; compares a few elements of the gradient.
+  // The longer sequence has more than two blocks of 128 rows. A few elements of the gradient are compared.
   const Sequences sequences = Sequences::of_lengths({300, 140});
   for (const auto form : {SpatialForm::dense, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<double> unit(

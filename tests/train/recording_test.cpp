@@ -11,7 +11,7 @@
 #include "tests/models/gmlps.hpp"
 #include "tests/train/text_models.hpp"
 
-/// Recording of whole models; tests/promises.hpp tests single layers.
+/// Tests of recording whole models. tests/promises.hpp tests single layers.
 
 namespace gated::recording_test {
 namespace {
@@ -78,7 +78,7 @@ TEST(Recording, GradientsOfEveryEmbeddingAreCorrect) {
   expect_text_gradients<GauEncoder<double>>(plain, {&short_text});
 }
 
-/// record() of a trunk on these sequences.
+/// Returns a function that records a trunk on these sequences.
 const auto on_sequences = [](const Sequences& sequences) {
   return [sequences](auto& tape, const auto& model, Variable x) { return record(tape, model, x, sequences); };
 };
@@ -181,7 +181,7 @@ TEST(Recording, GradientsWithFullyMaskedSequencesAreCorrect) {
 
 // --- Gradients of further inputs ---
 
-/// Records layer(x, more…).
+/// Records layer(x, more...).
 template <class L, class... More>
 Variable record_with(Tape<double>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask,
                      const More&... more) {
@@ -238,7 +238,7 @@ GatedCrossAttentionConfig cross() {
   return {.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true};
 }
 
-/// Checks gradients in x for fixed keys and values.
+/// Checks gradients in the queries x, for constant keys and values.
 void expect_query_gradients(const GatedCrossAttentionConfig& config, const Sequences& split = others, Mask mask = {}) {
   const auto key = random_matrix<double>(split.total(), 3, 4), value = random_matrix<double>(split.total(), 4, 5);
   expect_gradients(
@@ -292,7 +292,7 @@ TEST(Recording, GradientsAreCorrectIfQueryKeyAndValueAreEqual) {
 
 // --- The recorded forward pass ---
 
-/// The activations of inference by path, as seen by a hook; the model's output is under "".
+/// The outputs that a hook sees in inference, by path. The model's output has the path "".
 template <class Model, class Forward>
 std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& forward) {
   std::map<std::string, Matrix<float>> result;
@@ -306,15 +306,15 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// Whether the tape keeps the output of this layer only after a later fused step: a residual, tiny attention, a rotation or a
-/// mask in place.
+/// True if the tape keeps this layer's output only after a later fused step: an added residual or tiny attention, a rotation
+/// or a mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
   return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||
          around.ends_with("global_qk");
 }
 
-/// Whether `kept` is an activation of `values`: a tape keeps that and its derivative, not the input.
+/// True if `kept` is some activation function of `values`. A tape keeps the activation and its derivative, not the input.
 bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   if (kept.rows() != values.rows() || kept.cols() != values.cols()) {
     return false;
@@ -332,8 +332,8 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   return false;
 }
 
-/// Expects that the output is bit-equal to forward(), and so are the outputs of all layers inside, composite ones included. A
-/// layer without its own matrix returns that of another layer.
+/// Expects that the output is bit-equal to forward(), and that the outputs of all layers inside, including composite layers,
+/// are bit-equal to those of inference. A layer without its own matrix returns the matrix of another layer.
 template <class Model, class Run, class Forward>
 void expect_inference(const Model& model, const Matrix<float>& x, const Run& run, const Forward& forward) {
   const auto expected = shown(model, forward);
@@ -351,7 +351,7 @@ void expect_inference(const Model& model, const Matrix<float>& x, const Run& run
     bool makes = false, same = false, elsewhere = false;
     for (const auto& [at, kept] : made) {
       const bool inside = path.empty() || at == path || at.starts_with(path + ".");
-      const bool row = is_kept_joined(path) && path.starts_with(at + ".");  // the rows of an offset scale share its path
+      const bool row = is_kept_joined(path) && path.starts_with(at + ".");  // all rows of an offset scale share its path
       const bool equal = test::same_bits(kept, values) || is_activated(kept, values);
       makes = makes || inside || row;
       same = same || (inside && equal);
@@ -467,13 +467,13 @@ TEST(Recording, AWarmStepAllocatesNothing) {
         tape.backward(run(tape, model, Variable{}), cotangent);
       };
       step();
-      step();  // starts with memory in one chunk
+      step();  // starts with its memory merged into one chunk
       EXPECT_EQ(test::allocations_during(step), 0) << recompute;
     }
   });
 }
 
-/// Takes steps with every source of noise; returns the allocations of the last.
+/// Takes steps with the noise of `options` and with drop path, and returns the number of allocations in the last step.
 long allocations_of_last_step(const TapeOptions& options) {
   auto config = classifier(Pooling::mean);
   config.trunk.attention_width = 4;
@@ -503,7 +503,7 @@ TEST(Recording, AWarmStepWithNoiseAllocatesNothing) {
 }
 
 TEST(Recording, RecomputationKeepsTwoMatricesPerBlock) {
-  // Ten more blocks cost ten outputs and their gradients, not ten times the activations of a block.
+  // Ten more blocks cost ten outputs and ten gradients, not ten times the activations of a block.
   const Sequences long_one = Sequences::single(200);
   const auto bytes = [&](Index depth, bool recompute) {
     const auto model = shaken<Gmlp<float>>(GmlpConfig{.length = 200, .channels = 16, .hidden = 96, .depth = depth});
@@ -518,7 +518,7 @@ TEST(Recording, RecomputationKeepsTwoMatricesPerBlock) {
   };
   EXPECT_NEAR(bytes(12, true) - bytes(2, true), 20, 1.0);
   const double kept_a_block = (bytes(12, false) - bytes(2, false)) / 10;
-  // norm, z, σ(z), norm, gate, product, sum, its gradient, and the moments of both norms
+  // The terms: norm, z, σ(z), norm, gate, product, sum, its gradient, and the moments of both norms.
   EXPECT_NEAR(kept_a_block, 1 + 6 + 6 + 3 + 3 + 3 + 1 + 1 + 2 * 3.0 / 16, 0.25);
   EXPECT_NEAR(bytes(12, false), 6 * bytes(2, false), 0.7 * bytes(12, false));
 }
@@ -694,7 +694,7 @@ TEST(Recording, RefusesImagesOfOtherSizes) {
   EXPECT_THROW(tape.begin(model, shallow), ArgumentError);
 }
 
-/// The gradient of a text model whose inputs, if `changes`, change between record() and backward().
+/// The gradient of a text model. If `changes`, its inputs change between record() and backward().
 template <class Model>
 Model gradient_of_text(const Model& model, bool changes, bool masks, bool recompute) {
   test::Text text = short_text;
@@ -737,7 +737,7 @@ TEST(Recording, CopiesTokensTypesMasksRowsAndTargets) {
 TEST(Recording, CopiesTheTargetsOfOptions) {
   const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
   auto config = cross();
-  config.kernel = ScoreKernel::softmax_plus;  // counts the keys
+  config.kernel = ScoreKernel::softmax_plus;  // its scale depends on the number of visible keys
   const auto attention = shaken<Cross>(config);
   const auto gradients = [&](bool changes) {
     auto of_unit = zeros_like(unit);

@@ -9,7 +9,7 @@
 #include "gated/train/training.hpp"
 #include "tests/core/numbers.hpp"
 
-/// The smallest trainable model, with a hand-written gradient.
+/// A minimal trainable model, whose gradient is written by hand.
 
 namespace gated::test {
 
@@ -39,7 +39,7 @@ struct Regression {
   static constexpr auto fields() { return std::tuple{field("layer", &Regression::layer)}; }
 };
 
-/// The mean over `rows` random inputs x of ½ |x Wᵀ + b - target(x)|², and its gradient. Allocates nothing.
+/// The mean of ½ |x Wᵀ + b - target(x)|² over `rows` random inputs x, and its gradient. Allocates nothing.
 template <class T>
 struct RegressionLoss {
   Random& random;
@@ -73,13 +73,13 @@ struct RegressionLoss {
   }
 };
 
-/// One step of `training` on rows drawn by its own generator.
+/// Takes one step of `training` on rows drawn by the training's generator.
 template <class T>
 double regress(Training<Regression<T>>& training, Index rows = 4) {
   return training.step(RegressionLoss<T>{training.random, rows});
 }
 
-/// Whether all parameters of two models are bit-equal.
+/// Succeeds if all parameters of two models are bit-equal.
 template <class Model>
 ::testing::AssertionResult same_parameters(const Model& a, const Model& b) {
   auto result = ::testing::AssertionSuccess();

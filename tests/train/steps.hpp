@@ -2,18 +2,18 @@
 
 #include "tests/train/gradients.hpp"
 
-/// Whole training steps for bit-by-bit comparison, and configurations for them.
+/// Runs training steps whose results are compared bit by bit.
 
 namespace gated::test {
 
-/// The results of a step.
+/// Results of a training step.
 template <class Model>
 struct StepResult {
   Matrix<typename Model::Scalar> output, input_gradient;
   Model gradient;
 };
 
-/// A step of `run(tape, model, x)` with a random cotangent, and noise if there is a `seed`.
+/// One step of `run(tape, model, x)` with a random cotangent, and with noise if `seed` is given.
 template <class Model, class Run>
 StepResult<Model> step_of(const Model& model, const Matrix<typename Model::Scalar>& x, const Run& run, int threads = 1,
                           const TapeOptions& options = {}, std::optional<std::uint64_t> seed = 1) {
@@ -42,7 +42,7 @@ void expect_same_bits(const StepResult<Model>& a, const StepResult<Model>& b) {
       a.gradient, b.gradient);
 }
 
-/// Calls `f(config)` for each value of one enumeration in it.
+/// Calls `f(config)` for each value of the enumeration `setting` of `config`.
 template <class Config, class Enum, class F>
 void for_each_value(Config config, Enum Config::*setting, const F& f) {
   for (const auto& [value, name] : names_of(Enum{})) {

@@ -24,7 +24,7 @@ struct Two {
   static constexpr auto fields() { return std::tuple{field("first", &Two::first), field("second", &Two::second)}; }
 };
 
-/// A run with all rows of x as one sequence.
+/// A run in which all rows of x are one sequence.
 Recording<double> run_over(Tape<double>& tape, Variable x) { return {tape, Sequences::single(tape.rows(x))}; }
 
 Two two(Index width) {
@@ -84,7 +84,7 @@ TEST(Tape, RefusesASecondBackwardPass) {
   for (int i = 0; i < 2; ++i) {
     tape.begin(model, gradient);
     const Variable y = record(tape, model.first, tape.input(x));
-    EXPECT_THROW(tape.backward(y), ShapeError);  // not 1 × 1
+    EXPECT_THROW(tape.backward(y), ShapeError);  // y is not 1 × 1
     EXPECT_THROW(tape.backward(y, x.leftCols(2)), ShapeError);
     tape.backward(y, x);
     EXPECT_THROW(tape.backward(y, x), ArgumentError);
@@ -103,7 +103,7 @@ TEST(Tape, RunsPushedFunctionsInReverse) {
   std::vector<int> order;
   tape.push([&order, input](Tape<double>& back) {
     order.push_back(1);
-    back.target(input).give(back.last_gradient(input) * 2.0);  // accumulates
+    back.target(input).give(back.last_gradient(input) * 2.0);  // adds to the gradient
   });
   tape.push([&order, input, output](auto& back) {
     order.push_back(2);
@@ -158,7 +158,7 @@ TEST(Tape, MemoryDependsOnTokensNotOnLengths) {
   EXPECT_NEAR(static_cast<double>(bytes(1)), static_cast<double>(bytes(16)), 2048) << "scores alone would be 256 KiB";
 }
 
-/// y = x + second(x) ⊙ b: a block that reads an outer variable b.
+/// A block that reads an outer variable b: y = x + second(x) ⊙ b.
 const auto gated_by = [](Tape<double>& tape, const Two& model, Variable b) {
   return [&tape, &model, b](Variable x) {
     auto run = run_over(tape, x);
@@ -183,7 +183,7 @@ TEST(Tape, BlocksCanReadOuterVariables) {
   }
 }
 
-/// y = x ⊙ two columns of b: a block that reads a part of an outer variable b.
+/// A block that reads part of an outer variable b: y = x ⊙ (two columns of b).
 const auto times_columns = [](Tape<double>& tape, Variable b) {
   return [&tape, b](Variable x) {
     auto run = run_over(tape, x);

@@ -29,7 +29,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-sys.dont_write_bytecode = True  # the next import must not leave a folder here
+sys.dont_write_bytecode = True  # the next import must not create __pycache__
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
@@ -69,7 +69,7 @@ class SpatialGatingUnit(nn.Module):
         if not self.circulant:
             return self.weight
         length = self.weight.shape[1]
-        back = torch.arange(length)[:, None] - torch.arange(length)  # i - j: a lower triangle; the diagonal is the LAST entry
+        back = torch.arange(length)[:, None] - torch.arange(length)  # i - j; the last weight belongs to the diagonal
         toeplitz = self.weight[:, length - 1 - back.clamp(min=0)].tril()
         return toeplitz * self.circulant_pos_x[:, :, None] * self.circulant_pos_y[:, None, :]
 
@@ -273,7 +273,7 @@ class FLASH(nn.Module):
         if self.causal:
             attention = attention.tril()
             kv = kv / g
-            kv = kv.cumsum(dim=1) - kv  # of the earlier groups
+            kv = kv.cumsum(dim=1) - kv  # sums over earlier groups only
         else:
             kv = kv / n
             if self.reduce:
@@ -287,7 +287,7 @@ class FLASHTransformer(nn.Module):
                  attn_dropout=0.0, norm_type="scalenorm", shift_tokens=True, laplace_attn_fn=False,
                  reduce_group_non_causal_attn=True):
         super().__init__()
-        rotary = RotaryEmbedding(min(32, query_key_dim))  # one for all layers
+        rotary = RotaryEmbedding(min(32, query_key_dim))  # shared by all layers
         self.token_emb = nn.Embedding(num_tokens, dim)
         self.abs_pos_emb = ScaledSinusoid(dim)
         self.layers = nn.ModuleList(
@@ -315,7 +315,7 @@ def full_arguments(make, given):
     """The arguments of a class, including defaults."""
     parameters = inspect.signature(make).parameters.items()
     defaults = {key: value.default for key, value in parameters if value.default is not value.empty}
-    defaults.pop("rotary", None)  # a module that layers share, not a setting
+    defaults.pop("rotary", None)  # a module shared by layers, not a setting
     return {**defaults, **given}
 
 
@@ -375,7 +375,7 @@ STEPS, VOCABULARY, IGNORED = 10, 23, -100
 TRAINING = {"optimizer": "AdamW", "rate": 3e-3, "betas": [0.9, 0.98], "eps": 1e-8, "weight_decay": 0.05, "clip_norm": 1.0,
             "schedule": "linear warm-up, then cosine", "warmup_steps": 3, "steps": STEPS, "final_fraction": 0.1,
             "label_smoothing": 0.0, "ignored_target": IGNORED}
-RUNS = {  # `logits`: scale of the last weights, chosen for gradients on both sides of clip_norm
+RUNS = {  # `logits` scales the last weights so that gradient norms lie on both sides of clip_norm
     "gmlp": {"seed": 1, "logits": 0.45, "batch": 3, "tokens": 12, "family": "lucidrains_gmlp", "class": "gMLP",
              "label_smoothing": 0.1, "config": {"num_tokens": VOCABULARY, "dim": 16, "depth": 2, "seq_len": 12, "causal": True,
                                                 "act": "identity"}},
@@ -432,8 +432,8 @@ def batches(run, random):
     for t in range(1, shape[2]):
         text[..., t] = torch.where(follows[..., t], (5 * text[..., t - 1] + 3) % VOCABULARY, text[..., t])
     tokens, targets = text[..., :-1].clone(), text[..., 1:].clone()
-    targets[1::3, :, :4] = IGNORED  # the beginnings
-    targets[2::3, 1, -5:] = IGNORED  # an end
+    targets[1::3, :, :4] = IGNORED  # the start of each sequence
+    targets[2::3, 1, -5:] = IGNORED  # the end of one sequence
     return tokens, targets
 
 

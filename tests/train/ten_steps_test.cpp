@@ -15,8 +15,8 @@
 #include "gated/train/loss.hpp"
 #include "gated/train/recording.hpp"
 
-/// Compares ten training steps with PyTorch: ten_steps_*.safetensors hold the start, the batches and the results of
-/// ten_steps.py.
+/// Compares ten training steps with PyTorch. ten_steps.py wrote the initial parameters, batches and results to
+/// ten_steps_*.safetensors.
 
 namespace gated::ten_steps_test {
 namespace {
@@ -33,7 +33,7 @@ class TenSteps {
 
   const SafetensorsFile& file() const { return file_; }
 
-  /// The model's parameters at the start (`model.`) or at the end (`final.`).
+  /// Loads the initial (`prefix` = "model.") or final ("final.") parameters of the model.
   template <class Model>
   void load(Model& model, NameMap names, const std::string& prefix) const {
     names.prefix = prefix;
@@ -81,7 +81,7 @@ class TenSteps {
     for_each_parameter(
         [&](const ParameterInfo& info, auto ours, auto theirs) {
           for (std::size_t i = 0; i < ours.size(); ++i) {
-            // In float, a gradient near zero may have either sign, and AdamW takes a full step by its sign.
+            // In float, a gradient near zero may have either sign, and AdamW takes a full step in the direction of that sign.
             const double allowed = std::is_same_v<T, double> ? tolerance : 2e-3;
             ASSERT_NEAR(ours[i], theirs[i], allowed) << info.path() << "[" << i << "]";
           }

@@ -10,13 +10,13 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/steps.hpp"
 
-/// Small language models of each kind with all options on, and text for them.
+/// Small language models of each kind, with many options enabled, and texts to run them on.
 
 namespace gated::test {
 
 inline constexpr Index vocabulary = 6;
 
-/// Text of several sequences.
+/// A text of several sequences.
 struct Text {
   Sequences sequences;
   std::vector<Index> tokens, types;
@@ -32,12 +32,12 @@ struct Text {
   }
 };
 
-/// Sequences of several chunks, part of a chunk, one token and none; one id in six is padding.
+/// Sequences of 7, 0, 1 and 5 tokens: chunks, a part of a chunk, one token, and none. One id in six is padding.
 inline const Text short_text{Sequences::of_lengths({7, 0, 1, 5})};
-/// Long enough for threads to share the work.
+/// A text long enough for threads to share the work.
 inline const Text long_text{Sequences::of_lengths({150, 90})};
 
-/// Runs a model on a text: on a tape as `run(tape, model, x)`, which ignores x, and as forward().
+/// Runs a model on a text: operator() records it on a tape and ignores x, and forward() runs inference.
 struct OnText {
   const Text* text;
   bool masks = false, types = false;
@@ -125,7 +125,7 @@ Model shaken(const Config& config) {
   return model;
 }
 
-/// Calls `f(model, run)` for a language model of each kind, and again with masks and types if they matter.
+/// Calls `f(model, run)` for a language model of each kind, with masks and token types if the model takes them.
 template <class T, class F>
 void for_each_text_model(const Text& text, const F& f) {
   const Index length = text.sequences.longest() + 2;

@@ -36,7 +36,7 @@ TrainingConfig<Regression<T>> busy_config() {
           .micro_batches = 2};
 }
 
-/// The losses, as bits, of `steps` steps.
+/// The bits of the losses of `steps` steps.
 template <class T>
 std::vector<std::uint64_t> losses_of(Training<Regression<T>>& training, Index steps) {
   std::vector<std::uint64_t> losses;
@@ -147,7 +147,7 @@ TEST(TrainingFile, SurvivesAFullDisk) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{before.size() / 2, limit.rlim_max};  // writes beyond fail, as on a full disk
+  const rlimit small{before.size() / 2, limit.rlim_max};  // writes beyond half the file fail, as on a full disk
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   std::string message;
   try {
@@ -174,7 +174,7 @@ TrainingConfig<Regression<float>> long_config() {
   return config;
 }
 
-/// Resumes from the file, or starts if there is none, like a program that is restarted.
+/// Resumes from the file, or starts a training if there is no file, as a restarted program does.
 SavedTraining start_or_resume(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     return SavedTraining(long_config(), Random(3));

@@ -3,12 +3,12 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-/// Whole trainings: a user's loop on small tasks.
+/// Tests of whole trainings by a user's loop, on small tasks.
 
 namespace gated::training_loop_test {
 namespace {
 
-/// Texts in which each token determines the next, in four batches that repeat.
+/// A batch of texts in which each token determines the next token. batch_of() makes four batches, which repeat.
 struct Batch {
   std::vector<Index> tokens, targets;
 };

@@ -21,7 +21,7 @@ using test::same_parameters;
 
 using Config = TrainingConfig<Regression<float>>;
 
-/// Every option enabled.
+/// A configuration with every option enabled.
 Config busy_config() {
   return {
       .model = {.in = 5, .out = 3},
@@ -32,7 +32,7 @@ Config busy_config() {
       .micro_batches = 2};
 }
 
-/// Expects bit-equal models, moments, averages, generators and steps.
+/// Expects bit-equal models, moments and averages, and equal generators and numbers of steps.
 template <class T>
 void expect_same(const Training<Regression<T>>& a, const Training<Regression<T>>& b) {
   EXPECT_TRUE(same_parameters(a, b));
@@ -176,7 +176,7 @@ TEST(Training, RefusesNonFiniteLossesBeforeAnyChange) {
 }
 
 TEST(Training, RefusesAGradientWhoseSquareOverflows) {
-  // Otherwise its second moment stays infinite and the parameter never moves again.
+  // If the step were taken, the second moment would stay infinite and the parameter would never move again.
   Training<Regression<float>> training({}, Random(1));
   const auto step = [&](float upstream) {
     training.step([&](const auto&, auto& gradient) {
@@ -206,7 +206,7 @@ TEST(Training, RefusesAStepWithoutAGradient) {
                    "with its arguments, then tape.backward(loss). The model is unchanged."));
     expect_same(training, before);
     training.step([](const auto&, auto& gradient) {
-      gradient.layer.weight.array() += 0.0F;  // a zero gradient
+      gradient.layer.weight.array() += 0.0F;  // adds zeros, so the gradient counts as computed
       return 0.0;
     });
     EXPECT_EQ(training.steps_done(), 2);

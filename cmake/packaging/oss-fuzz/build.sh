@@ -1,6 +1,6 @@
 #!/bin/bash -eu
-# build.sh [<target>...]: builds the fuzz targets of $SRC/gated/tests/fuzz, all or those named, with seeds and dictionaries, into
-# $OUT. Reads OSS-Fuzz's variables $SRC, $OUT, $CXX, $CXXFLAGS, $SANITIZER and $LIB_FUZZING_ENGINE; Eigen and stb are in $SRC.
+# build.sh [<target>...]: builds the named fuzz targets of $SRC/gated/tests/fuzz (all by default), with seeds and dictionaries,
+# into $OUT. Reads OSS-Fuzz's variables $SRC, $OUT, $CXX, $CXXFLAGS, $SANITIZER and $LIB_FUZZING_ENGINE; Eigen and stb are in $SRC.
 
 fuzz=$SRC/gated/tests/fuzz
 for target in ${*:-$(cd "$fuzz" && ls *.cpp | sed '/^replay/d; s/\.cpp$//')}; do

@@ -18,7 +18,7 @@ double number_after(const std::string& name, const std::string& word) {
   return std::strtod(name.c_str() + at + word.size(), nullptr);
 }
 
-/// The same for a learned parameter, which the originals keep in float32 even when computing in float64.
+/// number_after() for a learned parameter, which the originals keep in float32 even when computing in float64.
 template <class T>
 T parameter(const std::string& name, const std::string& word) {
   return static_cast<T>(static_cast<float>(number_after(name, word)));
@@ -145,7 +145,7 @@ Matrix<T> offset_scaled(const CaseFile& file, const std::string& name) {
   return y;
 }
 
-/// One function of an original, and ours: `name` is the tensor's without ".output".
+/// Our function for the tensors whose names start with `beginning`. `name` is the tensor's name without ".output".
 template <class T>
 struct Component {
   std::string_view beginning;

@@ -54,7 +54,7 @@ Result<T> run_block(const CaseFile& file) {
   return run_layer<T>(file, block, all);
 }
 
-/// Transposes each image: images × (channels · pixels) to one row per pixel, or back.
+/// Transposes each image, from rows × columns to columns × rows: channels × pixels to one row per pixel, or back.
 template <class T>
 Matrix<T> turned(const Matrix<T>& m, Index images, Index rows, Index columns) {
   Matrix<T> result(images * columns, rows);

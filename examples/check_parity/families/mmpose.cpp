@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// The inputs of a recorded cross-attention besides its queries.
+/// The inputs of a recorded cross-attention other than its queries.
 template <class T>
 using OthersOf = typename gated::GatedCrossAttention<T>::template Others<gated::Recording<T>>;
 

@@ -8,7 +8,7 @@ namespace {
 using gated::SynthesizerForm;
 using gated::SynthesizerMixture;
 
-/// "random", "factorized_dense", "dense_plus_alpha", …
+/// The configuration of a case. Its `mode` is "random", "factorized_dense", "dense_plus_alpha", …
 gated::SynthesizerAttentionConfig config_of(const CaseFile& file) {
   const auto& a = file.arguments();
   gated::SynthesizerAttentionConfig config{.channels = a.at("dim"),
@@ -32,7 +32,7 @@ gated::SynthesizerAttentionConfig config_of(const CaseFile& file) {
   return config;
 }
 
-/// The names in the cases.
+/// The parameters' names in the cases.
 gated::NameMap names() {
   return {.origin = "the case",
           .rules = {{"query", "to_q"},

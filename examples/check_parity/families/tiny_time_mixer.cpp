@@ -17,7 +17,7 @@ Matrix<T> by_series(const Matrix<T>& x, Index items) {
   return y;
 }
 
-/// The mask, reordered alike.
+/// The mask, reordered in the same way.
 std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
   if (!file.has("mask")) {
     return {};
@@ -26,7 +26,7 @@ std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
   return {mask.data(), mask.data() + mask.size()};
 }
 
-/// The inputs of a forecaster besides the series.
+/// The inputs of a forecaster other than the series.
 template <class Run>
 using OptionsIn = typename gated::TinyTimeMixer<typename Run::Scalar>::template Options<Run>;
 

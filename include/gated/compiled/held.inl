@@ -1,6 +1,6 @@
-// Declares what gated::compiled instantiates as `extern template`, for programs that link it. The library's own units see the
-// same declarations: each instantiates one part (cmake/compiled) and takes the rest from the others. Not a header: gated.hpp
-// and io/model_file.hpp include these files at their end.
+// Declares the instantiations of gated::compiled as `extern template`, for programs that link it. The library's own units see
+// the same declarations: each unit instantiates one part (cmake/compiled) and takes the rest from the others. The files in this
+// folder are not headers: gated.hpp and io/model_file.hpp include them at their end.
 
 #if !defined(GATED_HELD)
 #define GATED_HELD extern template

@@ -1,5 +1,5 @@
 // Kernel tables that gated::compiled instantiates. If compiler flags fix the form (instruction set), each program compiles its
-// own.
+// own tables.
 
 #include "gated/compiled/held.inl"
 

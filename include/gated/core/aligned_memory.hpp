@@ -25,8 +25,8 @@ constexpr std::size_t whole_cache_lines(std::size_t count) {
   return (count + line - 1) / line * line;
 }
 
-/// Asks for large pages wherever `bytes` covers them, if the system grants them on demand (Linux's madvise): a matmul touches
-/// more pages of 4 KiB than the TLB holds.
+/// Requests large pages for every whole large page in the `bytes` bytes from `memory` on (Linux's madvise; a no-op on other
+/// systems). A matmul touches more 4 KiB pages than the TLB holds.
 inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = std::uintptr_t{1} << 21;

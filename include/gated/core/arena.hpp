@@ -17,14 +17,14 @@
 
 namespace gated {
 
-/// A bump arena: memory is taken in frames and given back when the frame ends. The arena keeps it for the next frame.
+/// A bump arena: memory is taken in frames and given back when the frame ends. The arena keeps the memory for later frames.
 ///
 /// Only the first run of a shape allocates; at its end the chunks are merged into one.
 /// Cost: the high-water mark, bytes().
 template <class T>
 class Arena {
  public:
-  Arena() { chunks_.reserve(4); }  // so that replace_chunks() never grows the vector
+  Arena() { chunks_.reserve(4); }  // replace_chunks() then never grows the vector
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -47,7 +47,7 @@ class Arena {
       ++arena_.depth_;
     }
     ~Frame() { arena_.give_back(chunk_, used_, taken_); }
-    /// Gives back what was taken, and stays open.
+    /// Gives back the memory taken so far, and stays open.
     void restart() {
       arena_.give_back(chunk_, used_, taken_);
       ++arena_.depth_;
@@ -62,7 +62,7 @@ class Arena {
 
   [[nodiscard]] Frame frame() { return Frame(*this); }
 
-  /// `count` uninitialised scalars, aligned to 64 bytes, until the enclosing frame ends.
+  /// `count` uninitialised scalars, aligned to 64 bytes, valid until the enclosing frame ends.
   T* take(Index count) {
     eigen_assert(depth_ > 0 && count >= 0);
     const std::size_t size = whole_cache_lines<T>(static_cast<std::size_t>(count));
@@ -80,13 +80,13 @@ class Arena {
     return result;
   }
 
-  /// An uninitialised rows × columns matrix until the enclosing frame ends. Its rows are row_stride() apart.
+  /// An uninitialised rows × columns matrix with stride row_stride(), valid until the enclosing frame ends.
   MatrixMap<T> matrix(Index rows, Index columns) {
     const Index stride = row_stride<T>(columns);
     return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));
   }
 
-  /// A copy of `values` (ids, a mask) until the enclosing frame ends.
+  /// A copy of `values` (ids, a mask), valid until the enclosing frame ends.
   template <class V>
   std::span<const V> copy(std::span<const V> values) {
     static_assert(std::is_trivially_copyable_v<V>);
@@ -98,7 +98,7 @@ class Arena {
     return {to, values.size()};
   }
 
-  /// Replaces all chunks by one of `count` scalars, or by none if the allocation fails. Call it only when nothing is taken.
+  /// Replaces all chunks by one of `count` scalars, or by none if the allocation fails. Call it only while no memory is taken.
   void replace_chunks(std::size_t count) noexcept {
     chunks_.clear();  // keeps the vector's own memory
     AlignedMemory<T> whole(count, std::nothrow);
@@ -108,8 +108,8 @@ class Arena {
   }
 
  private:
-  /// Restores the state at the frame's start. When the outermost frame ends, several chunks become one of the high-water mark:
-  /// the next run fits into it.
+  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one that has the size
+  /// of the high-water mark: the next run fits into it.
   void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
     current_ = chunk;
     used_ = used;
@@ -121,10 +121,10 @@ class Arena {
 
   std::vector<AlignedMemory<T>> chunks_;
   std::size_t current_ = 0;  // the chunk that is being filled
-  std::size_t used_ = 0;     // of that chunk
-  std::size_t taken_ = 0;    // in all frames together
-  std::size_t peak_ = 0;     // the most of it so far
-  int depth_ = 0;            // of nested frames
+  std::size_t used_ = 0;     // scalars taken from that chunk
+  std::size_t taken_ = 0;    // scalars taken in all open frames
+  std::size_t peak_ = 0;     // largest taken_ so far
+  int depth_ = 0;            // number of open frames
 };
 
 }  // namespace gated

@@ -12,35 +12,35 @@
 
 namespace gated {
 
-/// Which tokens of a sequence an output depends on.
+/// The tokens of a sequence that an output token depends on.
 enum class Sees {
-  itself,  ///< its own
-  past,    ///< its own and earlier ones: the layer is causal
-  all      ///< later ones too
+  itself,  ///< only the token at its own position
+  past,    ///< tokens up to its own position: the layer is causal
+  all      ///< also later tokens
 };
 
-/// What a layer asks and promises, by `contract()`, which every layer has:
+/// A layer's input requirements and output shape, returned by its member contract(), which every layer has:
 ///
 ///     Contract contract() const { return {.in = config.channels, .out = config.channels, .sees = Sees::past}; }
 ///
-/// Calls are checked against it before a body runs, and it determines the shape of the result and whether the layer streams.
-/// A composite layer composes contracts: `norm.contract().then(proj.contract())`.
+/// Calls are checked against the contract before the layer's body runs. The contract also determines the shape of the result
+/// and whether the layer streams. A composite layer composes contracts: `norm.contract().then(proj.contract())`.
 struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
   Index in = any;               ///< columns of x
-  Index out = any;              ///< columns of y; any for those of x
+  Index out = any;              ///< columns of y; `any` if y has as many as x
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
-  Sees sees = Sees::all;        ///< what an output depends on
-  Index shortest = 0;           ///< the fewest tokens of a sequence, except in a stream
-  Index longest = unlimited;    ///< the most
-  Index multiple = 1;           ///< the number of tokens is a multiple of this
-  const char* remedy = "";      ///< what to do about a sequence that does not fit: " Resize …"
-  const char* in_note = "a matrix is tokens × channels, one row per token";  ///< on the columns of x, for messages
-  const char* unstreamable = nullptr;  ///< why a layer that sees no later token cannot stream
-  bool takes_mask = false;             ///< whether a mask may hide tokens
-  MaskDemands mask = {};               ///< what a mask must be
-  bool shows_itself = false;           ///< the body shows a hook what there is to see
+  Sees sees = Sees::all;        ///< the tokens that an output depends on
+  Index shortest = 0;           ///< fewest tokens per sequence, except in a stream
+  Index longest = unlimited;    ///< most tokens per sequence
+  Index multiple = 1;           ///< the number of tokens must be a multiple of this
+  const char* remedy = "";      ///< ends the message about a refused length: " Resize …"
+  const char* in_note = "a matrix is tokens × channels, one row per token";  ///< explains `in` in messages
+  const char* unstreamable = nullptr;  ///< why the layer cannot stream, even if it is causal
+  bool takes_mask = false;             ///< true if a mask may hide tokens
+  MaskDemands mask = {};               ///< requirements for a mask
+  bool shows_itself = false;           ///< the body itself shows its outputs to a hook
 
   bool is_causal() const { return sees != Sees::all; }
   bool streams() const { return is_causal() && unstreamable == nullptr; }
@@ -49,8 +49,8 @@ struct Contract {
   bool takes_length(Index length) const {
     return length >= shortest && length <= longest && (multiple == 1 || length % multiple == 0);
   }
-  /// Whether it takes `rows` rows inside another layer, which splits them into `sequences`. Rows that become more or fewer are
-  /// split by the result, so only their number counts.
+  /// True if the layer accepts `given` rows inside another layer, which splits them into `sequences`. If the layer changes the
+  /// number of rows, `sequences` splits its output, and only the number of rows is checked.
   bool takes_rows(Index given, const Sequences& sequences) const {
     if (rows != of_rows) {
       return given % of_rows == 0;
@@ -68,7 +68,7 @@ struct Contract {
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
-  /// The requirements of both this and `part` on sequences; the columns are this one's.
+  /// This contract with the requirements of `part` on sequences added. The columns stay the same.
   Contract with(const Contract& part) const {
     Contract both = *this;
     both.sees = std::max(sees, part.sees);
@@ -84,7 +84,7 @@ struct Contract {
   }
   /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // in tokens of this layer's input
+    Contract asked = next;  // its lengths in tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
@@ -116,7 +116,7 @@ inline void expect_lengths(Where where, const Contract& contract, const Sequence
   }
 }
 
-/// Raises ShapeError unless x has the columns that `contract` asks for.
+/// Raises ShapeError unless x has the number of columns that `contract` requires.
 inline void expect_columns(Where where, const Contract& contract, Index columns) {
   require<ShapeError>(contract.takes_columns(columns), where, ": x has ", columns, " columns, expected in = ", contract.in,
                       " (", contract.in_note, ").");
@@ -124,7 +124,7 @@ inline void expect_columns(Where where, const Contract& contract, Index columns)
 
 /// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
-  if (contract.rows != contract.of_rows) {  // what it takes is split by what it makes
+  if (contract.rows != contract.of_rows) {  // the sequences split its output
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",
                         contract.of_rows, ".", contract.remedy);
   } else if (!contract.takes_any_length()) {
@@ -133,7 +133,7 @@ inline void expect_rows(Where where, const Contract& contract, Index rows, const
   }
 }
 
-/// Raises an error unless a layer of this contract takes `rows` × `columns` with these sequences and this mask.
+/// Raises an error unless a layer with this contract accepts a rows × columns matrix with these sequences and this mask.
 inline void expect_input(Where where, const Contract& contract, Index rows, Index columns, const Sequences& sequences,
                          Mask mask) {
   expect_columns(where, contract, columns);
@@ -145,7 +145,7 @@ inline void expect_input(Where where, const Contract& contract, Index rows, Inde
   expect_mask(where, mask, sequences, contract.mask);
 }
 
-/// Raises ArgumentError unless a layer of this contract streams.
+/// Raises ArgumentError unless a layer with this contract streams.
 inline void expect_streaming(Where where, const Contract& contract) {
   require<ArgumentError>(contract.unstreamable == nullptr || !contract.is_causal(), where, ": ", contract.unstreamable);
   require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so it cannot be streamed. ",

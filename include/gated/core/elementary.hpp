@@ -11,9 +11,9 @@
 /// @file
 /// Exponential, logarithm, power, sine and cosine, with the same bits on every machine.
 ///
-/// C libraries differ in the last digits of theirs. These are made of +, -, ×, ÷ and √ of doubles, with products rounded before
-/// they are added. Largest errors: exp 1.2 ulps, log 3 ulps, pow 1.2 + 1.5 |ln result| ulps, cosine and sine 2e-16 for angles
-/// below 10⁶. See tests/core/elementary_test.cpp.
+/// C libraries differ in the last digits of these functions. Here they consist of +, -, × and ÷ of doubles, with products
+/// rounded before they are added. Largest errors: exp 1.2 ulps, log 3 ulps, pow 1.2 + 1.5 |ln result| ulps, cosine and sine
+/// 2e-16 for angles below 10⁶. See tests/core/elementary_test.cpp.
 
 namespace gated::elementary {
 

@@ -79,7 +79,7 @@ inline ErrorHandler& error_handler() {
   return handler;
 }
 
-/// Appends the shortest decimal that reads back as `value`, by the C library.
+/// Appends the shortest decimal that reads back as `value`, using the C library.
 template <std::floating_point T>
 void append_by_printf(std::string& out, T value) {
   char buffer[32];
@@ -99,7 +99,7 @@ void append(std::string& out, Number value) {
 #if defined(__cpp_lib_to_chars)
   constexpr bool in_library = true;
 #else
-  constexpr bool in_library = std::is_integral_v<Number>;  // libc++ has the others on some systems only
+  constexpr bool in_library = std::is_integral_v<Number>;  // libc++ has the floating-point overloads on some systems only
 #endif
   if constexpr (in_library) {
     char buffer[32];

@@ -25,8 +25,8 @@ using MatrixOf = typename Run::Matrix;
 
 namespace detail {
 
-/// A layer whose body is `apply(run, x, more…, epilogue)` and fuses the epilogue into its last product. For other layers it is
-/// a separate pass.
+/// A layer whose body, `apply(run, x, more…, epilogue)`, fuses the epilogue into its last product. For other layers the
+/// epilogue is a separate pass.
 template <class L, class Run, class In, class... More>
 concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epilogue, More... more) {
   layer.apply(run, std::move(x), std::forward<More>(more)..., std::move(epilogue));
@@ -46,7 +46,7 @@ class Inference : public RunMemory<T> {
   Mask mask() const { return mask_; }
 
   using RunMemory<T>::make;
-  /// A matrix for the result of an epilogue: the memory of one of its matrices, if that has no other handle.
+  /// A matrix for the result of `epilogue`. Reuses one of the epilogue's matrices, if that has this shape and no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
@@ -56,7 +56,7 @@ class Inference : public RunMemory<T> {
     return make(rows, columns);
   }
 
-  /// layer(x), joined by `epilogue`.
+  /// layer(x) with `epilogue` applied.
   template <class L, class In>
   Matrix operator()(const L& layer, In&& x, Epilogue<Derived>&& epilogue = {}) {
     auto&& own = detail::in_run(std::forward<In>(x));
@@ -76,7 +76,7 @@ class Inference : public RunMemory<T> {
   Matrix operator()(const L& layer, In&& x, const Epilogue<Derived>& epilogue) {
     return (*this)(layer, std::forward<In>(x), Epilogue<Derived>(epilogue));
   }
-  /// layer(x, more…), for a layer that takes more than a matrix.
+  /// layer(x, more…), for a layer with further arguments.
   template <class L, class In, class More, class... Others>
   requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix operator()(const L& layer, In&& x, More&& more,
                                                                                           Others&&... others) {
@@ -84,7 +84,7 @@ class Inference : public RunMemory<T> {
     return plain(layer, own, std::forward<More>(more), std::forward<Others>(others)...);
   }
 
-  /// y = layer(x, more…), where y is a caller's and may be x. The caller has checked x by the layer's contract.
+  /// y = layer(x, more…) in a caller's memory; y may be x. The caller must have checked x against the layer's contract.
   template <class L, class In, class... More>
   void into(const MatrixView<T>& y, const L& layer, const In& x, More&&... more) {
     MatrixUse use{.depth = depth_ - 1};
@@ -102,11 +102,11 @@ class Inference : public RunMemory<T> {
     }
   }
 
-  // Nothing is dropped but in training.
+  // Dropout applies only in training.
   static Matrix embedding_dropout(Matrix x) { return x; }
   static Matrix dropout(Matrix x, double) { return x; }
 
-  /// The path of the running layer, for messages and hooks, and the name of the outermost one.
+  /// The path of the running layer, for messages and hooks, and the name of the outermost layer.
   std::string path() const {
     std::string path;
     if (running_ != nullptr) {
@@ -117,7 +117,7 @@ class Inference : public RunMemory<T> {
   const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name(); }
 
   bool hooked() const { return workspace_.hooked(); }
-  /// Shows `output` to the hook under the path of the running layer, followed by a part and indices such as "weights.0".
+  /// Shows `output` to the hook under the path of the running layer, followed by `part` and the indices: "weights.0".
   void show(const MatrixView<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1,
             Index innermost = -1) const {
     if (!hooked()) [[likely]] {
@@ -139,7 +139,7 @@ class Inference : public RunMemory<T> {
  protected:
   Inference(Workspace<T>& workspace, const Sequences& sequences, Mask mask, const RunningLayer* running)
       : RunMemory<T>(workspace), sequences_(sequences), mask_(mask), running_(running) {}
-  /// In the same layer as `around`.
+  /// A run inside the same layer as `around`, with its own sequences and mask.
   Inference(const Inference& around, const Sequences& sequences, Mask mask) : Inference(around) {
     sequences_ = sequences;
     mask_ = mask;
@@ -152,14 +152,14 @@ class Inference : public RunMemory<T> {
   using typename RunMemory<T>::Place;
   using RunMemory<T>::workspace_, RunMemory<T>::place_, RunMemory<T>::depth_;
 
-  /// One call of a layer: the body runs while this lives.
+  /// One call of a layer. Lives while the layer's body runs.
   class Call {
    public:
-    /// For a result in the run: in the memory of x if the call has its only handle and the shapes match.
-    /// Errors: ShapeError and ArgumentError by the layer's contract.
+    /// For a result in the run's memory: in that of x, if the call has the only handle of x and the shapes match.
+    /// Errors: ShapeError or ArgumentError if x breaks the layer's contract.
     template <class L, class In>
     Call(Inference& run, const L& layer, const In& x) : Call(run, layer, x, layer.contract()) {}
-    /// For a result at `place`, where it must be.
+    /// For a result that must be written to `place`.
     template <class L>
     Call(Inference& run, const L& layer, const Place& place)
         : run_(run),
@@ -180,8 +180,8 @@ class Inference : public RunMemory<T> {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// The result y of the body: at its place, or where it lies if it outlives the call. Releases `given`,
-    /// the body's arguments, so that y has the only handle.
+    /// Returns the body's result y: at the call's place, or in its own memory if that outlives the call. Releases `given`, the
+    /// body's arguments, so that y has the only handle.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -216,7 +216,7 @@ class Inference : public RunMemory<T> {
       ++run.depth_;
     }
 
-    bool is_new() const { return made_.use() != nullptr; }  // made_ may be empty, without data
+    bool is_new() const { return made_.use() != nullptr; }  // tests use(), not data: made_ may have no elements
 
     static void let_go(Matrix& x) { x.reset(); }
     static void let_go(Epilogue<Derived>& epilogue) {
@@ -235,7 +235,7 @@ class Inference : public RunMemory<T> {
 
     Inference& run_;
     const RunningLayer running_;
-    Matrix made_;  // unless the place of x will do
+    Matrix made_;  // absent if the result overwrites x
     MatrixUse use_;
     const Place* const outer_place_;
     const Place place_;
@@ -253,13 +253,13 @@ class Inference : public RunMemory<T> {
       return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
     }
   }
-  /// The place of x, for a result that takes it.
+  /// The place of x, for a result that overwrites x.
   static Place place_of(const Matrix& x) { return {x, x.use()}; }
   template <class Ids>
   static Place place_of(const Ids&) {
     return {};
   }
-  /// New rows for layer(x), absent if it may take the place of x.
+  /// New rows for the result of layer(x); absent if the result may overwrite x.
   template <class L, class In>
   Matrix made_for(const L& layer, const Contract& contract, const In& x) {
     const Index rows = detail::rows_of(x), columns = detail::columns_of(x);
@@ -274,7 +274,7 @@ class Inference : public RunMemory<T> {
     }
     return make(made, width);
   }
-  /// Rebuilds the contract: the check itself uses only the fields it compares.
+  /// Raises the error for an input that breaks the contract. Rebuilds the contract: made_for() uses only the fields it checks.
   template <class L>
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
     const Contract contract = layer.contract();

@@ -6,11 +6,11 @@
 /// The form (instruction set) of the kernels stays fixed for a whole run, on all its threads: use_kernels() affects later runs
 /// only.
 ///
-/// A form is a number here; ops/kernel_form.hpp names it.
+/// Here a form is just a number; ops/kernel_form.hpp has the names.
 
 namespace gated::detail {
 
-/// The thread is not in a run.
+/// The value of kernels_of_run() outside a run.
 inline constexpr int no_kernels = -1;
 
 /// Returns the form for a new run, or raises an error. Set by ops/kernel_form.hpp; nullptr in a program without kernels.
@@ -30,13 +30,13 @@ inline int& kernels_of_run() {
 /// Scope of a run on this thread. A nested one keeps the outer form.
 class KernelChoice {
  public:
-  /// Starts a run, unless this thread is in one.
+  /// Starts a run, unless this thread is already in one.
   KernelChoice() : before_(kernels_of_run()) {
     if (before_ == no_kernels && kernels_for_new_run != nullptr) {
       kernels_of_run() = kernels_for_new_run();
     }
   }
-  /// Joins another thread's run, of this form.
+  /// Joins another thread's run, which has this form.
   explicit KernelChoice(int form) : before_(kernels_of_run()) { kernels_of_run() = form; }
   ~KernelChoice() { kernels_of_run() = before_; }
   KernelChoice(const KernelChoice&) = delete;

@@ -12,8 +12,8 @@
 
 namespace gated {
 
-/// The Table(length): built on first use and kept until the program ends. Later calls neither allocate nor wait, on any thread.
-/// If two threads ask for a new length at once, both may build the table; one is kept.
+/// Returns Table(length), built on first use and kept until the program ends. Later calls neither allocate nor wait, on any
+/// thread. If two threads ask for a new length at once, both may build the table; one is kept.
 template <class Table>
 const Table& length_table(Index length) {
   struct Node {
@@ -22,7 +22,7 @@ const Table& length_table(Index length) {
     Table table;
     Node* next;
   };
-  static constinit std::array<std::atomic<Node*>, 64> lists{};  // never destroyed: other static objects may still compute
+  static constinit std::array<std::atomic<Node*>, 64> lists{};  // never destroyed: other static objects may use it at exit
   std::atomic<Node*>& list = lists[static_cast<std::size_t>(length) % lists.size()];
   const auto find = [length](Node* from) {
     while (from != nullptr && from->length != length) {

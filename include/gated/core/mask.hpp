@@ -22,7 +22,7 @@ inline Mask mask_part(Mask mask, Index offset, Index length) {
   return mask.empty() ? mask : mask.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
 }
 
-/// The number of tokens that are not hidden among `length` from `offset`, for a mask that is not empty.
+/// The number of visible tokens among the `length` tokens from `offset`. `mask` must not be empty.
 inline Index unmasked(Mask mask, Index offset, Index length) {
   const Mask part = mask_part(mask, offset, length);
   return static_cast<Index>(part.size()) - std::count(part.begin(), part.end(), std::uint8_t{0});
@@ -30,7 +30,7 @@ inline Index unmasked(Mask mask, Index offset, Index length) {
 
 /// A layer's requirements for a mask.
 struct MaskDemands {
-  bool softmax = false;  ///< each sequence must have a token: a softmax over none is undefined
+  bool softmax = false;  ///< each non-empty sequence needs a visible token: a softmax over none is undefined
 };
 
 /// Raises ShapeError unless `mask` is empty, or has one entry per token and satisfies `demands`.
@@ -48,7 +48,7 @@ inline void expect_mask(Where where, Mask mask, const Sequences& sequences, cons
   }
 }
 
-/// The mask as scalars, in memory from `memory.take()`, such as a workspace's; nullptr for an empty mask.
+/// The mask as scalars 0 and 1, in memory taken from `memory`, such as a workspace; nullptr for an empty mask.
 template <class T, class Memory>
 const T* mask_values(Mask mask, Memory& memory) {
   if (mask.empty()) {

@@ -45,15 +45,15 @@ using View = Eigen::Ref<Matrix<T>>;
 /// A read-only view of a matrix, block or map.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
-/// An argument whose ConstView<T> would dangle: a temporary matrix, or what Eigen copies to view it, such as an expression, a
-/// transpose or a column-major matrix. For deleted overloads.
+/// An argument whose ConstView<T> would dangle: a temporary matrix, or an argument that Eigen copies to view it, such as an
+/// expression, a transpose or a column-major matrix. For deleted overloads.
 template <class M, class T>
 concept Fleeting = std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> &&
     (!Eigen::internal::traits<ConstView<T>>::template match<std::remove_cvref_t<M>>::MatchAtCompileTime ||
      (!std::is_lvalue_reference_v<M> &&
       std::derived_from<std::remove_cvref_t<M>, Eigen::PlainObjectBase<std::remove_cvref_t<M>>>));
 
-/// A matrix in memory that it does not own, usually a Workspace's. The row stride may exceed the row length.
+/// A matrix that does not own its memory, which is usually a Workspace's. The row stride may exceed the row length.
 template <class T>
 using MatrixMap = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 

@@ -14,7 +14,7 @@ namespace gated {
 
 namespace detail {
 
-/// p + i, except that null, the address of an empty matrix, stays null: moving it is undefined.
+/// p + i, except that null, the address of an empty matrix, stays null: null + i is undefined.
 template <class T>
 T* shifted(T* p, Index i) {
   return p == nullptr ? nullptr : p + i;
@@ -35,14 +35,14 @@ struct MatrixView {
   MatrixView() = default;
   MatrixView(T* data_, Index rows, Index columns, Index stride_)
       : data(data_), stride(stride_), rows_(rows), columns_(columns) {}
-  /// Of a row-major Eigen matrix, map or block.
+  /// Views a row-major Eigen matrix, map or block.
   template <class M>
   requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> MatrixView(M&& x)
       : MatrixView(x.data(), x.rows(), x.cols(), x.outerStride()) {
     static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
     static_assert(!Fleeting<M, Scalar>, "this view would dangle: give the matrix a name");
   }
-  /// Of a mutable one.
+  /// A read-only view from a mutable one.
   template <class U>
   requires(std::is_const_v<T>&& std::same_as<U, Scalar>) MatrixView(const MatrixView<U>& x)
       : MatrixView(x.data, x.rows(), x.columns(), x.stride) {}
@@ -55,7 +55,7 @@ struct MatrixView {
   MatrixView rows(Index first, Index number) const { return {detail::shifted(data, first * stride), number, columns_, stride}; }
   /// The columns `first` … `first` + `number` - 1.
   MatrixView columns(Index first, Index number) const { return {detail::shifted(data, first), rows_, number, stride}; }
-  /// The `rows` × `number` block from (row, column) on; that of an absent matrix is absent.
+  /// The `rows` × `number` block from (row, column) on. A block of an absent matrix is absent.
   MatrixView block(Index row, Index column, Index rows, Index number) const {
     return {detail::shifted(data, row * stride + column), rows, number, stride};
   }
@@ -86,7 +86,7 @@ struct MatrixView {
 };
 
 /// True if a and b share an element.
-/// Cost: a comparison, unless their rows are interleaved.
+/// Cost: constant, unless their rows are interleaved.
 template <class T>
 bool overlap(MatrixView<const T> a, MatrixView<const T> b) {
   const std::less<const T*> before;
@@ -114,7 +114,7 @@ void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
                          ", and would overwrite unread input. Use separate memory, or y = x.");
 }
 
-/// Read-only rows of a caller as an input of a run, which writes only to its own memory.
+/// A caller's read-only rows as an input of a run. A run writes only to its own memory.
 template <class T>
 MatrixView<T> input_view(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};

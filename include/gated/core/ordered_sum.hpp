@@ -8,7 +8,7 @@
 
 namespace gated {
 
-/// Σ f(j) over j < count, in eight sums that are joined in a fixed order. If f multiplies, it returns `rounded()` products.
+/// Σ f(j) over j < count: eight partial sums, added in a fixed order. If f multiplies, it must return `rounded()` products.
 template <class F>
 auto ordered_sum(Index count, const F& f) {
   decltype(f(Index{})) sums[8] = {};

@@ -19,22 +19,23 @@
 
 namespace gated {
 
-/// Runs a loop's work on several threads: calls `work(i)` for each worker i in [0, count), in any order, on any threads,
-/// concurrently if it can, and returns when all these calls have returned.
+/// Runs a loop's work on several threads: calls `work(i)` for each worker i in [0, count), concurrently if possible, in any
+/// order and on any threads. Returns when all these calls have returned.
 ///
-/// It may make the calls one after another or skip some: the thread that runs the loop finishes the work. Every thread that
-/// runs a loop with these Threads calls it, also from inside `work` if a task runs a loop. It must not throw.
+/// It may make the calls one after another or skip some: the thread that runs the loop finishes the work. It must be
+/// thread-safe and reentrant: every thread that runs a loop with these Threads calls it, and so does a task that runs a loop.
+/// It must not throw.
 using Executor = std::function<void(int count, const Work& work)>;
 
 /// The threads that run loops: `Workspace<float> workspace(Threads{4})`. The default is the calling thread alone.
 ///
 /// `Threads{n}` starts n − 1 threads, which sleep when idle. Copies share them, and the last copy ends them. While they run one
-/// loop, a loop of another thread runs on its caller alone. To use your program's own thread pool, pass a function that runs
-/// work on it:
+/// loop, a loop that another thread starts runs on that thread alone. To use your program's own thread pool, pass a function
+/// that runs work on it:
 ///
 ///     Threads threads(4, [&](int count, const Work& work) { pool.parallel_for(count, [&](int i) { work(i); }); });
 ///
-/// Errors: ArgumentError for a count below 1.
+/// Errors: ArgumentError if n < 1.
 class Threads {
  public:
   Threads() = default;
@@ -62,10 +63,10 @@ class Threads {
 
 #if defined(_OPENMP)
 /// n OpenMP threads, for a program that already uses OpenMP: `Workspace<float> workspace(openmp_threads(4))`. They spin while
-/// they wait, and each loop waits for all of them: other programs on the same cores delay it.
+/// they wait, and each loop waits for all of them: other programs on the same cores delay the loop.
 inline Threads openmp_threads(int n) {
   return Threads(n, [n](int count, const Work& work) {
-  // Always n: GCC's runtime ends the threads that a loop leaves out, and starts them again for the next.
+  // Always n threads: GCC's runtime ends threads that a loop does not use, and starts them again for the next loop.
 #pragma omp parallel num_threads(n)
     if (const int i = omp_get_thread_num(); i < count) {
       work(i);
@@ -95,7 +96,7 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
     }
   };
   threads.run(static_cast<int>(std::min<Index>(tasks, threads.count())), work);
-  work(0);  // what the executor skipped
+  work(0);  // finishes what the executor skipped
 }
 
 }  // namespace gated

@@ -12,8 +12,8 @@
 
 namespace gated {
 
-/// While one is alive, the layers built on this thread may hold only so many values; more are refused before memory is touched.
-/// For configurations from untrusted files, which may ask for more than there is.
+/// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer that
+/// exceeds this is refused before memory is touched. For untrusted configurations, which may ask for more memory than there is.
 class ParameterBudget {
  public:
   /// `refusal` is the message of the FileError.
@@ -58,8 +58,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Raises MemoryError unless rows × columns elements of `T` can be allocated, and takes them from the ParameterBudget. Call it
-/// before a container would throw std::bad_alloc or, without exceptions, end the program.
+/// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless as many elements of `T` can be
+/// allocated. Call it before a container allocates them and throws std::bad_alloc or, without exceptions, ends the program.
 /// Cost: one allocation, freed at once.
 template <class T>
 void expect_memory(Where where, Count rows, Count columns = 1) {

@@ -17,7 +17,7 @@
 /// The parameter walk, for any model that lists its fields().
 ///
 /// Loading, saving, counting, summaries, gradients and optimisers use for_each_parameter(). A gradient is a model, and so are
-/// an optimiser's moments: the walk takes several models of one type in lockstep.
+/// an optimiser's moments: the walk visits several models of one type in lockstep.
 
 namespace gated {
 
@@ -176,7 +176,7 @@ Index parameter_count(const Model& model) {
   return count;
 }
 
-/// Sets every parameter to zero, such as a gradient before its next step. Allocates nothing.
+/// Sets every parameter to zero, to clear a gradient before the next step. Allocates nothing.
 template <class Model>
 void set_zero(Model& model) {
   for_each_parameter([](const ParameterInfo&,

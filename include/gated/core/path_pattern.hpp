@@ -9,7 +9,7 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// Parameter paths, "blocks.3.norm.weight", and patterns, where a `*` matches any one component: "blocks.*.norm".
+/// Parameter paths such as "blocks.3.norm.weight", and patterns such as "blocks.*.norm": a `*` matches any one component.
 
 namespace gated {
 
@@ -23,7 +23,7 @@ inline std::string_view take_component(std::string_view& path) {
   return component;
 }
 
-/// A match of a pattern with the first components of a path: what each `*` matched, and the rest.
+/// A match of a pattern with the first components of a path: the component that each `*` matched, and the rest of the path.
 struct PatternMatch {
   std::vector<std::string_view> wildcards;
   std::string_view rest;
@@ -49,7 +49,7 @@ inline std::optional<PatternMatch> match_pattern(std::string_view pattern, std::
 }  // namespace detail
 
 /// "blocks.*.norm.weight" for "blocks.3.norm.weight": replaces each numeric component by `*`. Paths that differ only in the
-/// block share a pattern.
+/// block's number share a pattern.
 inline std::string pattern_of(std::string_view path) {
   std::string out;
   while (!path.empty()) {

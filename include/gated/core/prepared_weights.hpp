@@ -17,7 +17,7 @@
 
 namespace gated {
 
-/// A weight of rows × columns, packed in panels of `panel` rows; or, with panel 0, row-major in memory owned elsewhere.
+/// A rows × columns weight, packed in panels of `panel` rows. If `panel` is 0, it is row-major in memory owned elsewhere.
 ///
 /// A float panel is column-major. A quantized one is a QuantizedPanel (core/weight_format.hpp), aligned to a cache line.
 template <class T>
@@ -33,14 +33,14 @@ struct PackedWeight {
   /// The values of the panel that starts with row `first`.
   T* numbers(Index first = 0) const { return reinterpret_cast<T*>(data) + first * columns; }
 
-  /// The codes of that panel.
+  /// The codes of the panel that starts with row `first`.
   QuantizedPanel codes(Index first) const {
     std::byte* const start = panel_at(first);
     return {format, group_size(format, columns), reinterpret_cast<const float*>(start),
             reinterpret_cast<const std::int32_t*>(start + scale_bytes()), start + 2 * scale_bytes()};
   }
 
-  /// Packs the codes of a whole weight. Missing rows of the last panel become zeros.
+  /// Packs the codes of a whole weight. Rows missing from the last panel become zeros.
   void fill(const WeightCodes& from) const {
     const Index size = code_bytes(format), per_row = scales_per_row(format, columns);
     for (Index first = 0; first < rows; first += panel) {
@@ -62,7 +62,7 @@ struct PackedWeight {
     }
   }
 
-  /// Decodes a row.
+  /// Decodes row `row` into `to`.
   void read_row(Index row, T* to) const {
     if (is_by_rows()) {
       std::copy_n(numbers(row), columns, to);
@@ -83,7 +83,7 @@ struct PackedWeight {
     }
   }
 
-  /// The bytes of all panels.
+  /// Size of all panels in bytes.
   std::size_t bytes() const {
     const Index panels = (rows + panel - 1) / panel;
     return is_quantized() ? static_cast<std::size_t>(panels) * panel_bytes()
@@ -91,7 +91,7 @@ struct PackedWeight {
   }
 
  private:
-  /// The bytes of all scales, and of the sums of codes after them.
+  /// Size of a panel's scales in bytes. The sums of codes, which follow the scales, take as much.
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
     return whole_cache_lines<std::byte>(
@@ -100,15 +100,15 @@ struct PackedWeight {
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };
 
-/// Weights packed for products, keyed by the original's address; with load_mapped(), a file's own memory. Made by prepare(),
-/// used through Workspace::use(). A few values of each original are remembered to detect later changes.
+/// Weights packed for products, or mapped from a file by load_mapped(), keyed by the address of the original weight. Made by
+/// prepare(), used through Workspace::use(). A few values of each original are remembered to detect later changes.
 template <class T>
 class PreparedWeights {
  public:
   PreparedWeights() = default;
 
-  /// Memory for the packed rows × columns matrix at `weight`, in panels of `panel` rows, for the caller to fill. `numbers` is
-  /// the count of values at `weight`, if that is not rows × columns.
+  /// Allocates memory to pack the rows × columns matrix at `weight` in panels of `panel` rows. The caller fills it. `numbers`
+  /// is the number of values at `weight`, if that is not rows × columns.
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
     return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
   }
@@ -119,16 +119,16 @@ class PreparedWeights {
     insert(weight, numbers < 0 ? rows * columns : numbers, packed);
     return packed;
   }
-  /// Maps the rows × columns matrix at `weight` to row-major memory at `from`, which must outlive this: see keep().
+  /// Maps the rows × columns matrix at `weight` to row-major memory at `from`, which must outlive this object: see keep().
   void refer(const T* weight, const T* from, Index rows, Index columns) {
-    auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from));  // which are only read
+    auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from));  // never written
     insert(weight, rows * columns, {WeightFormat::float32, rows, columns, 0, bytes});
   }
   /// Keeps alive the owner of mapped memory.
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
   /// The packed rows × columns matrix at `weight`, in panels of `panel` rows; empty if there is none.
-  /// Errors: ArgumentError if the original has changed, or only codes packed for other kernels exist.
+  /// Errors: ArgumentError if the original has changed, or if it was packed for other kernels and is quantized or only here.
   PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
     const Entry* const found = entry_of(weight);
     if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {
@@ -154,7 +154,7 @@ class PreparedWeights {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_quantized(); });
   }
 
-  /// The number of matrices, and the bytes of packed ones.
+  /// The number of matrices, and the size of the packed ones in bytes.
   std::size_t count() const { return entries_.size(); }
   std::size_t bytes() const { return size_; }
 
@@ -164,7 +164,7 @@ class PreparedWeights {
     const T* weight;
     Index numbers;
     PackedWeight<T> packed;
-    Sample sample;  // of the weight when packed
+    Sample sample;  // of the original when it was packed
   };
 
   const Entry* entry_of(const T* weight) const {
@@ -183,8 +183,8 @@ class PreparedWeights {
     return size == 0 ? Sample{} : Sample{weight[0], weight[size / 2], weight[size - 1]};
   }
 
-  /// `count` bytes, aligned to a cache line, in a block shared by many weights. Blocks double in size up to 32 MiB, or one
-  /// weight.
+  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block is as large as all weights so
+  /// far, at most 32 MiB, or as large as one weight that needs more.
   std::byte* take(std::size_t count) {
     constexpr std::size_t largest = std::size_t{1} << 25, slack = QuantizedPanel::read_past;
     const std::size_t rounded = whole_cache_lines<std::byte>(count);
@@ -201,7 +201,7 @@ class PreparedWeights {
   std::vector<Entry> entries_;  // sorted by address
   std::vector<AlignedMemory<std::byte>> blocks_;
   std::shared_ptr<const void> owner_;  // of mapped weights
-  std::size_t free_ = 0;               // of the last block
+  std::size_t free_ = 0;               // bytes left in the last block
   std::size_t size_ = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace gated {
 
-/// The i-th output of SplitMix64 (Steele et al., 2014) for `seed`, without computing those before it.
+/// The i-th output of SplitMix64 (Steele et al., 2014) for `seed`, without computing the earlier outputs.
 constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
   std::uint64_t z = seed + (i + 1) * 0x9E3779B97F4A7C15u;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -23,9 +23,9 @@ constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
 
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 ///
-/// The standard library's distributions differ between implementations, so both are written here in exactly rounded operations:
-/// uniform() scales 53 random bits; normal() is the ratio of uniforms (Kinderman and Monahan, 1977), whose value is one
-/// division and whose logarithm only decides acceptance. Equal seeds give equal values on every platform.
+/// The standard library's distributions differ between implementations, so both are written here in exactly rounded operations.
+/// uniform() scales 53 random bits. normal() is the ratio of uniforms (Kinderman and Monahan, 1977): the value is one division,
+/// and a logarithm only decides acceptance. Equal seeds give equal values on every platform.
 class Random {
  public:
   using State = std::array<std::uint64_t, 4>;
@@ -81,7 +81,7 @@ void fill_normal(std::span<T> values, double deviation, Random& random) {
     value = static_cast<T>(deviation * random.normal());
   }
 }
-/// The same for a matrix or vector, row by row as it lies in memory.
+/// The same for a matrix or vector, row by row, as in memory.
 template <class M>
 void fill_normal(Eigen::PlainObjectBase<M>& values, double deviation, Random& random) {
   fill_normal(std::span(values.data(), static_cast<std::size_t>(values.size())), deviation, random);
@@ -94,7 +94,7 @@ void fill_uniform(std::span<T> values, double bound, Random& random) {
     value = static_cast<T>(bound * (2.0 * random.uniform() - 1.0));
   }
 }
-/// The same for a matrix or vector, row by row as it lies in memory.
+/// The same for a matrix or vector, row by row, as in memory.
 template <class M>
 void fill_uniform(Eigen::PlainObjectBase<M>& values, double bound, Random& random) {
   fill_uniform(std::span(values.data(), static_cast<std::size_t>(values.size())), bound, random);

@@ -7,8 +7,8 @@
 
 namespace gated {
 
-/// `x`, rounded here: no compiler fuses `rounded(a * b) + c` into a multiply-add, whatever its flags, so the sum has the same
-/// bits on machines that have none. For float and double.
+/// Returns `x`, rounded to T. Compilers cannot fuse `rounded(a * b) + c` into a multiply-add, whatever their flags. The sum
+/// thus has the same bits on machines without that instruction. For float and double.
 template <class T>
 inline T rounded(T x) {
 #if defined(__wasm__)

@@ -7,20 +7,20 @@
 #include "gated/core/sequence_groups.hpp"
 
 /// @file
-/// How the body of a layer runs over a batch.
+/// Runs the body of a layer over a batch.
 ///
-/// A layer states its formula once, in `apply(run, x, …)`. What runs it decides what it means: Batch computes whole sequences,
-/// Stream (core/stream.hpp) the next tokens of one, Recording (train/recording.hpp) whole sequences whose gradients are wanted.
-/// All three offer
+/// A layer states its formula once, in `apply(run, x, …)`. The type of `run` decides what is computed: Batch runs whole
+/// sequences, Stream (core/stream.hpp) the next tokens of one sequence, Recording (train/recording.hpp) whole sequences whose
+/// gradients are needed. All three offer
 ///
 ///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), and run(layer, x, more…)
-///     run(layer, std::move(x))            the same; x may be overwritten, as nothing is that was not moved
+///     run(layer, std::move(x))            the same; x may be overwritten, as only moved matrices may
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
 ///     run[x]                              the values of x
 ///     run.rows(x), run.columns(x)         its rows and columns
 ///     run.columns(x, first, count)        some of its columns, in place
-///     run.split(std::move(x), n, m, …)    all of its columns, as parts to be moved one by one
-///     run.sequences(), run.mask()         how the rows split, and which tokens count
+///     run.split(std::move(x), n, m, …)    all of its columns, in parts that can be moved one by one
+///     run.sequences(), run.mask()         the split into sequences, and the token mask
 ///
 /// A composite layer depends neither on the kind of run nor on where its result goes. Only ops tell runs apart.
 
@@ -38,18 +38,18 @@ class Batch : public Inference<Batch<T>, T> {
   Batch(Workspace<T>& workspace, const Sequences& sequences, Mask mask = {}, const RunningLayer* running = nullptr)
       : Base(workspace, sequences, mask, running) {}
 
-  /// The same run with other sequences or another mask, for what stands inside the layer that runs.
+  /// The same run with other sequences or another mask, for layers inside the running layer.
   Batch with(const Sequences& sequences) const { return Batch(*this, sequences, {}); }
   Batch with(Mask mask) const { return Batch(*this, this->sequences(), mask); }
 
-  /// Whether a layer of this contract takes `rows` rows of these sequences.
+  /// True if a layer with this contract accepts `rows` rows for the run's sequences.
   bool takes_rows(const Contract& contract, Index rows) const { return contract.takes_rows(rows, this->sequences()); }
-  /// Raises ShapeError unless it does.
+  /// Raises ShapeError unless takes_rows().
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     gated::expect_rows(where, contract, rows, this->sequences());
   }
 
-  /// The last of `layers` of … of the first of x, in groups of sequences that stay in cache from layer to layer: see
+  /// Applies `layers` to x one after the other, in groups of sequences that stay in cache from layer to layer: see
   /// for_each_group().
   template <class L>
   Matrix blocks(const std::vector<L>& layers, Matrix x, double = 0) {

@@ -6,30 +6,30 @@
 #include "gated/core/matrix_view.hpp"
 
 /// @file
-/// Matrices in the body of a layer, with a count of their handles.
+/// Reference-counted matrices in the body of a layer.
 
 namespace gated {
 
-/// Counts the handles of some memory of a run. It lies in that memory.
+/// Counts the handles of rows in a run.
 struct MatrixUse {
-  Index count = 0;             ///< handles
-  Index depth = 0;             ///< of the layer that allocated it
-  MatrixUse* whole = nullptr;  ///< of a part: the use of the whole matrix
+  Index count = 0;             ///< number of handles
+  Index depth = 0;             ///< nesting depth of the layer whose memory the rows are in
+  MatrixUse* whole = nullptr;  ///< for a part of a matrix: the MatrixUse of the whole
 };
 
-/// Rows in a run. A copy refers to the same rows, as a View does; moving one hands it on.
+/// A reference-counted handle of rows in a run. A copy is one more handle of the same rows; a move passes the handle on.
 ///
-/// The only handle of a matrix may overwrite it. std::move() hands it to an op or a layer:
+/// An op or a layer that gets the only handle of a matrix may overwrite it. Pass it with std::move():
 ///
 ///     const auto h = run(up, x);
 ///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place: no other handle of h is left
 ///
-/// A caller's rows are never overwritten. A handle that was moved from is absent.
+/// A caller's rows are never overwritten. A moved-from handle is absent.
 template <class T>
 class RunMatrix : public MatrixView<T> {
  public:
   RunMatrix() = default;
-  /// A caller's rows.
+  /// A handle of a caller's rows.
   explicit RunMatrix(const MatrixView<T>& rows) : MatrixView<T>(rows) {}
   /// One more handle of a run's rows.
   RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) { hold(use); }
@@ -50,12 +50,12 @@ class RunMatrix : public MatrixView<T> {
     static_cast<MatrixView<T>&>(*this) = {};
     release(std::exchange(use_, nullptr));
   }
-  /// True for the only handle.
+  /// True if this is the only handle of rows in the run's memory.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
-  /// A handle of `rows`, a part of these.
+  /// A handle of `rows`, which must be a part of these rows.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// Returns whether the rows lie in the memory of a layer outside `depth`, and if so counts the handle there.
+  /// Returns true if the rows are in the memory of a layer outside `depth` or of a caller, and if so counts the handle there.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {
@@ -69,7 +69,7 @@ class RunMatrix : public MatrixView<T> {
   }
 
  private:
-  /// Counts one more handle. All handles of a part are one of its whole.
+  /// Counts one more handle. All handles of a part together count as one handle of its whole.
   static void hold(MatrixUse* use) {
     while (use != nullptr && use->count++ == 0) {
       use = use->whole;
@@ -86,7 +86,7 @@ class RunMatrix : public MatrixView<T> {
 
 namespace detail {
 
-/// x as a body gets it: the moved handle, a new handle of the same rows, or the ids of tokens.
+/// x as passed to a body: the moved handle, a new handle of the same rows, or token ids.
 template <class T>
 RunMatrix<T>&& in_run(RunMatrix<T>&& x) {
   return std::move(x);
@@ -103,7 +103,7 @@ template <class Ids>
 requires requires(const Ids& ids) { ids.size_bytes(); }
 Ids in_run(const Ids& ids) { return ids; }
 
-/// The rows and columns of an input. Each id is a row, without columns.
+/// The rows and columns of an input. Each token id counts as a row without columns.
 template <class T>
 Index rows_of(const MatrixView<T>& x) {
   return x.rows();

@@ -9,7 +9,7 @@
 #include "gated/core/workspace.hpp"
 
 /// @file
-/// The matrices of a run without a tape: where they lie, and which may be overwritten.
+/// Memory of a run without a tape: allocates its matrices, and reuses those that may be overwritten.
 
 namespace gated {
 
@@ -26,11 +26,11 @@ class RunMemory {
   View<T> operator[](const Matrix& x) const { return x; }
   static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
-  /// All columns of x, as parts of these widths. If x is moved in, each part is owned separately.
+  /// Splits the columns of x into parts of these widths. If x is moved in, each part is owned separately.
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
-    const bool is_owned = x.is_owned();  // asked before its parts share it
+    const bool is_owned = x.is_owned();  // before the parts share x
     const auto part = [&](Index width) {
       const MatrixView<T> rows = x.columns(std::exchange(first, first + width), width);
       if (!is_owned) {
@@ -41,16 +41,16 @@ class RunMemory {
     return {part(widths)...};
   }
 
-  /// An uninitialised matrix that lasts until the running layer returns: its result's memory, if that is free and fits.
+  /// An uninitialised matrix that lasts until the running layer returns: the layer's result memory, if that is free and fits.
   Matrix make(Index rows, Index columns) {
     if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
       return Matrix(place_->rows, place_->use);
     }
     return make_rows(rows, columns, row_stride<T>(columns));
   }
-  /// A matrix of the shape of x: the memory of x, if that has no other handle.
+  /// A matrix with x's shape: in the memory of x, if x has no other handle.
   Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
-  /// x for overwriting: x itself if it has no other handle, otherwise a copy.
+  /// A matrix that equals x and may be overwritten: x itself if it has no other handle, otherwise a copy.
   Matrix owned(Matrix x) {
     if (x.is_owned()) {
       return x;
@@ -59,13 +59,13 @@ class RunMemory {
     copy.assign(x);
     return copy;
   }
-  /// Scalars with the same lifetime.
+  /// Scalars that last until the running layer returns.
   T* take(Index number) const { return workspace_.take(number); }
-  /// Contiguous rows with the same lifetime.
+  /// A matrix with contiguous rows that lasts until the running layer returns.
   Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }
 
  protected:
-  /// Where a result goes; free while `use` counts no handle.
+  /// The memory of a layer's result; free while `use` counts no handle.
   struct Place {
     MatrixView<T> rows;
     MatrixUse* use;
@@ -74,15 +74,15 @@ class RunMemory {
   explicit RunMemory(Workspace<T>& workspace) : workspace_(workspace) {}
 
   Workspace<T>& workspace_;
-  const Place* place_ = nullptr;  // of the layer that runs
-  Index depth_ = 1;               // of layers in layers, from 1 on; what callers own has 0
+  const Place* place_ = nullptr;  // of the running layer
+  Index depth_ = 1;               // nesting depth, 1 outside all layers; callers' memory has 0
 
  private:
   /// Scalars per MatrixUse: a whole cache line keeps the rows after it aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 
-  /// That of new rows, or of a part of others, at the start of some memory of the arena.
+  /// Creates at `memory` the MatrixUse of new rows, or of a part of `whole`.
   MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
     return ::new (static_cast<void*>(memory)) MatrixUse{.depth = depth_, .whole = whole};
   }

@@ -5,16 +5,16 @@
 #include "gated/core/sublayers.hpp"
 
 /// @file
-/// Which layer runs, for messages and hooks.
+/// The running layer, for messages and hooks.
 
 namespace gated {
 
 namespace detail {
 
-/// What the type of a layer says of it.
+/// Type-erased description of a layer: name, tag and path lookup.
 struct LayerType {
   const char* name;  ///< for messages
-  const char* tag;   ///< differs from type to type
+  const char* tag;   ///< unique to the type
   bool (*write_path)(const void* layer, const void* sublayer, const char* tag, std::string& out);
 };
 
@@ -26,7 +26,7 @@ inline constexpr LayerType layer_type{L::name, &type_tag<L>,
 
 }  // namespace detail
 
-/// A layer that runs and those around it: a chain on the call stack. Names follow from it on demand.
+/// The running layer and the layers around it: a chain on the call stack. Paths are built from it on demand.
 struct RunningLayer {
   const RunningLayer* outer;
   const void* layer;
@@ -37,7 +37,7 @@ struct RunningLayer {
 
   const char* name() const { return type->name; }
 
-  /// "blocks.3.gate", by the names that fields() states; empty for the outermost layer.
+  /// Appends the path, such as "blocks.3.gate", from the names in fields(). Appends nothing for the outermost layer.
   void write(std::string& out) const {
     if (outer == nullptr) {
       return;
@@ -49,11 +49,11 @@ struct RunningLayer {
   /// The layer around all others.
   const RunningLayer& outermost() const { return outer == nullptr ? *this : outer->outermost(); }
 
-  /// Appends the name of this layer in `whole`, which runs it.
+  /// Appends the path of this layer inside `whole`, the layer that called it.
   void write_name(const RunningLayer& whole, std::string& out) const {
     out += out.empty() ? "" : ".";
     if (!whole.type->write_path(whole.layer, layer, type->tag, out)) {
-      out += name();  // no field of it
+      out += name();  // not a field of `whole`
     }
   }
 };

@@ -12,15 +12,15 @@
 
 namespace gated {
 
-/// Rows of a group of short sequences: enough for matmul to run at full speed, few enough for activations to stay in cache from
-/// layer to layer.
+/// Number of rows in a group of short sequences: enough for matmul to run at full speed, few enough for activations to stay in
+/// cache from layer to layer.
 inline constexpr Index group_rows = 256;
 
 /// Calls `f(first_row, group, scratch)` for groups that cover the batch: one sequence each, or as many short ones as fit into
 /// group_rows.
 ///
 /// `first_row` is the group's first row, `scratch` the workspace to use. Several threads take a group each if that keeps all of
-/// them busy; otherwise they share the work of each group. With a hook the batch is one group.
+/// them busy; otherwise they share the work of each group. If a hook is set, the whole batch is one group.
 template <class T>
 void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
                     FunctionRef<void(Index first_row, const Sequences& group, std::type_identity_t<Workspace<T>>& scratch)> f) {

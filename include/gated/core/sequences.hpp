@@ -40,7 +40,7 @@ class Sequences {
   /// One sequence of `length` rows.
   static Sequences single(Index length) { return uniform(1, length); }
 
-  /// One sequence per entry of `lengths`; they may differ.
+  /// One sequence per entry of `lengths`, which may differ.
   static Sequences of_lengths(const std::vector<Index>& lengths) {
     std::vector<Index> offsets{0};
     offsets.reserve(lengths.size() + 1);
@@ -109,7 +109,7 @@ class Sequences {
   Index start(Index b) const { return (*offsets_)[static_cast<std::size_t>(first_ + b)]; }
 
   Index count_ = 0;
-  Index first_ = 0;                                    // where ours begin in offsets_
+  Index first_ = 0;                                    // the first sequence's index in offsets_
   Index length_ = 0;                                   // of each sequence, if uniform
   std::shared_ptr<const std::vector<Index>> offsets_;  // of the whole batch, if lengths differ
 };

@@ -25,13 +25,13 @@
 ///       }
 ///     };
 ///
-/// fields() is a template: only code that reads or writes configurations compiles the list. For all models the lists took more
-/// than half of gated's own compile time. An enumeration lists the names of its values beside its definition, for
+/// fields() is a template: only code that reads or writes configurations compiles the list. Compiled for all models, the lists
+/// took more than half of gated's own compile time. An enumeration lists the names of its values beside its definition, for
 /// argument-dependent lookup:
 ///
 ///     constexpr auto names_of(Activation) { return words_for<Activation>("identity", "gelu", …); }
 ///
-/// io/config_json.hpp reads and writes configurations by these lists.
+/// io/config_json.hpp reads and writes configurations through these lists.
 
 namespace gated {
 
@@ -69,14 +69,14 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 }  // namespace detail
 
 /// A model that a file or a Training can rebuild: constructible from a Config of named settings, with an architecture name. All
-/// of models/ qualify, and the layers that can be a whole network; examples/custom_layer defines one.
+/// models in models/ qualify, and so do layers that can be a whole network; examples/custom_layer defines one.
 template <class Model>
 concept ConfiguredModel = requires(const typename Model::Config& config) {
   Model(config);
   std::string_view(Model::architecture);
 };
 
-/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). Nested configurations are one member.
+/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). A nested configuration is one member.
 template <class F, detail::HasSettings Config>
 void for_each_setting(F&& f, Config& config) {
   std::apply([&](const auto&... setting) { (f(setting.name, config.*(setting.member)), ...); },

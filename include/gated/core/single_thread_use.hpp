@@ -9,7 +9,7 @@
 
 namespace gated::detail {
 
-/// An address unique to this thread. Without threads a plain static: such a C library may have no thread_local.
+/// An address unique to this thread. A plain static if threads are not supported: thread_local may then be missing too.
 inline const void* this_thread() {
 #if GATED_HAS_THREADS
   static constinit thread_local char mark = 0;
@@ -28,7 +28,7 @@ class SingleThreadUse {
 
   /// Claims the object for this thread until the outermost Hold ends.
   /// Errors: ArgumentError with the text `refusal` if another thread holds it.
-  /// Cost: one atomic exchange for the outermost, one load for those inside.
+  /// Cost: one atomic exchange for the outermost Hold, one load for nested ones.
   class [[nodiscard]] Hold {
    public:
     Hold(SingleThreadUse& use, const char* refusal) : owner_(use.owner_) {

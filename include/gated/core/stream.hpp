@@ -12,15 +12,14 @@
 #include "gated/core/single_thread_use.hpp"
 
 /// @file
-/// How the body of a layer runs over the next tokens of a sequence.
+/// Runs the body of a layer over the next tokens of a sequence.
 
 namespace gated {
 
-/// What streaming keeps of one causal sequence: a value that the caller owns, made by start(). A copy branches the sequence.
-/// Two threads that extend one state at the same time get an error.
+/// The memory of one causal sequence while it streams: a value that the caller owns, made by start(). A copy branches the
+/// sequence. Two threads that extend one state at the same time get an error.
 ///
-/// It is the list of what the ops of a model must remember, in the order in which its body meets them. Its size is fixed when
-/// it is made.
+/// Holds the memory of each op of the model that needs one, in execution order. Its size is fixed when it is made.
 template <class T>
 class State {
  public:
@@ -29,12 +28,12 @@ class State {
 
   /// Tokens seen.
   Index position() const { return position_; }
-  /// The most tokens that it has room for, or `unlimited`.
+  /// The most tokens that the state has room for, or `unlimited`.
   Index capacity() const { return capacity_; }
 
   /// Forgets the tokens from `position` on.
-  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), and for a model that keeps sums over the tokens, such as FLASH,
-  /// where only a copy leads back.
+  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), or if the model keeps sums over the tokens, such as FLASH: return
+  /// to a copy of the state instead.
   void rewind(Index position) {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
@@ -44,15 +43,15 @@ class State {
     position_ = position;
   }
 
-  /// Advances by `tokens` tokens whose memories are zeros, to measure steps at a late position.
-  /// Errors: ArgumentError for a negative number, ShapeError past the capacity.
+  /// Advances by `tokens` tokens without computing them, to time steps at a late position. In a new state their memory is zero.
+  /// Errors: ArgumentError if `tokens` is negative, ShapeError past the capacity.
   void skip(Index tokens) {
     require<ArgumentError>(tokens >= 0, "State::skip: tokens = ", tokens, " must not be negative.");
     expect_positions("State::skip", tokens, position_, capacity_, "that the state has room for.");
     position_ += tokens;
   }
 
-  /// Its size in bytes.
+  /// Size in bytes.
   std::size_t bytes() const {
     std::size_t sum = 0;
     for (const Memory& part : memory_) {
@@ -65,7 +64,7 @@ class State {
   template <class>
   friend class Stream;
 
-  /// What an op remembers, in large pages if it is large: a step may walk through columns of all tokens.
+  /// The memory of an op, in large pages if it is large: a step may read columns over all tokens.
   struct Memory : Matrix<T> {
     Memory(Index rows, Index columns) : Matrix<T>(rows, columns) {
       ask();
@@ -81,18 +80,18 @@ class State {
     void ask() { ask_for_large_pages(this->data(), static_cast<std::size_t>(this->size()) * sizeof(T)); }
   };
 
-  std::deque<Memory> memory_;  // whose elements stay where they are
+  std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
   Index capacity_ = unlimited;
   bool rewinds_ = true;
-  const void* model_ = nullptr;  // where the last lies that it was checked against; another may have taken that place
-  detail::SingleThreadUse use_;  // of the thread that runs
+  const void* model_ = nullptr;  // address of the model last checked against; another model may lie there by now
+  detail::SingleThreadUse use_;  // by the running thread
 };
 
-/// A run over the next tokens of the one sequence that a state remembers; they join it.
+/// A run over the next tokens of the sequence that a state remembers. Appends the tokens to the sequence.
 ///
-/// Over no tokens it is how a state is made: each op that must remember something makes room for it. Over no tokens with a
-/// state that is there, it checks that state against the model.
+/// start() makes a state by a run over zero tokens, in which each op that needs memory allocates it. With an existing state, a
+/// run over zero tokens checks the state against the model.
 template <class T>
 class Stream : public Inference<Stream<T>, T> {
   using Base = Inference<Stream<T>, T>;
@@ -101,19 +100,19 @@ class Stream : public Inference<Stream<T>, T> {
   using typename Base::Matrix;
   static constexpr bool streams = true;
 
-  /// What an op remembers.
+  /// Kinds of memory that an op may need.
   enum class Memory {
-    tokens,  ///< a row for each token, so that tokens can be taken back
-    sums     ///< something of many tokens
+    tokens,  ///< a row per token: the state can be rewound
+    sums     ///< values that combine many tokens: the state cannot be rewound
   };
 
-  /// A run over the next `tokens` tokens, of the call `checked`.
+  /// A run over the next `tokens` tokens. Messages about a wrong state name the call `checked`.
   Stream(Workspace<T>& workspace, State<T>& state, Index tokens, Where checked = "extend")
       : Base(workspace, Sequences::single(tokens), {}, nullptr), state_(state), checked_(checked) {}
 
-  /// The state of an empty sequence, for `layer`, by a run over `no_input`: of up to `wanted` tokens, or as many as the layer
-  /// can serve.
-  /// Errors: ArgumentError for a layer that cannot stream, ShapeError for more than it can serve.
+  /// Makes the state of an empty sequence for `layer`, by a run over `no_input`. Its capacity is `wanted` tokens, or as many as
+  /// the layer can serve if `wanted` is `unlimited`.
+  /// Errors: ArgumentError if the layer cannot stream, ShapeError if `wanted` is more than the layer can serve.
   template <class L, class In>
   static State<T> start(const L& layer, const In& no_input, Index wanted) {
     const Where where(L::name, "start");
@@ -133,7 +132,7 @@ class Stream : public Inference<Stream<T>, T> {
     return state;
   }
 
-  /// y = the next rows of layer(x, more…), after all has been checked.
+  /// y = the next rows of layer(x, more…). Checks the contract, the number of tokens and the state before it runs.
   template <class L, class In, class... More>
   static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const MatrixView<T>& y,
                      Workspace<T>& workspace, More&&... more) {
@@ -158,13 +157,13 @@ class Stream : public Inference<Stream<T>, T> {
     const auto frame = workspace.frame();
     Stream run(workspace, state, tokens, where);
     run.into(y, layer, x, std::forward<More>(more)...);
-    run.expect_state(run.next_ == state.memory_.size());  // else another model lies where the one that was checked lay
+    run.expect_state(run.next_ == state.memory_.size());  // fails if another model now lies at the checked one's address
     state.position_ += tokens;
   }
 
-  /// The tokens before these.
+  /// The number of tokens before those of this run.
   Index position() const { return state_.position_; }
-  /// True while a state is made.
+  /// True while start() makes a state.
   bool starts() const { return starts_; }
 
   /// The most tokens that the sequence may have.
@@ -178,8 +177,8 @@ class Stream : public Inference<Stream<T>, T> {
     return state_.capacity_;
   }
 
-  /// What this op keeps from call to call, `rows` × `columns`, zero at first. Ops meet their memories in the same order every
-  /// time.
+  /// The memory that this op keeps from call to call, `rows` × `columns`, zero at first. Ops must call remember() in the same
+  /// order in every run.
   /// Errors: MemoryError while a state is made.
   gated::Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
@@ -193,10 +192,10 @@ class Stream : public Inference<Stream<T>, T> {
     return memory;
   }
 
-  /// The last rows of x.
+  /// The last `number` rows of x.
   static Matrix last_rows(const Matrix& x, Index number) { return x.sharing(x.rows(x.rows() - number, number)); }
 
-  /// The layer that runs, for messages.
+  /// The running layer and the call, for messages.
   Where where() const {
     return {this->running() == nullptr ? "Stream" : this->running()->name(), starts_ ? "start" : "extend"};
   }
@@ -206,17 +205,17 @@ class Stream : public Inference<Stream<T>, T> {
     raise<ArgumentError>(where(), ": it looks at other sequences than the one that is streamed. Use forward().");
   }
 
-  /// Whether a layer of this contract takes `rows` more tokens.
+  /// True if a layer with this contract accepts `rows` more tokens.
   bool takes_rows(const Contract& contract, Index rows) const {
     return contract.streams() && position() <= contract.longest && rows <= contract.longest - position();
   }
-  /// Raises an error unless it does.
+  /// Raises an error unless takes_rows().
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     expect_streaming(where, contract);
     expect_positions(where, rows, position(), contract.longest, "that it can serve.");
   }
 
-  /// The last of `layers` of … of the first of x.
+  /// Applies `layers` to x one after the other.
   template <class L>
   Matrix blocks(const std::vector<L>& layers, Matrix x, double = 0) {
     for (const L& layer : layers) {
@@ -226,7 +225,7 @@ class Stream : public Inference<Stream<T>, T> {
   }
 
  private:
-  /// Raises ArgumentError unless start() of a layer of this configuration made `state`.
+  /// Raises ArgumentError unless `state` was made by start() of a layer with this configuration.
   template <class L, class In>
   static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
     Workspace<T> workspace;  // without a hook
@@ -243,12 +242,12 @@ class Stream : public Inference<Stream<T>, T> {
   }
 
   State<T>& state_;
-  std::size_t next_ = 0;  // memory to be asked for
+  std::size_t next_ = 0;  // index of the memory that remember() returns next
   bool starts_ = false;
   Where checked_;
 };
 
-/// Raises ArgumentError in a stream, for an op that needs all tokens of a sequence: `what` says why.
+/// Raises ArgumentError in a stream, for an op that needs all tokens of a sequence. `what` names it: "a norm over the tokens".
 template <class Run>
 void expect_all_tokens(const Run& run, const char* what) {
   if constexpr (Run::streams) {

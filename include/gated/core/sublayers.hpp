@@ -30,13 +30,13 @@ void for_each_layer(F&& f, const Model& model) {
   }
 }
 
-/// Identifies a type by its address, without RTTI.
+/// Its address identifies the type L, without RTTI.
 template <class L>
 inline constexpr char type_tag = 0;
 
 namespace detail {
 
-/// Finds the sub-layer at an address among the fields of `layer`, depth first, and appends its path to `out`.
+/// Finds the sub-layer of type `tag` at address `wanted` among the fields of `layer`, depth first. Appends its path to `out`.
 template <class L>
 bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out);
 

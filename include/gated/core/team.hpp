@@ -44,7 +44,7 @@ inline void pause() {
 /// Lets threads sleep until a condition holds. Not std::atomic::wait(), because GCC 12's hangs on Windows.
 class Bell {
  public:
-  /// Sleeps until `done()`. Its loads, and the store before ring(), must be sequentially consistent.
+  /// Sleeps until `done()` returns true. The loads in `done`, and the store before ring(), must be sequentially consistent.
   template <class Done>
   void wait(const Done& done) {
     std::unique_lock lock(mutex_);
@@ -75,10 +75,10 @@ class Bell {
 
 }  // namespace detail
 
-/// Threads that help the caller of run(), and end with the object.
+/// Threads that help the caller of run(). They end with the object.
 ///
 /// The caller works too, and waits only for threads that have started: a thread still descheduled when the work is done delays
-/// nothing. Waiting threads spin for some microseconds, in which the next loop usually comes, and then sleep, to free the
+/// nothing. Waiting threads spin for some microseconds, because the next loop usually comes soon, and then sleep to free the
 /// processor.
 ///
 /// After fork(), the child has the object but not its threads: run() then does all the work in the caller.
@@ -118,8 +118,8 @@ class Team {
 
   int size() const { return static_cast<int>(system_->threads.size()); }
 
-  /// Calls work(0) here and work(1), …, work(size()) on those of its threads that wake in time. `useful` is how many of these
-  /// calls will find work. While another loop has the threads, such as one around this, only work(0) is called.
+  /// Calls work(0) on this thread, and work(i) on each thread i = 1 … size() that wakes in time. `useful` is the number of
+  /// these calls that will find work. While another loop uses the threads, such as an enclosing one, only work(0) is called.
   void run(int useful, const Work& work) {
     if (busy_.exchange(true, std::memory_order_acquire)) {
       work(0);
@@ -213,8 +213,8 @@ class Team {
   const Work* work_ = nullptr;
   // Each on its own cache line: threads poll one while others write the next.
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the loops
-  alignas(64) std::atomic<unsigned> gate_{0};   ///< whether a loop has work: `open` and how many threads are inside
-  alignas(64) std::atomic<bool> busy_{false};   ///< a loop has the threads
+  alignas(64) std::atomic<unsigned> gate_{0};   ///< `open` while a loop has work, plus the number of threads inside
+  alignas(64) std::atomic<bool> busy_{false};   ///< true while a loop uses the threads
   std::atomic<bool> ended_{false};
   std::unique_ptr<System> system_;  // last: the threads use all of the above
 };

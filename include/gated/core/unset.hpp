@@ -11,7 +11,7 @@
 /// Uninitialised weights, and how they are detected.
 ///
 /// A model built without a Random waits for a checkpoint: its weights hold a special NaN. Running a model that was never loaded
-/// or initialised is refused, and a weight set in part shows as NaN in the results. Any value that you assign counts as set,
+/// or initialised is refused, and a partly set weight shows as NaN in the results. Any value that you assign counts as set,
 /// zero included. Copies, files and conversions between float and double keep the NaN.
 
 namespace gated {
@@ -21,11 +21,11 @@ namespace detail {
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-/// A quiet NaN that no arithmetic produces: the same in float and, widened, in double.
+/// A quiet NaN that no arithmetic produces. The float value, widened to double, is the double value.
 template <class T>
 inline constexpr BitsOf<T> unset_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7ED} : static_cast<BitsOf<T>>(0x7FFDB4FDA0000000);
 
-/// Another: the first element of a weight that is only in PreparedWeights.
+/// Another such NaN: the first element of a weight that is stored only in PreparedWeights.
 template <class T>
 inline constexpr BitsOf<T> elsewhere_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7EE} : static_cast<BitsOf<T>>(0x7FFDB4FDC0000000);
 
@@ -40,8 +40,8 @@ bool is_unset(const T& value) {
 
 namespace detail {
 
-/// While one is alive, models built on this thread write only a few elements of each weight. If the system allocates on first
-/// touch, as usual, the others take no memory. For models whose weights are elsewhere.
+/// While a HollowWeights is alive, models built on this thread write only a few elements of each weight. If the system
+/// allocates on first touch, as usual, the other elements take no memory. For models whose weights are stored elsewhere.
 class HollowWeights {
  public:
   HollowWeights() { ++depth(); }
@@ -64,7 +64,7 @@ class HollowWeights {
 
 }  // namespace detail
 
-/// True for the first element of a weight that is only in PreparedWeights: see load_prepared(), load_mapped().
+/// True for the first element of a weight that is stored only in PreparedWeights: see load_prepared(), load_mapped().
 template <class T>
 bool is_elsewhere(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
@@ -79,15 +79,15 @@ Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_wei
   if (detail::HollowWeights::wanted() && rows * columns != 0) {
     Matrix<T> hollow(rows.value(), columns.value());
     const Index size = hollow.size();
-    hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // PreparedWeights recognises it by these
+    hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // PreparedWeights samples these elements
     hollow.data()[0] = Eigen::numext::bit_cast<T>(detail::elsewhere_bits<T>);
     return hollow;
   }
   return Matrix<T>::Constant(rows.value(), columns.value(), unset);
 }
 
-/// Raises ArgumentError if the running layer's weight `member` was never set, or is elsewhere, or if a tape records with
-/// quantized weights. For a layer's body.
+/// Raises ArgumentError if the running layer's weight `member` was never set, or if it is stored outside the model and this run
+/// cannot use it. Also raises it if a tape records with quantized weights. For a layer's body.
 /// Cost: reads one element.
 template <class Run, class T>
 void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {

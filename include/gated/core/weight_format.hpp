@@ -15,10 +15,10 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Quantized weights: formats of half or a quarter of the memory.
+/// Quantized weights: formats that take half or a quarter of the memory.
 ///
-/// A format says which values a weight can have, not how a product is computed: without an engine such as int8_products(),
-/// results are bit-equal to those of a float weight with the decoded values.
+/// A format determines the values that a weight can have, not how products are computed. Without an engine such as
+/// int8_products(), results are bit-equal to those of a float weight with the decoded values.
 
 namespace gated {
 
@@ -43,12 +43,12 @@ constexpr Index code_bytes(WeightFormat format) {
   return format == WeightFormat::float32 ? 4 : format == WeightFormat::bf16 ? 2 : 1;
 }
 
-/// Columns that share a scale, in a row of `columns`.
+/// Number of columns that share a scale, in a row of `columns` columns.
 constexpr Index group_size(WeightFormat format, Index columns) {
   return format == WeightFormat::int8 ? std::min<Index>(32, columns) : columns;
 }
 
-/// The scales of a row of `columns`.
+/// Number of scales in a row of `columns` columns.
 constexpr Index scales_per_row(WeightFormat format, Index columns) {
   return format == WeightFormat::int8        ? (columns + 31) / 32
          : format == WeightFormat::int8_rows ? std::min<Index>(1, columns)
@@ -65,12 +65,12 @@ inline float decode(WeightFormat format, const std::byte* code, const float* sca
   return *scale * static_cast<float>(static_cast<std::int8_t>(*code));
 }
 
-/// A quantized weight of rows × columns, row-major. Non-owning; bytes of any alignment.
+/// A non-owning view of a quantized rows × columns weight: row-major, with any alignment.
 struct WeightCodes {
   WeightFormat format = WeightFormat::bf16;
   Index rows = 0, columns = 0;
   const std::byte* codes = nullptr;
-  const std::byte* scales = nullptr;  ///< float, rows × scales_per_row(), or nullptr
+  const std::byte* scales = nullptr;  ///< rows × scales_per_row() floats, or nullptr
 
   float scale(Index row, Index group) const {
     float s;
@@ -101,27 +101,27 @@ struct WeightCodes {
   }
 };
 
-/// Some rows of a weight packed for products: words of 32 bits, each with the codes of one row for a few columns (two of bf16,
-/// four of int8), as dot-product instructions read them. The words of all rows for the same columns lie side by side.
+/// Some rows of a weight, packed for products in 32-bit words, as dot-product instructions read them. A word holds the codes of
+/// one row for two columns (bf16) or four (int8). The words of all rows for the same columns are adjacent.
 struct QuantizedPanel {
   WeightFormat format;
-  Index group;               ///< columns that share a scale
-  const float* scales;       ///< of all rows for the first group, for the second, …
-  const std::int32_t* sums;  ///< of the codes that share a scale, in the order of `scales`; int8 only
+  Index group;               ///< number of columns that share a scale
+  const float* scales;       ///< of all rows for the first group, then for the second, …
+  const std::int32_t* sums;  ///< sums of the codes that share a scale, in the order of `scales`; int8 only
   const std::byte* codes;
 
-  /// AMX reads whole tiles of 16 words per row: the bytes that must follow the last panel.
+  /// Number of readable bytes that must follow the last panel: AMX reads whole tiles of 16 words per row.
   static constexpr Index read_past = 2048;
-  /// The bytes of a word.
+  /// Size of a word in bytes.
   static constexpr Index word = 4;
-  /// The columns of a word.
+  /// Number of columns in a word.
   static constexpr Index columns_of_word(WeightFormat format) { return word / code_bytes(format); }
-  /// The offset of a code in bytes, in a panel of `rows` rows.
+  /// Byte offset of a code in a panel of `rows` rows.
   static constexpr Index place(WeightFormat format, Index rows, Index row, Index column) {
     const Index together = columns_of_word(format);
     return word * (column / together * rows + row) + code_bytes(format) * (column % together);
   }
-  /// The bytes of all codes.
+  /// Size of a panel's codes in bytes.
   static constexpr Index bytes(WeightFormat format, Index rows, Index columns) {
     const Index together = columns_of_word(format);
     return (columns + together - 1) / together * rows * word;
@@ -131,8 +131,8 @@ struct QuantizedPanel {
 /// A quantized weight that owns its memory.
 class EncodedWeight {
  public:
-  /// Encodes to nearest: for int8, s = max|x| / 127 over a group and q = RNE(x / s). Empty if a value is not finite, or too
-  /// large for bf16.
+  /// Quantizes to nearest even: for int8, s = max|x| / 127 over a group and q = x / s, rounded. Returns nothing if a value is
+  /// not finite, or too large for the format.
   static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
     EncodedWeight result(rows, columns, format);
     return result.encode(weight) ? std::optional(std::move(result)) : std::nullopt;
@@ -201,15 +201,15 @@ class EncodedWeight {
 
 namespace detail {
 
-/// Throws ArgumentError for a quantized format of a type other than float.
+/// Raises ArgumentError for a quantized format if T is not float.
 template <class T>
 void expect_format(Where where, WeightFormat format) {
   require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ", name_of(format),
                          " are for models in float.");
 }
 
-/// Encodes a parameter.
-/// Errors: ArgumentError for a value that is not finite, or too large.
+/// Quantizes a parameter.
+/// Errors: ArgumentError for a value that is not finite, or too large for the format.
 inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
   const Index rows = info.shape[0];
   auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);

@@ -7,7 +7,7 @@
 
 namespace gated {
 
-/// The work of one loop: `work(i)` runs what it can as worker i. No two threads use one i at a time.
+/// The work of one loop: `work(i)` runs tasks as worker i while there are any. No two threads use the same i at the same time.
 using Work = FunctionRef<void(int worker)>;
 
 }  // namespace gated

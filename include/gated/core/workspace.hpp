@@ -28,13 +28,13 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 /// Scratch memory, threads, prepared weights and an optional hook. One per calling thread.
 ///
 /// Threads share a const model, each with its own workspace; two threads that use one workspace at the same time get an error.
-/// After the first call of a shape forward() allocates nothing, and after the first step of a stream no step does.
+/// After the first call with a shape, forward() allocates nothing. After the first step of a stream, no step does.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
 /// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. It sees a
-/// projection before its activation, gate or residual, like a PyTorch hook. Results are bit-equal with a hook.
+/// projection before its activation, gate or residual, like a PyTorch hook. Results are bit-equal with and without a hook.
 ///
 ///     workspace.set_hook([](const std::string& path, ConstView<float> output) { … });
 ///
@@ -73,7 +73,7 @@ class Workspace {
   void use(const PreparedWeights<T>&&) = delete;  // a temporary would dangle
   const PreparedWeights<T>* prepared() const { return prepared_; }
 
-  /// Lets `engine`, such as bf16_products() (ops/bf16_products.hpp), compute the products that it can. nullptr removes it.
+  /// Lets `engine`, such as bf16_products() (ops/bf16_products.hpp), compute the products that it supports. nullptr removes it.
   void use(const ProductEngine<T>* engine) { product_engine_ = engine; }
   const ProductEngine<T>* product_engine() const { return product_engine_; }
 
@@ -90,7 +90,7 @@ class Workspace {
 
   /// Errors: ArgumentError if another thread has a frame.
   [[nodiscard]] Frame frame() { return Frame(*this); }
-  /// A frame inside another one of this thread, which holds the workspace.
+  /// A frame inside another frame of this thread, which already holds the workspace.
   [[nodiscard]] typename Arena<T>::Frame inner_frame() { return arena_.frame(); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
@@ -100,11 +100,11 @@ class Workspace {
     arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // pieces are whole cache lines
   }
 
-  /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads. `scratch` is a workspace per thread:
+  /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads. `scratch` is the thread's own workspace:
   /// single-threaded, with the same prepared weights and engine, without a hook.
   ///
-  /// Afterwards all hold as much memory as the one that needed most: a second call allocates nothing, whichever thread gets
-  /// which task. An exception of a task, such as std::bad_alloc, is rethrown when all have ended.
+  /// Afterwards all these workspaces hold as much memory as the one that needed most: a second call allocates nothing,
+  /// whichever thread gets which task. A task's exception, such as std::bad_alloc, is rethrown when all tasks have ended.
   void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
     while (workers_.size() < static_cast<std::size_t>(threads_.count())) {
       workers_.push_back(std::make_unique<Workspace>());
@@ -157,10 +157,10 @@ class Workspace {
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
   const ProductEngine<T>* product_engine_ = nullptr;
-  detail::SingleThreadUse use_;  // of the thread that has a frame
+  detail::SingleThreadUse use_;  // by the thread that has a frame
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
-  std::exception_ptr failure_;  // of a task that ran with this workspace
+  std::exception_ptr failure_;  // thrown by a task that ran with this workspace
   Hook hook_;
 };
 

@@ -21,9 +21,9 @@ namespace gated {
 ///     file.commit();
 ///
 /// The bytes go to a temporary file in the same directory, "NAME.DIGITS.tmp", which commit() syncs to disk and renames. The
-/// permissions of a replaced file are kept, and symbolic links are followed. Without commit() the temporary file is removed;
-/// one that a killed process left is removed by the next AtomicFile for that path. Threads and processes may write to one path
-/// concurrently: each locks its own temporary file, and the last commit wins.
+/// permissions of a replaced file are kept, and symbolic links are followed. Without commit() the destructor removes the
+/// temporary file. The next AtomicFile for the same path removes any that killed processes left behind. Threads and processes
+/// may write to one path concurrently: each locks its own temporary file, and the last commit wins.
 ///
 /// Errors: FileError, starting with the path, if the directory is not writable, the disk is full, or the path exists and is not
 /// a regular file.
@@ -49,7 +49,7 @@ class AtomicFile {
   std::FILE* file_ = nullptr;
 };
 
-/// Writes a file of these bytes, atomically.
+/// Writes `bytes` to the file at `path`, atomically.
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace gated

@@ -26,7 +26,8 @@ inline std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-/// Locks the temporary file against remove_left_behind() until it is closed. False if it is already removed.
+/// Locks the temporary `file` against remove_left_behind() until it is closed. Returns false if `file` has already been
+/// removed.
 inline bool keep_from_removal([[maybe_unused]] std::FILE* file) {
 #if defined(__unix__) || defined(__APPLE__)
   struct ::stat status {};
@@ -74,7 +75,7 @@ GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::mov
   std::error_code error;
   for (int links = 0; fs::is_symlink(path_, error); ++links) {
     require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
-    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // an absolute link replaces the folder
+    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // an absolute target replaces the folder
   }
   const fs::file_status old = fs::status(path_, error);
   if (fs::exists(old) && !fs::is_regular_file(old)) {
@@ -86,7 +87,7 @@ GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::mov
   for (int attempt = 0; attempt < 16 && file_ == nullptr && reason == EEXIST; ++attempt) {
     temporary_ = path_;
     temporary_ += text(".", detail::random_number(), ".tmp");
-    file_ = std::fopen(temporary_.string().c_str(), "wbx");  // x: never an existing file
+    file_ = std::fopen(temporary_.string().c_str(), "wbx");  // x: fails if the file exists
     reason = file_ == nullptr ? errno : 0;
     if (file_ != nullptr && !detail::keep_from_removal(file_)) {
       std::fclose(std::exchange(file_, nullptr));

@@ -22,7 +22,7 @@ namespace gated {
 
 namespace detail {
 
-/// `names` for `file`: without `body` if no tensor name begins with it.
+/// Adapts `names` to `file`: clears `body` if no tensor name begins with `prefix` + `body`.
 NameMap as_in(const SafetensorsFile& file, NameMap names);
 
 /// Raises FileError unless every parameter of `model` has a tensor and every tensor a parameter.
@@ -42,7 +42,7 @@ void expect_fit(Model& model, const SafetensorsFile& file, const NameMap& names)
 template <class T>
 void read_parameter(const SafetensorsFile& file, const NameMap& names, const ParameterInfo& info, std::span<T> values);
 
-/// Collects what save_parameters() writes.
+/// Collects the tensors that save_parameters() writes.
 class ParametersToWrite {
  public:
   ParametersToWrite(const NameMap& names, std::optional<Dtype> dtype, WeightFormat weights);
@@ -64,13 +64,13 @@ class ParametersToWrite {
 /// Reads every parameter of `model` from `file`; `map` gives the tensor names.
 ///
 /// Strict: each parameter needs a tensor of its shape in F64, F32, F16 or BF16 (rounded to the model's scalar) or in I8 with
-/// scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to another. Shared
-/// tensors may be stored once, as Python's save_model() does. Constants, such as rotary frequencies, are read if the file
-/// stores them and computed otherwise.
-/// Errors: one FileError of at most 12 lines that counts the missing, unexpected, mis-shaped and unconvertible tensors, lists
-/// the first of each (one line for those that differ only in block number), and names the likely origin of the file and the
-/// preset of its shapes. FileError if SafetensorsFile::verify() fails. The model is unchanged in either case. ArgumentError if
-/// the map does not suit the model.
+/// scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to another tensor.
+/// Shared tensors may be stored once, as safetensors.torch.save_model() does in Python. Constants, such as rotary frequencies,
+/// are read if the file stores them and computed otherwise.
+/// Errors: one FileError of at most 12 lines, which counts the missing, unexpected, mis-shaped and unconvertible tensors and
+/// lists the first of each kind. Tensors that differ only in block number share a line. The error also names the file's likely
+/// origin and the preset that has its shapes. FileError if SafetensorsFile::verify() fails. The model is unchanged in either
+/// case. ArgumentError if the map does not suit the model.
 /// Cost: one pass over the file, one for its checksum, and one if values may overflow (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
@@ -83,13 +83,13 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
 /// Writes every parameter of `model` to a safetensors file at `path`, with the names and shapes that `names` gives. Loading
 /// with the same map restores the model.
 ///
-/// `dtype` is F64, F32, F16 or BF16; by default the model's own. With a quantized format in `weights`, projections and
-/// embeddings take half or a quarter of the bytes (io/weight_tensors.hpp). `metadata` is free text; save_model() adds what
+/// `dtype` is F64, F32, F16 or BF16; the default is the model's scalar type. If `weights` is a quantized format, projections
+/// and embeddings take half or a quarter of the bytes (io/weight_tensors.hpp). `metadata` is free text; save_model() adds what
 /// load_model() needs. A checksum, "gated.checksum", is added and verified on loading. Equal models and metadata give equal
 /// files. The write is atomic.
-/// Errors: ArgumentError if a value overflows `dtype`, is not finite in a quantized format, two parameters get the same name,
-/// `metadata` contains a checksum, or the weights are stored outside the model (load_prepared(), load_mapped()); FileError if
-/// the file cannot be written.
+/// Errors: ArgumentError for a value that overflows `dtype` or, in a quantized format, is not finite; for two parameters with
+/// the same name; for a checksum in `metadata`; and for weights stored outside the model (load_prepared(), load_mapped()).
+/// FileError if the file cannot be written.
 /// Cost: one pass for the checksum; values are copied only to convert them.
 template <class Model>
 void save_parameters(const Model& model, const std::filesystem::path& path,

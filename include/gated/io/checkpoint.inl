@@ -90,7 +90,7 @@ struct ParametersToWrite::Parts {
   std::vector<std::vector<std::byte>> converted = {};
   JoinedTensors joined = {};
 
-  /// Adds the bytes of a parameter, which the file stores in `parts`.
+  /// Adds the bytes of a parameter that the file stores as `parts`.
   void store(const std::vector<FileTensor>& parts, Dtype stored, std::span<const std::byte> bytes) {
     const std::size_t size = bytes.size() / parts.size();
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -152,7 +152,7 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
   if (std::none_of(tensors.begin(), tensors.end(),
                    [&](const TensorToWrite& tensor) { return tensor.name.starts_with(names.prefix + names.head); })) {
     for (TensorToWrite& tensor : tensors) {
-      tensor.name.erase(names.prefix.size(), names.body.size());  // no head: the body's own names
+      tensor.name.erase(names.prefix.size(), names.body.size());  // the file has no head: names omit `body`
     }
   }
   require<ArgumentError>(metadata.count(checksum_key) == 0, "save_parameters: metadata contains \"", checksum_key,

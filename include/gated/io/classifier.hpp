@@ -18,7 +18,7 @@ namespace gated {
 
 /// A class and its probability.
 struct Guess {
-  std::string label;  ///< its name, or "class 3"
+  std::string label;  ///< the name of the class; "class 3" if the file has no labels
   double probability;
 };
 
@@ -27,7 +27,7 @@ struct Guess {
 ///     const auto classifier = load_classifier("gmlp_s16_224.safetensors");
 ///     for (const auto& [label, probability] : classifier.classify(read_image("cat.jpg"), 5)) { … }
 ///
-/// Threads may share it.
+/// Threads may share a classifier.
 template <class Model>
 struct Classifier {
   using T = typename Model::Scalar;
@@ -59,7 +59,7 @@ struct Classifier {
   }
 };
 
-/// The classifier in a file, with its labels.
+/// Loads the classifier in a file, with its labels.
 /// Errors: those of load_model().
 template <ConfiguredModel Model = GmlpImageClassifier<float>>
 Classifier<Model> load_classifier(const std::filesystem::path& path) {

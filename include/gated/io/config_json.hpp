@@ -19,10 +19,10 @@
 #include "gated/models/image_preparation.hpp"
 
 /// @file
-/// Configurations to and from JSON, by the settings that fields() lists (core/settings.hpp).
+/// Converts configurations to and from JSON. Their fields() list the settings (core/settings.hpp).
 ///
-/// Numbers, booleans and strings are JSON's own; an enumerator is its name; an optional is null or its value; a nested
-/// configuration is an object; arrays and vectors are arrays; a PerChannel is one number or three.
+/// Numbers, booleans and strings become those of JSON, an enumerator its name, an optional null or its value, and a nested
+/// configuration an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of three.
 
 namespace gated {
 
@@ -41,7 +41,7 @@ struct IsOptionalValue : std::false_type {};
 template <class T>
 struct IsOptionalValue<std::optional<T>> : std::true_type {};
 
-/// The path of setting `name` in `key`: "trunk.depth".
+/// The path of the setting `name` inside `key`: "trunk.depth".
 inline std::string key_of_setting(const std::string& key, std::string_view name) {
   return key.empty() ? std::string(name) : text(key, ".", name);
 }
@@ -96,13 +96,13 @@ struct SettingToRead {
 
 /// Reads the object `json`. Raises ArgumentError for keys not in `settings`.
 void read_object(const Json& json, std::span<const SettingToRead> settings, const std::string& key, const std::string& where);
-/// The index of `json` in `words`.
+/// The index of the string `json` in `words`.
 std::size_t read_word(const Json& json, std::span<const std::string_view> words, const std::string& key,
                       const std::string& where);
-/// An integer from `least` ≤ 0 to `most`.
+/// Reads an integer from `least` to `most`. Expects `least` ≤ 0.
 std::int64_t read_whole(const Json& json, std::int64_t least, std::uint64_t most, const std::string& key,
                         const std::string& where);
-/// The elements of an array; exactly `count` if that is not negative.
+/// The elements of an array. If `count` ≥ 0, there must be exactly `count` of them.
 const Json::Array& read_array(const Json& json, std::ptrdiff_t count, const std::string& key, const std::string& where);
 
 void read_json(const Json& json, bool& out, const std::string& key, const std::string& where);
@@ -147,7 +147,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 
 }  // namespace detail
 
-/// `config` as JSON in the order of fields(): on one line, or indented by `indent` spaces.
+/// Writes `config` as JSON, in the order of fields(): on one line, or indented by `indent` spaces if `indent` ≥ 0.
 /// Errors: ArgumentError for non-finite numbers, strings that are not UTF-8, and unnamed enumerators.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {
@@ -158,7 +158,7 @@ std::string to_json(const Config& config, int indent = -1) {
 
 /// Parses a configuration; settings that `json` omits keep their defaults. Messages begin with `where`.
 /// Errors: ArgumentError, naming the key, for malformed JSON, unknown and duplicate keys, values of the wrong type, fractions
-/// for integers, and unknown names of enumerators.
+/// for integers, and unknown enumerator names.
 template <detail::HasSettings Config>
 Config from_json(std::string_view json, const std::string& where = "from_json") {
   Config config{};

@@ -27,7 +27,7 @@ namespace detail {
 template <class T>
 concept Readable = std::floating_point<T> ||(std::integral<T> && !std::same_as<T, bool>);
 
-/// Calls `f(From{})`, where From is the C++ type of `dtype`'s elements; a BOOL is a byte.
+/// Calls `f(From{})`, where From is the C++ type of `dtype`'s elements: bool for BOOL, Eigen's types for F16 and BF16.
 template <class F>
 decltype(auto) with_type(Dtype dtype, F&& f) {
   switch (dtype) {
@@ -61,7 +61,7 @@ decltype(auto) with_type(Dtype dtype, F&& f) {
   return f(bool{});
 }
 
-/// The element at `bytes`; F16 and BF16 become float, which is exact.
+/// The element at `bytes`. F16 and BF16 become float, which is exact; a BOOL becomes 0 or 1.
 template <class From>
 auto load_value(const std::byte* bytes) {
   if constexpr (std::same_as<From, Eigen::half> || std::same_as<From, Eigen::bfloat16>) {
@@ -95,7 +95,7 @@ bool fits(From value) {
 
 }  // namespace detail
 
-/// True if tensors of `dtype` can be read as `T`: all but floating dtypes as integers.
+/// True if tensors of `dtype` can be read as `T`: always, unless `dtype` is floating and `T` an integer type.
 template <detail::Readable T>
 constexpr bool is_readable_as(Dtype dtype) {
   return std::floating_point<T> || !is_floating(dtype);
@@ -123,7 +123,8 @@ std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   });
 }
 
-/// Converts the elements in `bytes` to `out`, of the same length. Expects that all fit (first_misfit()).
+/// Converts the elements in `bytes` to `T` and writes them to `out`, which has the same length. Expects that all fit
+/// (first_misfit()).
 /// Cost: one pass; a plain copy if the types are equal.
 template <detail::Readable T>
 void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
@@ -143,8 +144,8 @@ void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
   });
 }
 
-/// Floating `values` as the bytes of a floating `dtype`; nullopt if a finite value overflows. A double becomes F16 or BF16
-/// through float and is rounded twice.
+/// Converts floating `values` to a floating `dtype` and returns their bytes; nullopt if a finite value overflows. A double
+/// becomes F16 or BF16 through float and is rounded twice.
 /// Cost: one pass and one allocation.
 template <std::floating_point T>
 std::optional<std::vector<std::byte>> bytes_of(std::span<const T> values, Dtype dtype) {

@@ -17,18 +17,18 @@ struct CsvOptions {
   char separator = ',';
 };
 
-/// Parses a table of numbers, one row per line, to a rows × columns matrix.
+/// Parses a table of numbers, one row per line, into a rows × columns matrix.
 ///
 /// Lines end in LF or CRLF, optional on the last. All lines have the same number of fields. Numbers are written as in C, nan
-/// and inf included, with optional blanks around them. Messages call the text `name`.
-/// Errors: FileError with line and column (both from 1, the column counting fields) for empty text, empty lines, lines that end
-/// in CR alone, rows of different lengths, fields that are not numbers or overflow `T`, and UTF-16.
+/// and inf included, with optional blanks around them. Error messages refer to the text as `name`.
+/// Errors: FileError for empty text, empty lines, lines that end in CR alone, rows of different lengths, fields that are not
+/// numbers or overflow `T`, and UTF-16. Messages count lines and columns (fields) from 1.
 /// Cost: one pass and one copy of the values.
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options = {});
 
 /// Parses the file at `path`; see parse_csv().
-/// Errors: FileError also if the file is missing or unreadable.
+/// Errors: those of parse_csv(); FileError if the file is missing or unreadable.
 template <std::floating_point T>
 Matrix<T> read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 

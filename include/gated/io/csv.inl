@@ -33,7 +33,7 @@ template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options) {
   expect_utf8(csv, name);
   if (csv.starts_with("\xEF\xBB\xBF")) {
-    csv.remove_prefix(3);  // the byte order mark of spreadsheets
+    csv.remove_prefix(3);  // a byte order mark, which spreadsheets write
   }
   std::vector<T> values;
   Index rows = 0, columns = 0;

@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// What the tensor names of a forecaster depend on.
+/// How a forecaster's blocks are numbered; its tensor names depend on it.
 struct ForecasterLayout {
   bool backbone_levels = false;  ///< backbone blocks are numbered by level and block, not by block alone
   bool decoder_levels = false;   ///< the same for decoder blocks
@@ -25,7 +25,7 @@ inline ForecasterLayout forecaster_layout(const TinyTimeMixerConfig& c) {
   return {c.backbone.levels > 0, c.decoder.levels > 0};
 }
 
-/// The layout of a file; `prefix` as in NameMap.
+/// The layout of a file, whose names begin with `prefix` (NameMap::prefix).
 inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto has = [&](const char* trunk) {
     return file.contains(text(prefix, trunk, ".mixers.0.mixer_layers.0.feature_mixer.mlp.fc1.weight"));
@@ -35,7 +35,7 @@ inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// Adds the rules for the blocks at `ours`.
+/// Adds the rules for the blocks at `ours`, called `theirs` in the file.
 inline void add_series_blocks(NameMap& names, const std::string& ours, const std::string& theirs) {
   for (const auto& [own, their, form] : {std::tuple("series", "channel_feature_mixer", ShapeForm::drop_leading_one),
                                          std::tuple("patches", "patch_mixer", ShapeForm::drop_leading_one),

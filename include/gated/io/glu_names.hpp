@@ -4,7 +4,7 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Name maps of gated feed-forwards.
+/// Name maps for gated feed-forward layers.
 
 namespace gated {
 
@@ -16,7 +16,7 @@ enum class GluLayout {
 
 constexpr auto names_of(GluLayout) { return words_for<GluLayout>("gate_first", "gate_last"); }
 
-/// The rules for a gated feed-forward that packs gate and up projection into one tensor: timm's GluMlp and SwiGLUPacked.
+/// The rules for a gated feed-forward layer with gate and up projection packed into one tensor: timm's GluMlp and SwiGLUPacked.
 inline std::vector<NameMap::Rule> packed_glu_rules(GluLayout layout, ShapeForm form = ShapeForm::same) {
   const Index gate = layout == GluLayout::gate_first ? 0 : 1;
   return {{.ours = "gate", .theirs = "fc1", .form = form, .part = gate, .parts = 2},
@@ -24,17 +24,17 @@ inline std::vector<NameMap::Rule> packed_glu_rules(GluLayout layout, ShapeForm f
           {.ours = "proj_out", .theirs = "fc2", .form = form}};
 }
 
-/// timm's GluMlp or SwiGLUPacked as GluFeedForward.
+/// Name map to load timm's GluMlp or SwiGLUPacked as GluFeedForward.
 inline NameMap timm_packed_glu_names(GluLayout layout) { return {.origin = "timm", .rules = packed_glu_rules(layout)}; }
 
-/// timm's SwiGLU as GluFeedForward.
+/// Name map to load timm's SwiGLU as GluFeedForward.
 inline NameMap timm_swiglu_names() {
   NameMap names{.origin = "timm"};
   names.add("", "", {{"gate", "fc1_g"}, {"up", "fc1_x"}, {"proj_out", "fc2"}});
   return names;
 }
 
-/// Hugging Face's LlamaMLP and its many copies as GluFeedForward.
+/// Name map to load Hugging Face's LlamaMLP, or one of its many copies, as GluFeedForward.
 inline NameMap llama_mlp_names() {
   NameMap names{.origin = "Hugging Face"};
   names.add("", "", {{"gate", "gate_proj"}, {"up", "up_proj"}, {"proj_out", "down_proj"}});

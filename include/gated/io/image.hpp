@@ -17,7 +17,7 @@
 
 namespace gated {
 
-/// `image` as the bytes of a PNG file.
+/// Encodes `image` as a PNG file and returns its bytes.
 /// Errors: those of expect_image().
 /// Cost: one compression; memory for about three copies of the pixels.
 inline std::vector<std::byte> encode_png(const Image& image) {

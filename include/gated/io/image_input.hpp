@@ -14,7 +14,7 @@ namespace gated {
 
 namespace detail {
 
-/// The resize and centre crop that evaluation_crop() applies to a picture of `from` pixels.
+/// The resize and centre crop that evaluation_crop() applies to a picture of size `from`.
 inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize size, double crop_share, Index channels,
                                   Interpolation interpolation) {
   require<ArgumentError>(size.height >= 1 && size.width >= 1, where, ": the size is ", size.height, " × ", size.width,
@@ -23,7 +23,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
                          ", expected 0 < crop_share ≤ 1.");
   const auto target_of = [&](Index edge) { return static_cast<Index>(static_cast<double>(edge) / crop_share); };
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
-  // The relatively shorter edge gets exactly its target.
+  // The edge that is shorter relative to its target becomes exactly the target.
   ImageSize to = from;
   const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may have 32 bits
   if (product(from.width, target_height) <= product(from.height, target_width)) {
@@ -47,10 +47,10 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
 
 }  // namespace detail
 
-/// The evaluation transform of timm and torchvision: resize() makes the shortest edge ⌊size / crop_share⌋ and keeps the aspect
-/// ratio (rounded down), then the centre of `size` is cropped.
+/// The evaluation transform of timm and torchvision. resize() scales the shortest edge to ⌊size / crop_share⌋ and keeps the
+/// aspect ratio (rounded down); then the centre of the given `size` is cut out.
 ///
-/// If height and width of `size` differ, the picture is scaled to just cover both edges divided by crop_share.
+/// If height and width of `size` differ, the picture is scaled to just cover `size` / crop_share in both directions.
 /// Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too large; those of expect_image().
 inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = 0.875,
                              Interpolation interpolation = Interpolation::bicubic) {
@@ -64,8 +64,8 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
   return part;
 }
 
-/// Turns pictures of any size, such as camera frames, into rows of classifier input, as timm does for evaluation:
-/// evaluation_crop(), then (pixel / 255 - mean) / deviation, channel by channel, row by row.
+/// Turns pictures of any size, such as camera frames, into input rows of a classifier, as timm does for evaluation:
+/// evaluation_crop(), then (pixel / 255 - mean) / deviation. The values are ordered by channel, then row, then column.
 ///
 ///     ImageInput<float> prepare(model.config);
 ///     Matrix<float> input(1, model.in());
@@ -77,7 +77,7 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 /// Channels are converted as in with_channels(): alpha is dropped, grey is repeated for RGB models, and RGB becomes grey for
 /// models of one channel.
 /// Errors: ArgumentError for three means with a one-channel model (timm's default has three), an empty picture, or a stride
-/// shorter than a row; ShapeError for the row.
+/// shorter than a row; ShapeError if `row` has the wrong shape.
 /// Cost: that of resize() for the cropped rows and columns; no allocation if the size has not changed.
 template <class T>
 class ImageInput {
@@ -100,7 +100,7 @@ class ImageInput {
     }
   }
 
-  /// `row` is 1 × (channels · height · width).
+  /// Writes the prepared `picture` to `row`, which is 1 × (channels · height · width).
   void operator()(const PixelView& picture, View<T> row) {
     constexpr const char* where = "ImageInput";
     const Index area = size_.area(), bytes = picture.width * gated::bytes_of(picture.order);
@@ -135,13 +135,13 @@ class ImageInput {
   Index channels_;
   double crop_share_;
   Interpolation interpolation_;
-  std::vector<T> values_;                // of each byte, per channel
-  std::vector<std::uint8_t> converted_;  // one row
+  std::vector<T> values_;                // the input value of each byte, per channel
+  std::vector<std::uint8_t> converted_;  // one row of the picture in the model's channels
   std::vector<std::uint8_t> seen_;       // the crop
   Resizer resizer_;
 };
 
-/// One picture as classifier input; see ImageInput.
+/// Prepares one picture as classifier input; see ImageInput.
 ///
 ///     const Matrix<float> logits = model.forward(image_input<float>(read_image("cat.jpg"), model.config), workspace);
 template <class T, class TrunkConfig>

@@ -82,8 +82,8 @@ inline PixelView view_of(const Image& image) {
   return {image.pixels.data(), image.width, image.height, image.width * image.channels, orders[image.channels - 1]};
 }
 
-/// `image` with one channel (grey) or three (RGB), as Pillow's `convert("L")` and `convert("RGB")`: alpha is dropped, grey is
-/// repeated, and RGB becomes grey by (19595 R + 38470 G + 7471 B) / 2¹⁶, rounded (ITU-R BT.601).
+/// Converts `image` to one channel (grey) or three (RGB), as Pillow's `convert("L")` and `convert("RGB")` do: alpha is dropped,
+/// grey is repeated, and RGB becomes grey by (19595 R + 38470 G + 7471 B) / 2¹⁶, rounded (ITU-R BT.601).
 /// Errors: ArgumentError unless `channels` is 1 or 3; those of expect_image().
 inline Image with_channels(const Image& image, Index channels) {
   require<ArgumentError>(channels == 1 || channels == 3, "with_channels: channels = ", channels, ", expected 1 or 3.");

@@ -24,8 +24,8 @@ namespace gated {
 
 namespace detail {
 
-/// True if a Huffman table of the JPEG file `bytes` has more than 256 codes, with which stb_image before 2.29 overruns its
-/// tables.
+/// True if a Huffman table of the JPEG file `bytes` has more than 256 codes. stb_image before 2.29 overruns its tables on such
+/// files.
 inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
   const auto at = [&](std::size_t i) { return i < bytes.size() ? std::to_integer<std::size_t>(bytes[i]) : std::size_t{0}; };
   constexpr std::size_t marker_byte = 0xFF, huffman_tables = 0xC4, end_of_image = 0xD9;
@@ -39,10 +39,10 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
     }
     const std::size_t marker = at(i++);
     if (marker == end_of_image) {
-      break;  // phones append videos
+      break;  // phones append videos after it
     }
     if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD8)) {
-      continue;  // has no length
+      continue;  // this marker has no length
     }
     const std::size_t end = i + (at(i) << 8 | at(i + 1));
     if (marker == huffman_tables) {
@@ -62,8 +62,8 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
   return false;
 }
 
-/// The type of the first damaged chunk of the PNG file `bytes`: its checksum is wrong (stb does not check) or it extends past
-/// the end. Empty if there is none.
+/// The type of the first damaged chunk of the PNG file `bytes`; empty if there is none. A chunk is damaged if its checksum is
+/// wrong, which stb does not check, or if it extends past the end of the file.
 inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
   const auto number = [&](std::size_t at) {
     std::uint32_t value = 0;
@@ -89,12 +89,13 @@ inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
 
 }  // namespace detail
 
-/// Decodes the bytes of a JPEG or PNG file, with the file's channels at 8 bits each.
+/// Decodes a JPEG or PNG file in memory. The image has the file's channels, 8 bits each.
 ///
 /// PNG decoding is exact, palettes and transparency included; 16-bit channels keep their upper 8 bits. JPEG pixels differ from
-/// libjpeg's by a few levels, which the standard permits. EXIF orientation is ignored. Messages call the file `name`.
+/// libjpeg's by a few levels, which the standard permits. EXIF orientation is ignored. Error messages refer to the file as
+/// `name`.
 /// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), or claims 2^28 pixels
-/// or more, or more than its size can hold.
+/// or more, or more pixels than a file of its size can hold.
 /// Cost: one decompression, single-threaded.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -105,7 +106,7 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   const auto refuse = [&] {
     raise<FileError>(name, ": cannot be read as a JPEG or PNG picture: ", detail::stb::stbi_failure_reason(), ".");
   };
-  // Check everything but PNG: stb accepts extra FF bytes before the first marker of a JPEG.
+  // Check all files except PNG, not only those with a JPEG signature: stb accepts extra FF bytes before the first marker.
   const bool png = file.size() > 1 && bytes[0] == 0x89 && bytes[1] == 'P';
   require<FileError>(png || !detail::has_oversized_huffman_table(file), name,
                      ": cannot be read as a JPEG picture: a Huffman table has more than 256 codes.");

@@ -34,8 +34,8 @@ inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0);
 
 /// Filter taps along one axis: for each output pixel, weights of consecutive input pixels in units of 2⁻²².
 struct ResizeTaps {
-  std::vector<Index> first;        ///< input pixel of each output pixel's taps
-  std::vector<std::size_t> begin;  ///< offset in `weights` of each output pixel, and the end
+  std::vector<Index> first;        ///< for each output pixel, the input pixel of its first tap
+  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; then the end
   std::vector<std::int32_t> weights;
 
   std::span<const std::int32_t> of(std::size_t i) const {
@@ -43,7 +43,7 @@ struct ResizeTaps {
   }
 };
 
-/// The taps of output pixels `from` to `from + count` where `in` pixels become `out`. Shrinking stretches the kernel
+/// The taps of output pixels `from` to `from + count` (exclusive) if `in` pixels become `out`. Shrinking stretches the kernel
 /// (antialiasing).
 inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Interpolation interpolation) {
   const bool cubic = interpolation == Interpolation::bicubic;
@@ -91,7 +91,7 @@ inline constexpr std::int32_t resize_half = std::int32_t{1} << (resize_bits - 1)
 /// A crop of a resized picture.
 struct ResizePlan {
   ImageSize from, to;       ///< sizes before and after resizing
-  Index left = 0, top = 0;  ///< of the crop in the resized picture
+  Index left = 0, top = 0;  ///< upper left corner of the crop in the resized picture
   ImageSize part;           ///< size of the crop
   Index channels = 3;
   Interpolation interpolation = Interpolation::bicubic;
@@ -99,11 +99,11 @@ struct ResizePlan {
   friend bool operator==(const ResizePlan&, const ResizePlan&) = default;
 };
 
-/// resize() that computes only a crop.
+/// Like resize(), but computes only a crop of the result.
 /// Cost: no allocation if the plan has not changed.
 class Resizer {
  public:
-  /// Writes the pixels of plan.part to `out`. `row(y)` returns input row y, with plan.channels bytes per pixel; it is called
+  /// Writes the pixels of the crop to `out`. `row(y)` returns input row y, with plan.channels bytes per pixel; it is called
   /// from the top down, at most once per row.
   template <class Row>
   void run(const ResizePlan& plan, const Row& row, std::uint8_t* out) {
@@ -157,17 +157,18 @@ class Resizer {
 
   ResizePlan plan_;
   detail::ResizeTaps across_, down_;
-  Index top_ = 0, bottom_ = 0;      // input rows that are needed
+  Index top_ = 0, bottom_ = 0;      // the input rows that the crop needs
   std::vector<std::uint8_t> wide_;  // these rows, resized horizontally
-  std::vector<std::int32_t> sums_;  // of one row
+  std::vector<std::int32_t> sums_;  // of one row of the crop
 };
 
-/// Resizes `image` to width × height pixels with antialiasing: the pixels of Pillow's `image.resize((width, height), …)` with
-/// Image.Resampling.BICUBIC or BILINEAR, as timm and torchvision use in evaluation.
+/// Resizes `image` to width × height pixels with antialiasing. The pixels are those of Pillow's
+/// `image.resize((width, height), …)` with Image.Resampling.BICUBIC or BILINEAR, which timm and torchvision use for evaluation.
 ///
-/// Along each axis, output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)), where s is input
-/// pixels / output pixels and k the cubic kernel with a = -½, or a triangle. As in Pillow, the width comes first, weights are
-/// multiples of 2⁻²², and both passes round to bytes. Channels are independent: drop alpha first (with_channels()).
+/// Along each axis, output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)). Here s is input
+/// pixels / output pixels, and k is the cubic kernel with a = -½ or, for bilinear, a triangle. As in Pillow, the horizontal
+/// pass comes first, weights are multiples of 2⁻²², and both passes round to bytes. Channels are resized independently, so drop
+/// alpha first (with_channels()).
 /// Errors: ArgumentError for sizes below 1 × 1 or above 2²⁸ pixels; those of expect_image().
 /// Cost: 4 · max(s, 1) multiply-adds per pixel and pass (bilinear: 2), single-threaded.
 inline Image resize(const Image& image, Index width, Index height, Interpolation interpolation = Interpolation::bicubic) {
@@ -185,8 +186,8 @@ inline Image resize(const Image& image, Index width, Index height, Interpolation
   return result;
 }
 
-/// The width × height pixels of `image` from (left, top) on.
-/// Errors: ArgumentError unless they are inside; those of expect_image().
+/// The width × height pixels of `image` whose upper left corner is (left, top).
+/// Errors: ArgumentError unless all of them lie inside `image`; those of expect_image().
 /// Cost: one copy.
 inline Image crop(const Image& image, Index left, Index top, Index width, Index height) {
   expect_image("crop", image);

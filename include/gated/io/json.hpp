@@ -16,7 +16,7 @@
 
 namespace gated::detail {
 
-/// A JSON value. Negative integers are held as int64, others as uint64: all 64 bits are kept.
+/// A JSON value. Negative integers are held as int64, other integers as uint64, so all 64 bits are kept.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -37,7 +37,7 @@ class Json {
   bool is_array() const { return holds<Array>(); }
   bool is_object() const { return holds<Object>(); }
 
-  // Each expects a value of its kind.
+  // Each accessor expects a value of its kind.
   bool truth() const { return *std::get_if<bool>(&value_); }
   std::int64_t integer() const { return is_whole() ? static_cast<std::int64_t>(whole()) : *std::get_if<std::int64_t>(&value_); }
   std::uint64_t whole() const { return *std::get_if<std::uint64_t>(&value_); }
@@ -54,7 +54,7 @@ class Json {
 
   /// The value under `key`; nullptr if absent, or if this is not an object.
   const Json* find(std::string_view key) const;
-  /// True for the string `word`.
+  /// True if this is the string `word`.
   bool is(std::string_view word) const { return is_string() && text() == word; }
 
  private:
@@ -69,11 +69,12 @@ class Json {
 /// True if `text` is valid UTF-8: no overlong forms, no surrogates.
 bool is_utf8(std::string_view text);
 
-/// Parses `json` to `out`. Returns the error, or an empty string: malformed JSON, invalid UTF-8, duplicate keys, numbers out of
-/// the range of double, nesting deeper than `max_depth`.
+/// Parses `json` into `out`. Returns an empty string, or the error.
+/// Errors: malformed JSON, invalid UTF-8, duplicate keys, numbers out of the range of double, and nesting deeper than
+/// `max_depth`.
 std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out);
 
-/// Parses `json`. Raises `E`, beginning with `where`, if read_json_text() fails.
+/// Parses `json`. Raises `E`, with a message that begins with `where`, if read_json_text() fails.
 template <class E>
 Json parse_json(std::string_view json, std::string_view where, std::size_t max_depth) {
   Json root;

@@ -156,7 +156,7 @@ class JsonReader {
     if (code < 0x80) {
       out += static_cast<char>(code);
     } else {
-      const unsigned more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first, of 6 bits each
+      const unsigned more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // number of bytes after the first, 6 bits each
       out += static_cast<char>(0xF0U << (3 - more) | code >> 6 * more);
       for (unsigned i = more; i-- > 0;) {
         out += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
@@ -224,7 +224,7 @@ class JsonReader {
 
   bool fault(std::string_view what) {
     const std::string_view before = json_.substr(0, at_);
-    const std::size_t line = before.rfind('\n');  // npos + 1 is 0
+    const std::size_t line = before.rfind('\n');  // npos counts as -1
     problem = text("invalid JSON at line ", 1 + std::count(before.begin(), before.end(), '\n'), ", column ", at_ - line, ": ",
                    what, ".");
     return false;

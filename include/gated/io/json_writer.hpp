@@ -21,21 +21,21 @@ class JsonWriter {
   void boolean(bool value) { literal(value ? "true" : "false"); }
   void integer(long long value) { literal(gated::text(value)); }
   void whole(unsigned long long value) { literal(gated::text(value)); }
-  void real(double value);  ///< finite
+  void real(double value);  ///< `value` must be finite
   void string(std::string_view value);
   void begin_object() { begin('{'); }
   void end_object() { end('}'); }
   void begin_array() { begin('['); }
   void end_array() { end(']'); }
-  /// The key of the next value.
+  /// Writes the key of the next value.
   void key(std::string_view name);
-  /// Parsed values, one or a list.
+  /// Writes parsed JSON: one value, or an array of `values`.
   void value(const Json& value);
   void array(std::span<const Json> values);
 
   const std::string& text() const { return text_; }
 
-  /// The text. Raises `E`, beginning with `where`, if a string in it is not UTF-8.
+  /// Returns the text. Raises `E`, with a message that begins with `where`, if a string in it is not UTF-8.
   template <class E>
   std::string finish(std::string_view where) {
     require<E>(is_utf8_, where, ": a string is not valid UTF-8.");
@@ -55,9 +55,9 @@ class JsonWriter {
   bool is_first_ = true, follows_key_ = false, is_utf8_ = true;
 };
 
-/// A value for a message.
+/// `value` as JSON, for an error message.
 std::string shown_json(const Json& value);
-/// A list of values for a message.
+/// The array of `values` as JSON, for an error message.
 std::string shown_json(std::span<const Json> values);
 
 }  // namespace gated::detail

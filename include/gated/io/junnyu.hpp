@@ -3,8 +3,8 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 /// @file
-/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch. Each map opens the file of
-/// the model and that of its masked language model, which adds a prefix (NameMap::body).
+/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch. The map of a model also opens
+/// files of its masked language model, which put a prefix before the model's names (NameMap::body).
 
 namespace gated {
 
@@ -19,7 +19,7 @@ inline void add_flash_quad_layer(NameMap& names, const std::string& ours, const 
              {"offset_scale.bias", "bias"},
              {"relative_bias.weight", "w"},
              {"proj_out", "o"}});
-  names.ignored.push_back(theirs + "a");  // of the variant for over 512 positions, which the original cannot run
+  names.ignored.push_back(theirs + "a");  // used only beyond 512 positions, which the original cannot run
   names.ignored.push_back(theirs + "b");
 }
 
@@ -33,14 +33,14 @@ inline void add_gau_alpha_layer(NameMap& names, const std::string& ours, const s
 
 }  // namespace detail
 
-/// FLASHQuad's GAU as GatedAttentionUnit.
+/// Name map to load FLASHQuad's GAU as GatedAttentionUnit.
 inline NameMap flash_quad_gau_names() {
   NameMap names{.origin = "FLASHQuad_pytorch"};
   detail::add_flash_quad_layer(names, "", "");
   return names;
 }
 
-/// FLASHQuadModel and FLASHQuadForMaskedLM as GauEncoder.
+/// Name map to load FLASHQuadModel or FLASHQuadForMaskedLM as GauEncoder.
 inline NameMap flash_quad_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash_quad.",
@@ -63,8 +63,8 @@ inline NameMap flash_quad_names() {
   return names;
 }
 
-/// JunnYu's FLASHModel and FLASHForMaskedLM as FlashLanguageModel with `.position = PositionForm::sinusoid` and
-/// `.head = {.form = HeadForm::none}` or `.head = {.bias = true}`.
+/// Name map to load JunnYu's FLASHModel or FLASHForMaskedLM as FlashLanguageModel with `.position = PositionForm::sinusoid` and
+/// `.head = {.form = HeadForm::none}` or `.head = {.bias = true}`, respectively.
 inline NameMap junnyu_flash_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash.",
@@ -81,14 +81,15 @@ inline NameMap junnyu_flash_names() {
   return names;
 }
 
-/// GAU-alpha's GAULayer as GatedAttentionUnit.
+/// Name map to load GAU-alpha's GAULayer as GatedAttentionUnit.
 inline NameMap gau_alpha_layer_names() {
   NameMap names{.origin = "GAU-alpha-pytorch"};
   detail::add_gau_alpha_layer(names, "", "");
   return names;
 }
 
-/// GAUAlphaModel and GAUAlphaForMaskedLM as GauEncoder. Both are saved as the former: the head adds no parameters.
+/// Name map to load GAUAlphaModel or GAUAlphaForMaskedLM as GauEncoder. Both are saved with the names of GAUAlphaModel, because
+/// the head adds no parameters.
 inline NameMap gau_alpha_names() {
   NameMap names{.origin = "GAU-alpha-pytorch",
                 .body = "gau_alpha.",

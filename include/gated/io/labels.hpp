@@ -6,18 +6,19 @@
 #include "gated/io/safetensors.hpp"
 
 /// @file
-/// Class names in the file of a classifier.
+/// Class names in a classifier's file.
 
 namespace gated {
 
-/// Encodes `labels` for the metadata of a file, from which labels_of() reads them:
+/// Encodes `labels` for the metadata of a file. labels_of() reads them back:
 ///
 ///     save_model(model, "birds.safetensors", {{"labels", labels_text({"robin", "wren"})}});
 ///
 /// Errors: ArgumentError for a label that is not UTF-8.
 std::string labels_text(const std::vector<std::string>& labels);
 
-/// The class names in `file`, in order: "labels" of its metadata, or label_names of a timm configuration. Empty if it has none.
+/// The class names in `file`, in order: "labels" in the metadata, or else "label_names" in a timm configuration. Empty if the
+/// file has neither.
 /// Errors: FileError if the labels are not a list of strings.
 std::vector<std::string> labels_of(const SafetensorsFile& file);
 

@@ -22,7 +22,7 @@ GATED_INLINE TensorPosition find_tensor(const SafetensorsFile& file, const FileT
   return found;
 }
 
-/// Errors of one kind. Those that differ only in block numbers share a line.
+/// A list of errors of one kind. Errors that differ only in block numbers share a line.
 class FoldedList {
  public:
   explicit FoldedList(const char* what) : what_(what) {}
@@ -67,7 +67,7 @@ class FoldedList {
   };
   const char* what_;
   std::vector<Line> lines_;
-  std::map<std::string, std::size_t> places_;  // index in lines_ of a folded line
+  std::map<std::string, std::size_t> places_;  // the index in `lines_` of each folded line
   std::size_t count_ = 0;
 };
 
@@ -174,7 +174,7 @@ class LoadReport {
     }
   }
 
-  /// A hint if names or shapes point to another origin than expected.
+  /// A hint if the names are of another origin than expected or the shapes are those of a preset; else empty.
   std::string recognised() const {
     const Origin* const origin = origin_of(file_);
     if (origin == nullptr) {
@@ -194,13 +194,13 @@ class LoadReport {
         other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
   }
 
-  /// The nearest of `candidates`, if `name` may be a typo of it.
+  /// The nearest of `candidates` if `name` may be a typo of it; else empty.
   static std::string_view near_name(const std::string& name, const std::vector<std::string_view>& candidates) {
     const std::string_view nearest = nearest_name(name, candidates);
     return nearest.empty() || edit_distance(name, nearest) > 1 + name.size() / 3 ? std::string_view() : nearest;
   }
 
-  /// Our name, and the file's if it differs.
+  /// Our name, followed by the file's if it differs.
   static std::string labelled(const std::string& path, const std::string& name) {
     return path == name ? path : text(path, " (in the file: ", name, ")");
   }

@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// Nesting and shapes of the blocks in a version of g-mlp-pytorch; by default 0.1.5 and later.
+/// Nesting and shapes of the blocks in a version of g-mlp-pytorch. The default is that of 0.1.5 and later.
 struct LucidrainsLayout {
   std::string block = "layers.*.fn.fn.fn.";  ///< path of the block in layer i
   std::string spatial = "";                  ///< path of the spatial weight in the gate: "" or "proj."
@@ -20,11 +20,12 @@ struct LucidrainsLayout {
   ShapeForm bias = ShapeForm::same;
 };
 
-/// Detects the layout of a checkpoint from its tensor names. `prefix` as in NameMap.
+/// Detects the layout of a checkpoint from its tensor names, which begin with `prefix` (NameMap::prefix).
 ///
-/// From 0.1.5 on the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions have `fn.fn`. Up to 0.0.18
-/// the spatial projection was a convolution `sgu.proj`; 0.1.0 and 0.1.1 had a weight [N, N] without heads.
-/// Errors: FileError, naming the version, for files before 0.0.16, whose attention was inside the gate and read other inputs.
+/// From 0.1.5 on, the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions have `fn.fn`. Up to
+/// 0.0.18, the spatial projection was a convolution `sgu.proj`; in 0.1.0 and 0.1.1, it was a weight [N, N] without heads.
+/// Errors: FileError, naming the version, for files of versions before 0.0.16, in which the attention was inside the gate and
+/// read other inputs.
 ///
 ///     load_parameters(trunk, file, lucidrains_trunk_names(lucidrains_layout(file)));
 inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {
@@ -49,7 +50,7 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// Adds the rules for the gate at `ours`, called `theirs` in the file. Here and below, both end in a dot or are empty.
+/// Adds the rules for the gate at `ours`, called `theirs` in the file. Here and below, both paths end in a dot or are empty.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
   names.add(ours, theirs, {{"norm", "norm"}, {"proj.position_x", "circulant_pos_x"}, {"proj.position_y", "circulant_pos_y"}});
@@ -78,35 +79,35 @@ inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const 
 
 }  // namespace detail
 
-/// SpatialGatingUnit alone.
+/// Name map for SpatialGatingUnit alone.
 inline NameMap lucidrains_gate_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_gate(names, "", "", {});
   return names;
 }
 
-/// gMLPBlock alone: GmlpBlock without its norm.
+/// Name map to load gMLPBlock alone as GmlpBlock without its norm.
 inline NameMap lucidrains_block_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_block(names, "", "", {});
   return names;
 }
 
-/// Attention alone.
+/// Name map for Attention alone.
 inline NameMap lucidrains_attention_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   names.add("", "", {{"qkv", "to_qkv"}, {"proj_out", "to_out"}});
   return names;
 }
 
-/// gMLP without tokens: Gmlp.
+/// Name map to load gMLP without tokens as Gmlp.
 inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {}) {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_trunk(names, "", layout);
   return names;
 }
 
-/// gMLP with tokens: GmlpLanguageModel with `.head = {.form = HeadForm::untied, .bias = true}`.
+/// Name map to load gMLP with tokens as GmlpLanguageModel with `.head = {.form = HeadForm::untied, .bias = true}`.
 inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {}) {
   NameMap names{.origin = "g-mlp-pytorch"};
   names.add("", "", {{"embedding", "to_embed"}, {"head.norm", "to_logits.0"}, {"head.output", "to_logits.1"}});
@@ -114,7 +115,7 @@ inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = 
   return names;
 }
 
-/// gMLPVision: GmlpImageClassifier.
+/// Name map to load gMLPVision as GmlpImageClassifier.
 inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block = "layers.*.fn.fn."}) {
   NameMap names{.origin = "g-mlp-pytorch"};
   names.add(

@@ -9,8 +9,8 @@ namespace gated {
 
 namespace detail {
 
-/// Adds the rules that GAU and FLASH share, for the layer at `ours`, called `theirs` in the file (both end in a dot or are
-/// empty).
+/// Adds the rules that GAU and FLASH share. The layer is at `ours` in our model and at `theirs` in the file; both end in a dot
+/// or are empty.
 inline void add_lucidrains_attention(NameMap& names, const std::string& ours, const std::string& theirs) {
   names.add(ours, theirs,
             {{"norm.gain", "norm.g"},
@@ -40,7 +40,7 @@ inline void add_lucidrains_flash(NameMap& names, const std::string& ours, const 
 
 }  // namespace detail
 
-/// GAU as GatedAttentionUnit.
+/// Name map to load GAU as GatedAttentionUnit.
 inline NameMap lucidrains_gau_names() {
   NameMap names{.origin = "FLASH-pytorch"};
   detail::add_lucidrains_attention(names, "", "");
@@ -50,14 +50,14 @@ inline NameMap lucidrains_gau_names() {
   return names;
 }
 
-/// FLASH as MixedChunkAttention.
+/// Name map to load FLASH as MixedChunkAttention.
 inline NameMap lucidrains_flash_names() {
   NameMap names{.origin = "FLASH-pytorch"};
   detail::add_lucidrains_flash(names, "", "");
   return names;
 }
 
-/// FLASHTransformer as FlashLanguageModel with `.position = PositionForm::sinusoid` and
+/// Name map to load FLASHTransformer as FlashLanguageModel with `.position = PositionForm::sinusoid` and
 /// `.head = {.form = HeadForm::untied, .bias = true}`.
 inline NameMap lucidrains_flash_transformer_names() {
   NameMap names{.origin = "FLASH-pytorch"};

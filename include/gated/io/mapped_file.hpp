@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// The bytes of a regular file: memory-mapped where the system supports it, otherwise (or with `GATED_NO_MMAP`) read into
+/// The bytes of a regular file: memory-mapped if the system supports it and `GATED_NO_MMAP` is not defined, otherwise read into
 /// memory.
 ///
 /// Copies share the bytes; the last copy releases them. Do not truncate a file while it is mapped: reading a lost page kills

@@ -3,7 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads. From the file of a whole model:
+/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads. To load the unit from the file of a whole
+/// model:
 ///
 ///     NameMap names = rtmcc_names();
 ///     names.prefix = "head.gau.";
@@ -12,7 +13,7 @@
 
 namespace gated {
 
-/// RTMCCBlock with self-attention as GatedAttentionUnit.
+/// Name map to load an RTMCCBlock with self-attention as GatedAttentionUnit.
 inline NameMap rtmcc_names() {
   NameMap names{.origin = "mmpose"};
   names.add("", "",
@@ -26,7 +27,7 @@ inline NameMap rtmcc_names() {
   return names;
 }
 
-/// RTMCCBlock with cross-attention as GatedCrossAttention.
+/// Name map to load an RTMCCBlock with cross-attention as GatedCrossAttention.
 inline NameMap rtmcc_cross_names() {
   NameMap names{.origin = "mmpose"};
   names.add("", "",

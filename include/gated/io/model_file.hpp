@@ -31,22 +31,22 @@ struct ModelFile {
   NameMap names;
 };
 
-/// The architecture that the metadata of `file` names: "architecture" as save_model() writes it, or that of the configuration.
-/// Empty if there is none.
+/// The architecture named in the metadata of `file`: the entry "architecture", which save_model() writes, or else the key
+/// "architecture" of the configuration. Empty if there is neither.
 /// Errors: FileError if the configuration is not valid JSON.
 std::string architecture_of(const SafetensorsFile& file);
 
 namespace detail {
 
-/// Raises FileError: the metadata of `file` say `found` instead of `expected`.
+/// Raises FileError: the metadata of `file` names the architecture `found` instead of `expected`.
 [[noreturn]] void refuse_architecture(const SafetensorsFile& file, std::string_view found, std::string_view expected);
 
 }  // namespace detail
 
-/// Reads the configuration from the metadata of `file`: gated's own, as save_model() and examples/convert write it (the tensors
-/// may have the names of a known origin), or for gMLP image classifiers timm's,
+/// Reads the configuration from the metadata of `file`. It may be gated's own, as save_model() and examples/convert write it;
+/// the tensors may then have the names of a known origin. For gMLP image classifiers it may also be timm's:
 /// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
-/// Errors: FileError if there is none or its architecture differs; ArgumentError if it is invalid.
+/// Errors: FileError if there is no configuration or its architecture is not that of `Model`; ArgumentError if it is invalid.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
@@ -68,14 +68,14 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
 }
 
 /// While the result lives, models far larger than `file` are refused: a configuration is untrusted and must not allocate more
-/// memory than a file of that size justifies. Smaller differences, such as constants that the file does not store, are left to
-/// load_parameters(), which reports them.
+/// memory than a file of that size justifies. The limit leaves room for constants that the file does not store.
+/// load_parameters() reports smaller mismatches.
 ParameterBudget budget_of(const SafetensorsFile& file);
 
 /// Loads the model in `file`, built from the configuration in its metadata.
 ///
-/// Errors: those of describe_model() and load_parameters(); FileError, before its memory is touched, for a model far larger
-/// than the file.
+/// Errors: those of describe_model() and load_parameters(); FileError for a model far larger than the file, before the model's
+/// memory is touched.
 /// Cost: one pass over the file. Memory for the model and, while loading, for one tensor of the mapped file.
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
@@ -96,8 +96,8 @@ Model load_model(const std::filesystem::path& path) {
   return load_model<Model>(SafetensorsFile(path));
 }
 
-/// The configuration from which load_model() rebuilds `model`: its member `config`, or the result of its function config() if
-/// it changes with use, as in a Training.
+/// The configuration from which load_model() rebuilds `model`: its member `config` or, if the configuration changes with use as
+/// in a Training, the result of its function config().
 template <class Model>
 decltype(auto) configuration_of(const Model& model) {
   if constexpr (requires { model.config(); }) {
@@ -136,9 +136,9 @@ void expect_whole(const Model& model, const typename Model::Config& config) {
 
 }  // namespace detail
 
-/// Writes `model` and its configuration to one file for load_model(), atomically. `metadata` adds texts.
-/// Errors: those of save_parameters(); ArgumentError for a model that lacks parameters of its configuration, such as a
-/// moved-from one, and if `metadata` contains "architecture" or "config".
+/// Writes `model` and its configuration to one file for load_model(), atomically. `metadata` holds further texts to write.
+/// Errors: those of save_parameters(); ArgumentError if the model lacks parameters of its configuration, as a moved-from model
+/// does, or if `metadata` contains "architecture" or "config".
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {},
                 WeightFormat weights = WeightFormat::float32) {
@@ -153,12 +153,12 @@ void save_model(const Model& model, const std::filesystem::path& path, std::map<
   save_parameters(model, path, metadata, {}, std::nullopt, weights);
 }
 
-/// The same with projections and embeddings quantized, in half or a quarter of the bytes.
+/// The same with projections and embeddings quantized, which then take half or a quarter of the bytes.
 ///
 ///     save_model(model, "model.int8.safetensors", WeightFormat::int8);
 ///
-/// load_model() then returns the float model that round_weights() makes of this one; load_prepared() keeps the quantized
-/// weights.
+/// From such a file, load_model() returns a float model, the one that round_weights() makes of `model`. load_prepared() keeps
+/// the weights quantized.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, WeightFormat weights) {
   save_model(model, path, {}, weights);

@@ -31,7 +31,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The candidate with the smallest edit distance to `name`, the first of several; empty if there is none.
+/// The candidate with the smallest edit distance to `name`, the first if several have it; empty if there is none.
 ///
 /// Candidates may come from an untrusted file: names longer than 256 bytes, and all after the first 2,000, are skipped.
 template <class Names>
@@ -56,7 +56,7 @@ std::string_view nearest_name(std::string_view name, const Names& candidates) {
   return nearest;
 }
 
-/// `name` for a message: control characters become '?', and it is cut after 200 bytes.
+/// `name` as shown in a message: control characters become '?', and all after 200 bytes is cut off.
 inline std::string printable(std::string_view name) {
   std::size_t length = name.size();
   if (length > 200) {

@@ -183,7 +183,7 @@ inline std::pair<Index, Index> matrix_size(const std::vector<Index>& shape) {
 
 }  // namespace detail
 
-/// Parses an .npy file in memory, which must outlive the result. Messages call the file `name`.
+/// Parses an .npy file in memory, which must outlive the result. Error messages refer to the file as `name`.
 /// Errors: FileError for malformed files, strings, objects and big-endian numbers.
 /// Cost: reads the header only.
 inline NpyArray parse_npy(std::span<const std::byte> file, std::string_view name) {
@@ -210,7 +210,7 @@ Matrix<T> to_matrix(const NpyArray& array, std::string_view name) {
   return numbers;
 }
 
-/// Reads a file of numpy.save(); see to_matrix().
+/// Reads a file written by numpy.save(); see to_matrix().
 ///
 ///     const Matrix<float> features = read_npy<float>("features.npy");   // (8, 196, 256) gives 8·196 × 256
 ///

@@ -26,7 +26,7 @@ class ZipParser {
   ZipParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
 
   std::map<std::string, std::span<const std::byte>, std::less<>> parse() {
-    // The directory is found from the end, where a comment of up to 65,535 bytes may follow it.
+    // Search backwards for the record that locates the directory: a comment of up to 65,535 bytes may follow it.
     constexpr std::size_t end_size = 22, longest_comment = 65535;
     expect(file_.size() >= end_size, "the file is too short for a ZIP archive. Is it truncated?");
     std::size_t end = file_.size() - end_size;
@@ -77,7 +77,7 @@ class ZipParser {
            " has 4 GiB or more, which is not supported. Use safetensors.");
     expect(number<4>(local) == 0x04034B50, printable(name), " is not where the directory says.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
-    expect(size <= file_.size() - held_, "the archive's files overlap.");  // thousands of them could share their bytes
+    expect(size <= file_.size() - held_, "the archive's files overlap.");  // else thousands could share the same bytes
     held_ += size;
     expect(crc32(bytes) == number<4>(entry + 16), printable(name),
            " is damaged: its checksum is wrong. Copy or download the file again.");
@@ -87,13 +87,13 @@ class ZipParser {
 
   std::span<const std::byte> file_;
   std::string_view name_;
-  std::size_t held_ = 0;  // bytes of files so far
+  std::size_t held_ = 0;  // total bytes of the files so far
   std::map<std::string, std::span<const std::byte>, std::less<>> files_;
 };
 
 }  // namespace detail
 
-/// The arrays in a file of numpy.savez(), by name.
+/// The arrays in a file written by numpy.savez(), by name.
 ///
 ///     const NpzFile file("features.npz");
 ///     const Matrix<float> x = file.read<float>("x");
@@ -153,7 +153,7 @@ inline void append_bytes(std::string& out, int bytes, std::size_t value) {
   }
 }
 
-/// The fields that a local header and a directory entry have in common.
+/// The fields shared by local headers and directory entries.
 inline std::string zip_entry(std::uint32_t check_sum, std::size_t size, std::size_t name_size) {
   std::string entry;
   append_bytes(entry, 2, 20);          // version
@@ -171,7 +171,7 @@ inline std::string zip_entry(std::uint32_t check_sum, std::size_t size, std::siz
 }  // namespace detail
 
 /// Writes matrices by name for numpy.load(), atomically.
-/// Errors: ArgumentError for 4 GiB or more, which needs safetensors; FileError if the file cannot be written.
+/// Errors: ArgumentError for 4 GiB or more (use safetensors); FileError if the file cannot be written.
 template <std::floating_point T>
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Matrix<T>>& arrays) {
   std::string directory;

@@ -16,7 +16,7 @@ namespace gated {
 
 /// The first tensor whose name is `ending`, or ends with it after a dot; nullptr if there is none.
 const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending);
-/// The number of consecutive i = 0, 1, … for which the name of a tensor ends with `before`, i and `after`.
+/// The number of consecutive i = 0, 1, … for which a tensor name ends with `before`, then i, then `after`.
 Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after);
 
 /// A kind of checkpoint, and how to open it.
@@ -25,12 +25,12 @@ struct Origin {
   const char* header;                ///< declares `names`: "gated/io/lucidrains.hpp"
   const char* names;                 ///< the function that returns the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
-  std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have; before the
-                                     ///< first comes only the prefix of a larger model
+  std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have; only the
+                                     ///< prefix of a larger model may precede the first
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
-  const char* layout = "";  ///< the function that makes its argument from a file: "lucidrains_layout"
+  const char* layout = "";  ///< the function that makes the argument of `names` from a file: "lucidrains_layout"
   bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names
-  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< preset_of(), if models were published
+  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< implements preset_of() for published models
 };
 
 /// The known origins, most specific marks first.
@@ -39,14 +39,14 @@ std::span<const Origin> known_origins();
 /// The origin of `file` by its tensor names, under any prefix; nullptr if unknown.
 const Origin* origin_of(const SafetensorsFile& file);
 
-/// The name map for `file` of `origin`; its `prefix` is set if the tensors are part of a larger model.
+/// The name map for `file`, which is of `origin`. Its `prefix` is set if the tensors are part of a larger model.
 NameMap names_of(const SafetensorsFile& file, const Origin& origin);
 
-/// The call that returns the map, as C++: "lucidrains_trunk_names(lucidrains_layout(file))".
+/// The C++ call that returns the name map: "lucidrains_trunk_names(lucidrains_layout(file))".
 std::string names_call(const Origin& origin, std::string_view prefix = "");
 
-/// The preset of models/presets.hpp with the shapes of a checkpoint, as C++: "gmlp_s16_224()", or "gmlp_s16_224(37)" with 37
-/// classes; empty if none has them.
+/// The preset of models/presets.hpp that has the shapes of `file`, as C++: "gmlp_s16_224()", or "gmlp_s16_224(37)" for 37
+/// classes. Empty if no preset has them.
 std::string preset_of(const SafetensorsFile& file);
 
 }  // namespace gated

@@ -20,7 +20,7 @@ namespace gated {
 
 namespace detail {
 
-/// tensor_ending(), and the name.
+/// The name and the tensor that tensor_ending() finds.
 inline std::pair<std::string_view, const TensorEntry*> named_ending(const SafetensorsFile& file, std::string_view ending) {
   for (const auto& [name, entry] : file.tensors()) {
     const std::size_t before = name.size() - std::min(name.size(), ending.size());
@@ -31,14 +31,15 @@ inline std::pair<std::string_view, const TensorEntry*> named_ending(const Safete
   return {"", nullptr};
 }
 
-/// True if the token MLP of an image model is plain: fc2 reads as many channels as fc1 writes. In a gMixer it reads half.
+/// True if the token MLP of an image model is plain: fc2 reads as many channels as fc1 writes. In a gMixer, fc2 reads half as
+/// many.
 inline bool has_plain_token_mlp(const SafetensorsFile& file) {
   const TensorEntry* const in = tensor_ending(file, "blocks.0.mlp_tokens.fc1.weight");
   const TensorEntry* const out = tensor_ending(file, "blocks.0.mlp_tokens.fc2.weight");
   return in != nullptr && out != nullptr && in->shape.size() == 2 && out->shape.size() == 2 && in->shape[0] == out->shape[1];
 }
 
-/// True for TinyTimeMixer r1 and r2; r3 is another model, which contains one.
+/// True for TinyTimeMixer r1 and r2; r3 is another model, which contains a TinyTimeMixer.
 inline bool is_plain_forecaster(const SafetensorsFile& file) {
   return std::none_of(file.tensors().begin(), file.tensors().end(),
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
@@ -251,7 +252,7 @@ GATED_INLINE NameMap names_of(const SafetensorsFile& file, const Origin& origin)
   const std::string_view first = detail::named_ending(file, origin.marks[0]).first;
   const std::string_view before = first.substr(0, first.size() - std::string_view(origin.marks[0]).size());
   NameMap names = origin.map(file, before);
-  // A body is part of the map's own names.
+  // `body` comes from the map and is not part of `prefix`.
   const bool in_body = !names.body.empty() && before.ends_with(names.body);
   names.prefix = before.substr(0, before.size() - (in_body ? names.body.size() : 0));
   return names;

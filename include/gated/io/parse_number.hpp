@@ -28,7 +28,7 @@ namespace gated {
 namespace detail {
 
 #if defined(__unix__) || defined(__APPLE__)
-/// std::from_chars() by the C library, for libc++ (Apple's too), which lacks it for some or all of these types.
+/// std::from_chars() implemented by the C library's strtod(). libc++ (Apple's too) lacks it for some or all of these types.
 template <std::floating_point T>
 std::from_chars_result from_chars_by_strtod(const char* first, const char* last, T& out) {
   static const ::locale_t classic = ::newlocale(LC_ALL_MASK, "C", ::locale_t{});
@@ -89,7 +89,7 @@ bool parse_number(std::string_view field, T& out) {
   T number{};
   auto [stop, error] = detail::from_chars(field.data(), end, number);
   if (error == std::errc::result_out_of_range && sizeof(T) < sizeof(double)) {
-    double wide = 0;  // a float may underflow to zero or nearly so; overflow is an error
+    double wide = 0;  // a float may underflow to zero or a subnormal; overflow is an error
     stop = detail::from_chars(field.data(), end, wide).ptr;
     if (wide > -1 && wide < 1 && wide != 0) {
       number = static_cast<T>(wide);

@@ -96,18 +96,18 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
 
 }  // namespace detail
 
-/// Loads the model in `file` and packs projections and embeddings straight from it, in its format: BF16 and I8 stay small in
-/// memory.
+/// Loads the model in `file` and packs projections and embeddings straight from the file, in the file's format: BF16 and I8
+/// stay small in memory.
 ///
 ///     const auto opened = load_prepared<FlashLanguageModel<float>>("text.int8.safetensors");
 ///     Workspace<float> workspace;
 ///     workspace.use(opened.weights);
-///     opened.model.forward(tokens, sequences, workspace);   // the bits of load_model()
+///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
 /// Errors: those of load_model().
-/// Cost: one pass over the file. Memory for the packed weights only, on systems that commit memory on first touch (Linux,
-/// macOS; address space is reserved for a float model); while loading, for one more weight and one mapped tensor.
+/// Cost: one pass over the file. Memory for the packed weights only and, while loading, for one more weight and one mapped
+/// tensor. This holds on systems that commit memory on first touch (Linux, macOS); address space is reserved for a float model.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file) {
   return detail::open_prepared<Model>(file, detail::WeightPlace::packed);
@@ -125,16 +125,16 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path) {
 ///     const auto opened = load_mapped<GmlpLanguageModel<float>>("text.safetensors");
 ///     Workspace<float> workspace;
 ///     workspace.use(opened.weights);
-///     opened.model.forward(tokens, sequences, workspace);   // the bits of load_model()
+///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
 /// For programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare(), so
-/// long-running programs use load_prepared(). Weights of another type than the model's, in parts or unaligned are packed as in
-/// load_prepared(); spatial weights and vectors are copied. Every run needs a workspace that uses `weights`, and the model
-/// cannot be trained or saved. Do not modify or truncate the file meanwhile; replacing it, as save_model() does, is safe
-/// (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the result.
-/// Errors: those of load_model(), except that the checksum is not verified, because that reads the whole file. If the file may
-/// be damaged, call SafetensorsFile::verify() first.
-/// Cost: the copied parts of the file; the rest is read on first use.
+/// long-running programs should use load_prepared(). Weights that have another type than the model's, are stacked from several
+/// tensors or are unaligned are packed as in load_prepared(); spatial weights and vectors are copied. Every run needs a
+/// workspace that uses `weights`, and the model cannot be trained or saved. Do not modify or truncate the file meanwhile;
+/// replacing it, as save_model() does, is safe (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the result.
+/// Errors: those of load_model(), except that the checksum is not verified, because that would read the whole file. If the file
+/// may be damaged, call SafetensorsFile::verify() first.
+/// Cost: reads the parts that are packed or copied; the rest is read on first use.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_mapped(const SafetensorsFile& file) {
   return detail::open_prepared<Model>(file, detail::WeightPlace::in_file);

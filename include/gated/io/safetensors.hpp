@@ -31,19 +31,19 @@ namespace gated {
 /// Cost: opening reads the header only; tensors are read on access.
 class SafetensorsFile {
  public:
-  /// Maps the file at `path`, see MappedFile.
+  /// Maps the file at `path` (MappedFile).
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  /// Parses a file in memory. `bytes` must outlive the result; messages call the file `name`.
+  /// Parses a file in memory. `bytes` must outlive the result; error messages refer to the file as `name`.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name = "safetensors");
 
-  /// The file's name in messages.
+  /// The file's name in error messages.
   const std::string& name() const { return name_; }
   const std::map<std::string, std::string, std::less<>>& metadata() const { return contents_.metadata; }
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return contents_.tensors; }
 
-  /// Raises FileError if the metadata has a checksum, as save_parameters() and save_model() write it, that does not match the
-  /// tensors and the other metadata: a bit flipped on disk or in transit.
+  /// Raises FileError if the metadata has a checksum that does not match the tensors and the other metadata: a bit flipped on
+  /// disk or in transit. save_parameters() and save_model() write the checksum.
   /// Cost: one pass over the file.
   void verify() const;
 

@@ -16,8 +16,8 @@
 /// Parses the header of untrusted safetensors files.
 ///
 /// The format: 8 bytes with the header's length N (little-endian), N bytes of JSON, then the data. The JSON maps each tensor's
-/// name to `{"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}`, offsets counting from the start of the data, and
-/// may map `__metadata__` to an object of strings. The tensors cover the data without overlap or gap.
+/// name to `{"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}`, where offsets count from the start of the data.
+/// It may also map `__metadata__` to an object of strings. The tensors cover the data without overlap or gap.
 
 namespace gated {
 
@@ -47,12 +47,14 @@ inline constexpr std::size_t max_safetensors_header = 100'000'000;
 /// Cost: proportional to the header; the data is not touched.
 SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
 
-/// The metadata key of the checksum of tensors and other metadata.
+/// The metadata key under which the checksum of the tensors and the other metadata is stored.
 inline constexpr const char* checksum_key = "gated.checksum";
 
-/// The checksum of `contents` in 16 hexadecimal digits, independent of its entry checksum_key and of the layout of the file:
-/// the XXH64 of the number of metadata entries, of each entry by key, and of each tensor by name. Each string and each tensor's
-/// bytes are preceded by their length, and a shape by its rank; numbers are 64-bit little-endian.
+/// The checksum of `contents` in 16 hexadecimal digits. It depends neither on the metadata entry `checksum_key` nor on the
+/// layout of the file.
+///
+/// It is the XXH64 of the number of metadata entries, the entries in order of key, and the tensors in order of name. Each
+/// string and each tensor's bytes are preceded by their length, and each shape by its rank; numbers are 64-bit little-endian.
 ///
 /// `done(bytes)` is called with each tensor's bytes once they have been read.
 /// Cost: one pass over the data.

@@ -20,7 +20,7 @@ class SafetensorsParser {
   SafetensorsParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
 
   SafetensorsContents parse() {
-    const Json header = parse_json<FileError>(header_text(), name_, 3);  // root, tensor, shape
+    const Json header = parse_json<FileError>(header_text(), name_, 3);  // depth: root, tensor, shape
     for (const auto& [name, value] : header.entries()) {
       if (name == "__metadata__") {
         read_metadata(value);
@@ -43,7 +43,7 @@ class SafetensorsParser {
     require<FileError>(condition, name_, ": ", parts...);
   }
 
-  /// The header's JSON; sets data_.
+  /// Returns the header's JSON and sets `data_`.
   std::string_view header_text() {
     expect(!file_.empty(), "the file is empty.");
     expect_no_other_format();
@@ -63,7 +63,7 @@ class SafetensorsParser {
     return header;
   }
 
-  /// Files that are often mistaken for safetensors.
+  /// Raises FileError for files that are often mistaken for safetensors.
   void expect_no_other_format() const {
     const std::string_view start(reinterpret_cast<const char*>(file_.data()), std::min<std::size_t>(file_.size(), 64));
     constexpr const char* convert = " Convert it with examples/convert/convert.py.";
@@ -160,7 +160,7 @@ class SafetensorsParser {
     expect(covered == data_.size(), "bytes ", covered, " to ", data_.size(), " of the data belong to no tensor.");
   }
 
-  /// A value for a message; arrays and objects by kind.
+  /// `value` for an error message; arrays and objects are shown by kind only.
   static std::string shown(const Json& value) {
     if (value.is_string()) {
       return text("\"", printable(value.text()), "\"");

@@ -25,8 +25,8 @@ struct TensorToWrite {
 
 /// Writes `tensors` and `metadata` as a safetensors file, atomically (AtomicFile).
 ///
-/// The data begins at a multiple of 8 bytes. Tensors are sorted by element size, largest first, then by name: each is aligned,
-/// and equal contents give equal files.
+/// The data begins at a multiple of 8 bytes. Tensors are sorted by element size, largest first, then by name, so each is
+/// aligned and equal contents give equal files.
 /// Errors: ArgumentError if a name is a duplicate or `__metadata__`, a string is not UTF-8, or the bytes do not fit the shape;
 /// FileError if the file cannot be written.
 /// Cost: the header in memory; data is not copied.

@@ -18,19 +18,19 @@
 #include "gated/ops/int8_products.hpp"
 
 /// @file
-/// A number that shows that a model computes here what it computed elsewhere, to the bit.
+/// Signatures: hashes that show if a model computes the same bits here as elsewhere.
 
 namespace gated {
 
-/// What a signature covers besides forward() and, if the model streams, steps of one token.
+/// Options of a signature, which always covers forward() and, if the model streams, steps of one token.
 struct SignatureOptions {
-  bool int8_products = false;  ///< forward() with int8_rows weights and int8_products() too; float models only
-  std::uint64_t seed = 1;      ///< of the input
+  bool int8_products = false;  ///< also covers forward() with int8_rows weights and int8_products(); float models only
+  std::uint64_t seed = 1;      ///< seed of the input
 };
 
 namespace detail {
 
-/// The hash of numbers, row by row; all NaNs are one.
+/// A hash of matrix elements, row by row. All NaNs have the same hash.
 class NumberHash {
  public:
   template <class T>
@@ -54,7 +54,7 @@ class NumberHash {
   Xxh64 hash_;
 };
 
-/// A long sequence (a few rows, if they do not meet), and one half as long if the model takes it.
+/// The lengths of a long sequence (a few rows if the model mixes no tokens) and of one half as long, if the model accepts it.
 inline std::vector<Index> signature_lengths(const Contract& contract) {
   const auto fit = [&](Index length) {
     const Index multiple = contract.multiple;
@@ -70,7 +70,7 @@ concept ReadsTokens = requires(const Model& model) {
   model.config.vocabulary;
 };
 
-/// Pseudo-random rows, uniform in [-2, 2), or ids for a language model.
+/// Pseudo-random input: elements uniform in [-2, 2), or token ids for a language model.
 template <class Model>
 auto signature_input(const Model& model, Index rows, Random& random) {
   using T = typename Model::Scalar;
@@ -98,12 +98,13 @@ ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
 
 }  // namespace detail
 
-/// The signature of `model`: XXH64 of its outputs for a fixed pseudo-random input, in portable arithmetic (use_arithmetic()),
-/// whatever the program uses otherwise. It is the same on every machine, with every compiler and number of threads.
+/// The signature of `model`: XXH64 of its outputs for a fixed pseudo-random input. The outputs are computed in portable
+/// arithmetic (use_arithmetic()), whatever arithmetic the program uses otherwise. The signature is the same on every machine,
+/// with every compiler and number of threads.
 ///
-/// The input has two sequences of up to 128 and 64 tokens, longer ones if the model takes no other, or three rows if the model
-/// mixes no tokens. So weights of later positions and of ids that are not drawn do not count. The model has one input and its
-/// weights in memory: load_prepared() and load_mapped() open others.
+/// The input is two sequences of up to 128 and 64 tokens, or longer ones if the model accepts no shorter. If the model mixes no
+/// tokens, the input is three rows. Weights of later positions and of token ids that are not drawn therefore do not affect the
+/// signature. `model` must have one input and own its weights, unlike models opened by load_prepared() and load_mapped().
 ///
 /// Errors: ArgumentError in a program without portable arithmetic; those of forward().
 /// Cost: a forward pass, and a step per token of the first sequence, without prepared weights.
@@ -148,7 +149,7 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
   return hash.value();
 }
 
-/// `signature` as save_model() writes it and gated_inspect shows it: 16 hexadecimal digits.
+/// `signature` in 16 hexadecimal digits, as in files and in the output of gated_inspect.
 inline std::string signature_text(std::uint64_t signature) {
   std::string digits(16, '0');
   for (std::size_t i = digits.size(); i-- > 0; signature >>= 4) {
@@ -157,7 +158,7 @@ inline std::string signature_text(std::uint64_t signature) {
   return digits;
 }
 
-/// Metadata for save_model() that record signatures, for expect_signature():
+/// The signatures of `model` as metadata for save_model(). expect_signature() checks them:
 ///
 ///     save_model(model, "model.safetensors", signatures(model));
 ///     save_model(model, "small.safetensors", signatures(model, WeightFormat::int8), WeightFormat::int8);
@@ -183,6 +184,7 @@ std::map<std::string, std::string> signatures(const Model& model, WeightFormat f
 /// Cost: that of signatures().
 template <class Model>
 void expect_signature(const Model& model, const SafetensorsFile& file) {
+  file.verify();
   const auto& metadata = file.metadata();
   require<FileError>(metadata.contains("signature"), file.name(),
                      ": no signature in the metadata. Save the model with signatures(model) as metadata.");
@@ -190,9 +192,7 @@ void expect_signature(const Model& model, const SafetensorsFile& file) {
     if (name == "signature" || name == "signature_int8") {
       const std::string got = signature_text(signature(model, {.int8_products = name == "signature_int8"}));
       require<FileError>(got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
-                         metadata.contains("gated.checksum") ? ". The tensors are as they were saved, by their checksum. "
-                                                             : ". Unless the tensors have changed: ",
-                         "The signature was of other weights or of another format or scalar type, or this program computes "
+                         ". The signature was of other weights, of another format or scalar type, or this program computes "
                          "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math).");
     }
   }

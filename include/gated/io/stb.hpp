@@ -5,10 +5,10 @@
 /// @file
 /// stb's image reader and writer in the namespace gated::detail::stb.
 
-// They are compiled into each translation unit that includes this header, inside our namespace, so they clash neither with
-// another copy nor with a program's own stb. The exception: g++ at -O0 merges two readers, because stb declares its functions
-// extern "C". Everything they include is included here first, outside the namespace. The reader's SIMD code is disabled: it
-// would include more, and the pixels are the same.
+// Reader and writer are compiled into each translation unit that includes this header. They are inside our namespace, so they
+// clash neither with another copy nor with a program's own stb. The exception: g++ at -O0 merges two readers, because stb
+// declares its functions extern "C". All headers that they include are included here first, outside the namespace. The reader's
+// SIMD code is disabled: it would include more headers, and the pixels are the same without it.
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -132,7 +132,7 @@ namespace gated::detail::stb {
 #include <stb_image_write.h>
 #endif
 }  // namespace gated::detail::stb
-#undef stbi__err  // also a function: a second copy could not redefine it
+#undef stbi__err  // also the name of a function, which a second copy could not define
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

@@ -18,7 +18,7 @@ NameMap timm_mixer_names();
 NameMap timm_gmixer_names();
 /// The same for a ResmlpImageClassifier.
 NameMap timm_resmlp_names();
-/// The same in the files of ResMLP's authors.
+/// The names of ResmlpImageClassifier's parameters in the files of ResMLP's authors.
 NameMap facebook_resmlp_names();
 
 /// The names in a timm checkpoint for an image classifier of this configuration.

@@ -50,10 +50,10 @@ GATED_INLINE NameMap timm_gmixer_names() {
 
 namespace detail {
 
-/// What an origin calls the parts of a ResmlpImageClassifier.
+/// The names that an origin gives to the parts of a ResmlpImageClassifier.
 struct ResmlpWords {
   const char *origin, *stem, *tokens, *channels, *scale;
-  ShapeForm norm;  ///< of α and β
+  ShapeForm norm;  ///< form of α and β in the file
 };
 
 inline NameMap resmlp_names(const ResmlpWords& words) {

@@ -14,10 +14,11 @@ namespace gated {
 /// `{"img_size": 224, "patch_size": 16, "num_blocks": 30, "embed_dim": 256, "mlp_ratio": 6, "num_classes": 1000}`.
 ///
 /// `Config` selects the model: GmlpImageClassifierConfig, MixerImageClassifierConfig, GmixerImageClassifierConfig or
-/// ResmlpImageClassifierConfig; with_timm_config() detects it. `entry` or `architecture` may name a published model
-/// (`"gmlp_s16_224"`, or with its weights `"mixer_b16_224.goog_in21k"`), whose arguments the others override. Missing arguments
-/// take timm's defaults. The short names image_size, dim, depth, hidden, mean and std are accepted too, as is timm's
-/// `config.json` with its pretrained_cfg and model_args. Arguments for training are ignored, as are labels (labels.hpp).
+/// ResmlpImageClassifierConfig; with_timm_config() detects it. The argument `entry` or `architecture` may name a published
+/// model: `"gmlp_s16_224"` or, with the tag of its weights, `"mixer_b16_224.goog_in21k"`. The other arguments override those of
+/// the published model. Missing arguments take timm's defaults. The short names image_size, dim, depth, hidden, mean and std
+/// are accepted too, as is timm's `config.json` with its pretrained_cfg and model_args. Arguments for training are ignored, as
+/// are labels (labels.hpp).
 /// Errors: ArgumentError for an argument that is unknown or of the wrong type.
 template <class Config = GmlpImageClassifierConfig>
 Config timm_config(std::string_view json, const std::string& where = "timm configuration");
@@ -33,8 +34,8 @@ TimmKind timm_kind(std::string_view json, const std::string& where);
 
 }  // namespace detail
 
-/// Calls `f(config)` with the result of timm_config() for the kind of model that `entry` or `architecture` names; without a
-/// name, a gMLP.
+/// Calls `f(config)` with the result of timm_config() for the kind of model that `entry` or `architecture` names, or for gMLP
+/// if neither is given.
 ///
 ///     with_timm_config(text_of_config_json, [&](const auto& config) {
 ///       ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float> model(config);

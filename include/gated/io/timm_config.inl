@@ -18,14 +18,14 @@ namespace detail {
   raise<ArgumentError>(where, ": ", key, " = ", shown, ", expected an integer or [height, width].");
 }
 
-/// An integer that fits Index, which has 32 bits on some machines.
+/// Reads an integer that must fit Index, which has 32 bits on some machines.
 inline Index index_from(const Json& value, const std::string& key, const std::string& where) {
   Index number = 0;
   read_json(value, number, key, where);
   return number;
 }
 
-/// The size in [height, width].
+/// Reads a size from [height, width].
 inline ImageSize image_size_of(std::span<const Json> list, const std::string& key, const std::string& where) {
   if (list.size() != 2 || !list[0].is_integer() || !list[1].is_integer()) {
     refuse_image_size(shown_json(list), key, where);
@@ -33,7 +33,7 @@ inline ImageSize image_size_of(std::span<const Json> list, const std::string& ke
   return {index_from(list[0], key, where), index_from(list[1], key, where)};
 }
 
-/// The size in an integer or [height, width].
+/// Reads a size from an integer or [height, width].
 inline ImageSize image_size_from(const Json& value, const std::string& key, const std::string& where) {
   if (value.is_integer()) {
     const Index side = index_from(value, key, where);
@@ -48,7 +48,7 @@ inline ImageSize image_size_from(const Json& value, const std::string& key, cons
 /// Arguments of timm that are applied once all have been read.
 struct TimmArguments {
   std::array<double, 2> ratio{};  ///< hidden / channels, of the token MLP and of the channel MLP
-  Index hidden = 0;               ///< of the channel MLP; 0 to use the ratio
+  Index hidden = 0;               ///< hidden channels of the channel MLP; 0 to use the ratio
   std::string pool = "avg";
   std::string activation = {};  ///< a PyTorch class; empty for the model's own
   std::string norm = {};        ///< likewise
@@ -57,7 +57,7 @@ struct TimmArguments {
 /// Reads a key that describes the training images. Returns false for other keys.
 template <class Config>
 bool read_timm_images(const Json& value, const std::string& key, const std::string& where, Config& config) {
-  const bool is_of_one_channel = value.is_array() && value.elements().size() == 1;  // [0.5]
+  const bool is_of_one_channel = value.is_array() && value.elements().size() == 1;  // such as [0.5]
   const Json& per_channel = is_of_one_channel ? value.elements()[0] : value;
   if (key == "input_size") {
     require<ArgumentError>(value.is_array() && value.elements().size() == 3 && value.elements()[0].is_integer(), where, ": ",
@@ -166,7 +166,7 @@ inline std::string timm_text(const Json& arguments, const char* key, const std::
 /// The published model that the arguments name; empty if they name none.
 inline std::string timm_entry(const Json& arguments, const std::string& where) {
   const std::string entry = timm_text(arguments, "entry", where), architecture = timm_text(arguments, "architecture", where);
-  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // as timm's own files call it
+  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // timm's own files have `architecture`
 }
 
 inline Json timm_arguments(std::string_view json, const std::string& where) {
@@ -175,7 +175,7 @@ inline Json timm_arguments(std::string_view json, const std::string& where) {
   return arguments;
 }
 
-/// The configuration of the published model `entry`, with its ratios in `read`.
+/// Returns the configuration of the published model `entry` and stores its ratios in `read`.
 template <class Config>
 Config timm_preset(const std::string& entry, const Config& defaults, const std::string& where, TimmArguments& read) {
   const auto* const preset = find_timm_preset<Config>(entry);

@@ -15,11 +15,11 @@ namespace gated::detail {
 
 /// One kind of model in timm: its published configurations, and how its arguments map to ours.
 ///
-/// hidden() is the number of rows of `mlp_channels.fc1`; `over_tokens` is the layer of a block that mixes tokens.
+/// hidden() is the number of rows of `mlp_channels.fc1`; `over_tokens` names the layer that mixes tokens in a block.
 template <class Config>
 struct TimmModels;
 
-/// What all stacks of mixer blocks have in common.
+/// Members shared by all stacks of mixer blocks.
 template <class Config>
 struct TimmMixers {
   static Index& channels(Config& config) { return config.trunk.block.channels; }
@@ -102,7 +102,7 @@ struct TimmModels<ResmlpImageClassifierConfig> : TimmMixers<ResmlpImageClassifie
   static void set_hidden(Config& config, Index, Index channels) { config.trunk.block.channel_mixer.hidden = channels; }
 };
 
-/// A name without its weights: "mixer_b16_224" of "mixer_b16_224.goog_in21k_ft_in1k".
+/// A model's name without the tag of its weights: "mixer_b16_224" of "mixer_b16_224.goog_in21k_ft_in1k".
 inline std::string_view timm_model_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
 /// The published configuration `name` of one kind; nullptr if there is none.
@@ -114,7 +114,7 @@ const TimmPreset<Config>* find_timm_preset(std::string_view name) {
   return found == presets.end() ? nullptr : &*found;
 }
 
-/// "gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224"
+/// A list for error messages: "gmlp_ti16_224, gmlp_s16_224 or gmlp_b16_224".
 template <class Config>
 std::string list_timm_presets() {
   std::string list;

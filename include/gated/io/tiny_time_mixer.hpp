@@ -57,7 +57,7 @@ class ForecasterFields {
     }
     return missing;
   }
-  /// The same with null treated as absent.
+  /// Like get(), but treats null as absent.
   template <class T>
   T get_set(const char* key, T missing) const {
     if (const Json* const value = find_set(key)) {
@@ -73,7 +73,7 @@ class ForecasterFields {
         value == nullptr || std::any_of(wanted.begin(), wanted.end(), [&](const Scalar& one) { return is(*value, one); }),
         where_, ": ", key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
   }
-  /// Raises ArgumentError unless the file is of this model and class.
+  /// Raises ArgumentError if the file states another model type or class.
   void expect_model(const char* model, const char* architecture) const {
     expect("model_type", {model}, text("expected \"", model, "\".").c_str());
     const Json* const list = find_set("architectures");
@@ -90,7 +90,7 @@ class ForecasterFields {
   void expect_loss() const {
     expect("loss", {"mse", "mae", "huber", "pinball", nullptr}, "expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
   }
-  /// True for "mix_channel".
+  /// True if the field `key` is "mix_channel".
   bool mixes_series(const char* key) const {
     expect(key, {"common_channel", "mix_channel"}, "expected \"common_channel\" or \"mix_channel\".");
     return get(key, std::string("common_channel")) == "mix_channel";
@@ -184,7 +184,7 @@ inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& 
   c.known = f.get_set("exogenous_channel_indices", std::vector<Index>());
   ForecastMixingConfig& m = c.forecast_mixing;
   m.enabled = f.get("enable_forecast_channel_mixing", false);
-  if (m.enabled) {  // r2 configures a mixer that it does not have
+  if (m.enabled) {  // r2's files configure a mixer that the model lacks
     m.context = f.get("fcm_context_length", m.context);
     m.gated = f.get("fcm_gated_attn", true);
     m.depth = f.get("fcm_use_mixer", false) ? f.get("fcm_mix_layers", Index{2}) : 0;
@@ -210,7 +210,7 @@ inline TinyTimeMixerConfig patchtsmixer_config(std::string_view json, const std:
 
 /// The training loss of a forecaster, from its `config.json`.
 struct ForecasterLoss {
-  std::string name = "mse";  ///< or "mae", "huber", "pinball"
+  std::string name = "mse";  ///< "mse", "mae", "huber" or "pinball"
   double quantile = 0.5;     ///< of pinball
   double delta = 1;          ///< of huber
 };
@@ -223,8 +223,8 @@ inline ForecasterLoss forecaster_loss(std::string_view json, const std::string& 
   return {f.get_set("loss", std::string("mse")), f.get("quantile", 0.5), f.get("huber_delta", 1.0)};
 }
 
-/// Loads the forecaster in a folder with `config.json` and `model.safetensors`, as published: a TinyTimeMixer (r1, r2) or, by
-/// its model_type, a PatchTSMixer.
+/// Loads the forecaster in a folder with `config.json` and `model.safetensors`, as published: a PatchTSMixer if model_type says
+/// so, otherwise a TinyTimeMixer (r1, r2).
 ///
 ///     const auto model = load_ttm<float>("granite-timeseries-ttm-r2");
 ///

@@ -23,10 +23,10 @@ inline NameMap vit_ff_names(const std::string& ours, const std::string& theirs) 
 
 }  // namespace detail
 
-/// LinearBlock as a block of MlpMixer with channels_first and tokens.mixer.norm, without tokens.norm.
+/// Name map to load LinearBlock as an MlpMixer block with `channels_first` and `tokens.mixer.norm`, but without `tokens.norm`.
 inline NameMap vit_ff_block_names() { return detail::vit_ff_names("", ""); }
 
-/// LinearVisionTransformer as MixerImageClassifier with vit_ff().
+/// Name map to load LinearVisionTransformer as MixerImageClassifier with the configuration vit_ff().
 inline NameMap vit_ff_names() {
   NameMap names = detail::vit_ff_names("trunk.blocks.*.", "blocks.*.");
   names.add("", "",

@@ -9,12 +9,13 @@
 /// @file
 /// Quantized weights in safetensors files.
 ///
-/// A bf16 weight is a BF16 tensor. An int8 weight is an I8 tensor of the weight's name and shape and an F32 tensor of scales,
-/// `name.scale`, rows × groups. Element (row, column) of the weight is
+/// A bf16 weight is a BF16 tensor. An int8 weight is two tensors: an I8 tensor `name` with the weight's name and shape, and an
+/// F32 tensor `name.scale` of rows × groups scales. Element (row, column) of the weight is
 ///
 ///     float(name[row, column]) · name.scale[row, group]
 ///
-/// where rows are the first dimension and columns all others. A group is a row, or 32 columns of it; the last may be shorter.
+/// where rows are the first dimension and columns all others. A group is a whole row, or 32 columns of a row; the last group of
+/// a row may be shorter.
 
 namespace gated {
 
@@ -28,7 +29,7 @@ inline WeightFormat format_of_scales(Index scales, Index columns) {
   return scales == scales_per_row(WeightFormat::int8, columns) ? WeightFormat::int8 : WeightFormat::int8_rows;
 }
 
-/// Why the I8 tensor `name` is not a weight: "I8 without a tensor of scales x.scale"; empty if it is one.
+/// The reason why the I8 tensor `name` is not a weight, such as "I8 without a tensor of scales x.scale"; empty if it is one.
 inline std::string fault_of_codes(const SafetensorsFile& file, const std::string& name) {
   const TensorEntry& entry = file.tensor(name);
   const std::string other = scale_name(name);
@@ -53,8 +54,8 @@ inline std::string fault_of_codes(const SafetensorsFile& file, const std::string
   return {};
 }
 
-/// The codes of part `part` of `parts` of tensor `name`, which is BF16, or I8 that passed fault_of_codes(). They refer to the
-/// file's bytes.
+/// The codes of tensor `name`, or of its part `part` if it has several `parts`. They refer to the file's bytes. Expects a BF16
+/// tensor, or an I8 tensor that has passed fault_of_codes().
 inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name, Index part = 0, Index parts = 1) {
   const TensorEntry& entry = file.tensor(name);
   const Index rows = entry.shape[0] / parts, columns = rows == 0 ? 0 : static_cast<Index>(entry.count()) / entry.shape[0];

@@ -87,7 +87,7 @@ class Xxh64 {
 
   std::array<std::uint64_t, 4> lanes_{p1 + p2, p2, 0, 0 - p1};
   std::array<std::byte, 32> rest_{};
-  std::size_t kept_ = 0;  // of rest_
+  std::size_t kept_ = 0;  // number of bytes kept in `rest_`
   std::uint64_t length_ = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// y = (x - mean) / √(variance + ε) ⊙ weight + bias with the running statistics of the file: batch norm in inference
+/// y = (x - mean) / √(variance + ε) ⊙ weight + bias, with stored running statistics: batch norm at inference
 /// (arXiv:1502.03167, Algorithm 2).
 ///
 /// Training keeps the statistics frozen.

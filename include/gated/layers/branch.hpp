@@ -14,20 +14,20 @@ namespace gated {
 /// The options of a branch.
 struct BranchOptions {
   Index channels = 0;                              ///< C
-  NormForm norm = NormForm::layer_norm;            ///< before the mixer, or after the residual
-  NormPosition norm_position = NormPosition::pre;  ///< which of the two
+  NormForm norm = NormForm::layer_norm;            ///< form of the norm
+  NormPosition norm_position = NormPosition::pre;  ///< norm before the mixer, or after the residual
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
 };
 
-/// y = x + s ⊙ mixer(norm(x)), or post-norm y = norm(x + s ⊙ mixer(x)), with learned per-channel scales s (LayerScale,
-/// arXiv:2103.17239) or none.
+/// y = x + s ⊙ mixer(norm(x)), or post-norm y = norm(x + s ⊙ mixer(x)). The learned per-channel scales s are optional
+/// (LayerScale, arXiv:2103.17239).
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
-/// A mixer is any layer with as many output as input channels. If its body takes an epilogue, scale and residual are fused into
-/// its last product; otherwise they cost one more pass. Streaming, masks and sequence lengths are the mixer's.
+/// A mixer is any layer whose y has the shape of x. If its body takes an epilogue, scale and residual are fused into its last
+/// product; otherwise they cost one more pass. Streaming, masks and sequence lengths are up to the mixer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built.
 /// Cost: the mixer's.
@@ -43,7 +43,7 @@ struct Branch : Layer<Branch<Mixer>> {
   Vector<T> scale;  ///< C, or empty
 
   Branch() = default;
-  /// Uninitialised weights, for a checkpoint. `mixer_config` is what the mixer's constructor takes.
+  /// Uninitialised weights, for a checkpoint. `mixer_config` is passed to the mixer's constructor.
   template <class MixerConfig = typename Mixer::Config>
   Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), drop_path(o.drop_path) {
     require<ArgumentError>(o.drop_path >= 0 && o.drop_path < 1, name, ": drop_path = ", o.drop_path,

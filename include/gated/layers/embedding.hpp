@@ -6,7 +6,7 @@
 #include "gated/ops/embedding.hpp"
 
 /// @file
-/// Token ids to vectors.
+/// Token embedding: ids to vectors.
 
 namespace gated {
 
@@ -14,7 +14,7 @@ namespace gated {
 struct TextInputs {
   Tokens types = {};  ///< segment ids, one per token; empty for all 0
   Tokens rows = {};   ///< tokens to compute outputs for, by position in the batch; empty for all
-  Index outputs = 0;  ///< in a stream: number of last rows to output
+  Index outputs = 0;  ///< in a stream: how many of the last rows to output
 };
 
 /// y_t = weight[id_t]: a learned vector per token id.
@@ -53,7 +53,7 @@ struct Embedding : Layer<Embedding<T>> {
     }
   }
 
-  /// The vectors of `tokens`, a row per token.
+  /// y = the vectors of `tokens`, one row per token.
   void forward(Tokens tokens, View<T> y, Workspace<T>& workspace) const {
     expect_shape<T>("Embedding::forward", "y", y, static_cast<Index>(tokens.size()), weight.cols());
     const auto frame = workspace.frame();

@@ -13,7 +13,7 @@ namespace gated {
 struct ExternalAttentionConfig {
   Index channels = 0;       ///< C
   Index heads = 1;          ///< h; all share the memories
-  Index hidden = 0;         ///< H, over all heads; 0 for C
+  Index hidden = 0;         ///< H, total over the heads; 0 for C
   Index memories = 64;      ///< K
   bool memory_bias = true;  ///< b_k and b_v
   bool out_bias = true;     ///< b_o
@@ -29,16 +29,16 @@ struct ExternalAttentionConfig {
   }
 };
 
-/// The multi-head form for images (EAMLP): four times as many heads and channels inside.
+/// The multi-head form for images (EAMLP), with 4·`heads` heads and 4·`channels` hidden channels.
 inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
   return {.channels = channels, .heads = 4 * heads, .hidden = 4 * channels};
 }
 
-/// y = W_o z + b_o, where the heads of u = W_q x read z from the memories M_k and M_v (arXiv:2105.02358, eq. 5 and 6, and
-/// Algorithm 2 for several heads): see attend_to_memory(). Linear in the number of tokens.
+/// y = W_o z + b_o, where each head of u = W_q x reads its part of z from the memories M_k and M_v: see attend_to_memory()
+/// (arXiv:2105.02358, eq. 5 and 6; Algorithm 2 for several heads). The cost is linear in the number of tokens.
 ///
-/// Both normalisations run over the tokens: every output depends on all of them and on their number. Masked tokens do not
-/// count. The biases of W_q and of the keys cancel in the softmax, but files have them.
+/// The softmax runs over the tokens, so every output depends on all of them and on their number. Masked tokens do not count.
+/// The biases of W_q and of the keys cancel in the softmax; they exist because files contain them.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built or streamed, ShapeError when run.
 /// Cost: 4·rows·H·(C + K) flops; scratch of K elements per token of the longest sequence.
@@ -81,7 +81,7 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
                       field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
   }
 
-  /// The authors' initialisation: weights of N(0, 0.02²), M_v the transpose of M_k, biases of 0.
+  /// The authors' initialisation: weights from N(0, 0.02²), M_v = M_kᵀ, biases of 0.
   void initialize(Random& random) {
     fill_normal(query.weight, 0.02, random);
     fill_normal(key, 0.02, random);

@@ -7,7 +7,7 @@
 #include "gated/ops/elementwise.hpp"
 
 /// @file
-/// EANet's head: external attention between the features of an image and the classifier.
+/// EANet's head: external attention between an image's features and the classifier.
 
 namespace gated {
 
@@ -17,7 +17,7 @@ struct ExternalAttentionHeadConfig {
   Index memories = 64;     ///< K
   double norm_eps = 1e-5;  ///< ε of the batch norm
 
-  /// Its attention: one head, a bias in the query only.
+  /// The options of its attention: one head, a bias only in the query projection.
   ExternalAttentionConfig attention() const {
     return {.channels = channels, .memories = memories, .memory_bias = false, .out_bias = false};
   }
@@ -28,7 +28,7 @@ struct ExternalAttentionHeadConfig {
   }
 };
 
-/// y = relu(x + norm(attention(x))) with a frozen batch norm: External_attention of EANet (arXiv:2105.02358, Algorithm 1).
+/// y = relu(x + norm(attention(x))) with a frozen batch norm: EANet's `External_attention` (arXiv:2105.02358, Algorithm 1).
 ///
 /// The pixels of an image are the tokens of a sequence. Masked pixels do not count.
 /// Shapes: x and y are rows × C.
@@ -57,8 +57,8 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
   }
 
-  /// The authors' initialisation: N(0, 2 / outputs) for every convolution, M_v the transpose of M_k, a batch norm without
-  /// effect.
+  /// The authors' initialisation: weights of every convolution from N(0, 2 / outputs), M_v = M_kᵀ. The batch norm keeps
+  /// weight = variance = 1, bias = mean = 0.
   void initialize(Random& random) {
     const auto fill = [&](Matrix<T>& weight) {
       fill_normal(weight, std::sqrt(2.0 / static_cast<double>(weight.rows())), random);

@@ -17,8 +17,8 @@ struct FeedForwardConfig {
   static constexpr const char* architecture = "gated.FeedForward";  ///< for files
 
   Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, between the projections; 0: 4·C
-  Index out = 0;                             ///< channels of the output; 0: C
+  Index hidden = 0;                          ///< F, between the projections; 0 for 4·C
+  Index out = 0;                             ///< channels of the output; 0 for C
   Activation activation = Activation::gelu;  ///< between the projections
   bool bias = true;                          ///< for both projections
 

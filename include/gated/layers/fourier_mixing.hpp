@@ -24,7 +24,7 @@ struct FourierMixingConfig {
 /// eq. 3). It has no parameters and takes any length.
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError if built without channels, or streamed: every output depends on all tokens.
+/// Errors: ArgumentError if built with no channels, or if streamed, since every output depends on all tokens.
 /// Cost: see mix_by_fourier().
 template <class T>
 struct FourierMixing : Layer<FourierMixing<T>> {
@@ -38,7 +38,7 @@ struct FourierMixing : Layer<FourierMixing<T>> {
   explicit FourierMixing(const FourierMixingConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
   }
-  /// The same: there is nothing to initialise.
+  /// Ignores the random generator: there are no parameters.
   FourierMixing(const FourierMixingConfig& c, Random&) : FourierMixing(c) {}
 
   static constexpr auto fields() { return std::tuple{}; }

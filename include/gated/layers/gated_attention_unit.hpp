@@ -9,11 +9,11 @@
 
 namespace gated {
 
-/// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W), q and k scaled and shifted copies of z, and
+/// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W). Queries q and keys k are scaled and shifted copies of z, and
 /// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
 ///
 /// n is the length of each sequence. A fully masked sequence attends to nothing, so y = x + W_o's bias there; a softmax kernel
-/// refuses it. In a body, run(unit, x, score_bias).
+/// refuses such a sequence. In a layer's body: run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, or more positions than a Toeplitz
 /// bias holds.
@@ -88,7 +88,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
   using Layer<GatedAttentionUnit>::forward;
-  /// `bias` (n × n, n the longest sequence) is added to the scores of every sequence, on top of the relative bias.
+  /// `bias` (n × n for a longest sequence of n tokens) is added to the scores of every sequence, on top of the relative bias.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
                Mask mask = {}) const {
     constexpr Where where(name, "forward");
@@ -110,7 +110,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
                         ", expected at least ", n, " × ", n, " (query × key).");
   }
 
-  /// `score_bias`, n × n with n the longest sequence, is a constant added to the scores of each sequence.
+  /// `score_bias` (n × n for a longest sequence of n tokens) is a constant, added to the scores of each sequence.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const MatrixView<const T>& score_bias = {}) const {
     if (score_bias) {
@@ -133,7 +133,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
  private:
-  /// The terms of the scores besides queries and keys, of all sequences.
+  /// Mask and bias terms of all sequences' scores.
   struct ScoreTerms {
     Mask mask;
     const T* visible;          // the mask as 0 and 1

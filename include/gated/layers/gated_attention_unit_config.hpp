@@ -14,9 +14,9 @@
 
 namespace gated {
 
-/// The divisor of the scores q kᵀ. The originals disagree; a checkpoint works only with its own.
+/// The divisor of the scores q kᵀ. The originals disagree; a checkpoint works only with the divisor it was trained with.
 enum class ScoreScale {
-  length,      ///< n, the length including masked tokens; cannot stream: lucidrains, the FLASH paper
+  length,      ///< n, the length including masked tokens (lucidrains, the FLASH paper); cannot stream
   max_length,  ///< L, the model's maximum length: JunnYu's FLASH-Quad
   sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
   one          ///< 1: scores are not scaled
@@ -24,9 +24,9 @@ enum class ScoreScale {
 
 constexpr auto names_of(ScoreScale) { return words_for<ScoreScale>("length", "max_length", "sqrt_width", "one"); }
 
-/// What a mask hides.
+/// Effect of a mask.
 enum class MaskMode {
-  keys,             ///< masked tokens are not attended to, but attend: most originals
+  keys,             ///< masked tokens are not attended to, but still attend: most originals
   keys_and_queries  ///< masked tokens do not attend either: JunnYu's FLASH-Quad
 };
 
@@ -39,28 +39,28 @@ struct GatedAttentionUnitConfig {
   Index query_key = 128;                                  ///< S (s in the papers)
   Index out = 0;                                          ///< channels of the output; 0 for C
   Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
-  ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two: as in the checkpoint
+  ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two; must match the checkpoint
   bool bias = true;                                       ///< of the projections
   bool offset_bias = true;                                ///< β of queries and keys
   Activation activation = Activation::silu;               ///< of u, v and z
-  NormForm norm = NormForm::layer_norm;                   ///< of the input or the output
-  NormPosition norm_position = NormPosition::pre;         ///< which of the two
+  NormForm norm = NormForm::layer_norm;                   ///< form of the norm
+  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, or of the output
   double norm_eps = 1e-5;                                 ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to weights
   ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores
   bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
   bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B
-  double relative_bias_scale = 1.0;                         ///< of the T5 form; lucidrains has √C here and √S in FLASH
+  double relative_bias_scale = 1.0;                         ///< of the T5 form; lucidrains has √C in GAU, √S in FLASH
   Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys
   Index rotary_dimensions = 0;                              ///< r; 0 for all S
   double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
-  MaskMode mask_mode = MaskMode::keys;                      ///< what a mask hides
+  MaskMode mask_mode = MaskMode::keys;                      ///< effect of a mask
   bool causal = false;                                      ///< no token sees a later one
   Residual residual = Residual::plain;                      ///< the residual connection
 
   Index output() const { return out > 0 ? out : channels; }
-  /// Channels of what is normalised, the input or the output.
+  /// Channels of the normalised matrix: the input's if pre-norm, the output's if post-norm.
   Index normed() const { return norm_position == NormPosition::pre ? channels : output(); }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }
   GatedProjectionConfig projections() const {

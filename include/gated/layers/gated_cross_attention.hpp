@@ -22,7 +22,7 @@ struct GatedCrossAttentionConfig {
   Index query_key = 128;                                   ///< S
   bool bias = false;                                       ///< of the projections
   Activation activation = Activation::silu;                ///< of u and q
-  Activation key_value_activation = Activation::identity;  ///< of k and v; bert4keras has its activation here too
+  Activation key_value_activation = Activation::identity;  ///< of k and v; bert4keras activates these too
   NormForm norm = NormForm::scale_norm;                    ///< of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to weights
@@ -41,15 +41,15 @@ struct GatedCrossAttentionConfig {
   }
 };
 
-/// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S): mmpose's
-/// cross-attention.
+/// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S), and r the
+/// residual scale: mmpose's cross-attention.
 ///
-/// In a body, run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
-/// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Each sequence of x has one of
-/// these.
+/// In a layer's body: run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
+/// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Sequence b of x attends to
+/// sequence b of these.
 /// Errors: ShapeError; ArgumentError if y overlaps an input, unless y = x.
-/// Cost: 2·N·M·(S + E) flops per sequence of N queries and M keys, as GatedAttentionUnit, plus the projections, 2·N·C·(2E + S)
-/// + 2·M·(key channels·S + value channels·E).
+/// Cost: per sequence of N queries and M keys, 2·N·M·(S + E) flops, plus 2·N·C·(2E + S) + 2·M·(key channels·S + value
+/// channels·E) for the projections.
 template <class T>
 struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   using Config = GatedCrossAttentionConfig;
@@ -57,7 +57,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   template <class Run>
   struct Others {
     MatrixOf<Run> key = {}, value = {};
-    const Sequences* sequences = nullptr;  ///< how the rows of key and value split
+    const Sequences* sequences = nullptr;  ///< splits the rows of key and value
     Mask mask = {};                        ///< 0 or 1 per key: 0 hides it
   };
   static constexpr const char* name = "GatedCrossAttention";
@@ -89,7 +89,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
                       field("residual_scale", &G::residual_scale, Role::norm));
   }
 
-  /// `queries` splits the rows of x, `others` those of key and value; `mask` hides keys.
+  /// `queries` splits the rows of x into sequences, `others` the rows of key and value; `mask` hides keys.
   void forward(ConstView<T> x, const Sequences& queries, ConstView<T> key, ConstView<T> value, const Sequences& others,
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, queries, key, value, others, mask);
@@ -104,7 +104,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
              Others<Batch<T>>{.key = handle(key), .value = handle(value), .sequences = &others, .mask = mask});
   }
 
-  /// Raises ShapeError unless forward() takes these inputs.
+  /// Raises ShapeError unless forward() accepts these inputs.
   void check(const ConstView<T>& x, const Sequences& queries, const ConstView<T>& key, const ConstView<T>& value,
              const Sequences& others, Mask mask, Where where = {name, "forward"}) const {
     expect_columns<T>(where, "x", x, "channels", config.channels);
@@ -125,7 +125,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
     expect_all_tokens(run, "attention to another sequence");
     bool is_given = given.sequences != nullptr;
-    if constexpr (Run::records) {  // other runs cannot tell a key without rows from none
+    if constexpr (Run::records) {  // other runs cannot tell a key of zero rows from a missing one
       is_given = is_given && given.key && given.value;
     }
     require<ArgumentError>(is_given, name, ": key, value or sequences is missing. Pass all three.");

@@ -13,19 +13,19 @@ namespace gated {
 /// How u (the gate), v (the values) and z (shared by queries and keys) are projected from one input.
 enum class ProjectionLayout {
   fused,    ///< one projection whose rows are u, v, z: the FLASH paper, JunnYu, GAU-α, mmpose
-  separate  ///< one for v and u, in this order, and one for z: lucidrains
+  separate  ///< one projection for v and u, in this order, and one for z: lucidrains
 };
 
 constexpr auto names_of(ProjectionLayout) { return words_for<ProjectionLayout>("fused", "separate"); }
 
-/// The options of these projections.
+/// The options of a gated projection.
 struct GatedProjectionConfig {
   Index channels = 0;                                 ///< C, of the input
   Index value = 0;                                    ///< E, of u and v
   Index query_key = 0;                                ///< S, of z
   ProjectionLayout layout = ProjectionLayout::fused;  ///< one matrix or two
   bool bias = true;                                   ///< b
-  Activation activation = Activation::silu;           ///< of all three
+  Activation activation = Activation::silu;           ///< of u, v and z
 };
 
 /// (u, v, z) = act(x W + b), with u and v of width E and z of width S (arXiv:2202.10447, eq. 3 and 5).

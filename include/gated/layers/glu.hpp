@@ -10,8 +10,8 @@
 namespace gated {
 
 /// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration defines the norm and the
-/// projections: Linear over the channels of each token (GluFeedForward), or SpatialProjection over the tokens of each channel
-/// (TokenGlu).
+/// projections. These are Linear over the channels of each token (GluFeedForward), or SpatialProjection over the tokens of each
+/// channel (TokenGlu).
 ///
 /// The gate is fused into the second product.
 /// Shapes: x is rows × C, y is rows × out.
@@ -48,8 +48,8 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   Contract contract() const { return config.contract(gate.contract()); }
 
-  /// timm's initialisation if there are biases: gate weights of N(0, (1e-6)²) and a gate bias of 1. The start is an MLP without
-  /// activation.
+  /// If there are biases, timm's initialisation: gate weights from N(0, (1e-6)²) and a gate bias of 1. Training then starts
+  /// from an MLP without activation.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     if (gate.bias.size() > 0) {

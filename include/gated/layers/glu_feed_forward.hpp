@@ -9,13 +9,14 @@
 
 namespace gated {
 
-/// The options of a gated feed-forward. The activation names it: GLU (sigmoid), bilinear (identity), ReGLU, GEGLU, SwiGLU.
+/// The options of a gated feed-forward. The activation sets the variant: GLU (sigmoid), bilinear (identity), ReGLU, GEGLU,
+/// SwiGLU.
 struct GluFeedForwardConfig {
   static constexpr const char* layer_name = "GluFeedForward";          ///< for messages
   static constexpr const char* architecture = "gated.GluFeedForward";  ///< for files
 
   Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, of gate and up projection each; timm's GluMlp counts both
+  Index hidden = 0;                          ///< F, of the gate and of the up projection each; timm's GluMlp takes 2·F
   Index out = 0;                             ///< channels of the output; 0 for C
   Activation activation = Activation::silu;  ///< of the gate
   bool bias = true;                          ///< b_g and b_u

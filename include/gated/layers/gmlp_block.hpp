@@ -16,8 +16,8 @@
 
 namespace gated {
 
-/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets set the others
-/// by origin.
+/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets have the
+/// values of other originals.
 ///
 /// A dense W has a weight per pair of positions and learns slowly on text. A Toeplitz W has one weight per distance; all of the
 /// paper's language models use it (arXiv:2105.08050, §4).
@@ -28,21 +28,21 @@ struct GmlpConfig {
   Index depth = 1;     ///< blocks
   GateForm gate = GateForm::split;                   ///< the form of s(Z)
   SpatialForm spatial = SpatialForm::dense;          ///< how W is parameterised; toeplitz for text, see above
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences that are not N long
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
   bool causal = false;                               ///< no token sees a later one
   Index heads = 1;                                   ///< spatial matrices per block
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
-  bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's counts imply one
+  bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's parameter counts imply one
   Index token_shift = 0;        ///< largest shift; 0 for none
   NormPosition norm_position = NormPosition::pre;     ///< norm before the branch, or after the residual
   Activation activation = Activation::gelu;           ///< σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< of the gate, before the product
-  double norm_eps = 1e-5;                             ///< of the blocks' norms; timm has 1e-6
-  double gate_norm_eps = 1e-5;                        ///< of the norms inside the gates
+  double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm has 1e-6
+  double gate_norm_eps = 1e-5;                        ///< ε of the norms inside the gates
   double drop_path = 0;                               ///< probability that training drops a block (stochastic depth)
 
-  /// The gate of each block.
+  /// The options of each block's gate.
   SpatialGatingUnitConfig gating() const {
     return {.channels = hidden,
             .form = gate,
@@ -55,7 +55,7 @@ struct GmlpConfig {
             .activation = gate_activation,
             .norm_eps = gate_norm_eps};
   }
-  /// The attention of each block, if it has one.
+  /// The options of each block's attention, if any.
   TinyAttentionConfig tiny_attention() const {
     return {.channels = channels, .width = attention_width, .out = gating().out(), .causal = causal, .bias = attention_bias};
   }
@@ -77,12 +77,13 @@ struct GmlpConfig {
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
 /// §2).
 ///
-/// With `attention` it is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the gate.
+/// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the
+/// gate.
 /// Shapes: x and y are rows × C.
 /// Errors: ShapeError.
-/// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), plus 2F if the gate is not split, plus the attention's. A
-/// stream's state has N × (gated channels + 2a + C with token shift) elements, and the gated channels once more where a long
-/// Toeplitz weight uses the FFT.
+/// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), plus rows × 2F if the gate is not split, plus the attention's. A
+/// stream's state has N × (gated channels + 2·attention_width) elements, plus N × C with token shift, plus N × gated channels
+/// if a long Toeplitz weight uses the FFT.
 template <class T>
 struct GmlpBlock : Layer<GmlpBlock<T>> {
   using Config = GmlpConfig;
@@ -141,7 +142,7 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
     return branch(run, std::move(normed), {.residual = std::move(x), .drop_path = config.drop_path});
   }
 
-  /// V s(σ(U x)), the block without its norm, followed by `then`.
+  /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.
   template <class Run>
   MatrixOf<Run> branch(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
     const auto input = token_shift(run, std::move(x), {.amount = config.token_shift, .causal = config.causal});  // N × C

@@ -12,10 +12,10 @@ namespace gated {
 /// y_t = x_t + p_t, where p_t is the learned position of token t's patch (ViT, arXiv:2010.11929, §3.1 and 3.2; ViT-FF,
 /// arXiv:2105.02723).
 ///
-/// There is one vector per cell of a grid. Other grids of patches interpolate bilinearly, like PyTorch without align_corners
-/// and antialiasing. A class token comes first and has its own vector.
-/// Shapes: x and y are rows × C. weight is C × cells as in files, row by row over the grid.
-/// Errors: ArgumentError when built or streamed; ShapeError for another number of tokens.
+/// There is one vector per cell of a grid. For patches on another grid, vectors are interpolated bilinearly, as in PyTorch
+/// without align_corners and antialiasing. A class token comes first and has its own vector.
+/// Shapes: x and y are rows × C. weight is C × cells, as in files, with the cells row by row.
+/// Errors: ArgumentError when built or streamed; ShapeError for a wrong number of tokens.
 /// Cost: one pass over x, and four vectors per patch.
 template <class T>
 struct GridPosition : Layer<GridPosition<T>> {

@@ -7,7 +7,7 @@
 #include "gated/layers/norm.hpp"
 
 /// @file
-/// Hidden states to logits over the vocabulary.
+/// The head of a language model: hidden states to logits over the vocabulary.
 
 namespace gated {
 
@@ -36,12 +36,12 @@ struct LanguageModelHeadConfig {
   }
 };
 
-/// logits = norm(act(x W + b)) Eᵀ + c, with optional parts.
+/// logits = norm(act(x W + b)) Eᵀ + c. Dense projection, norm and c are optional.
 ///
-/// In a body, run(head, x, model.embedding.weight).
+/// In a layer's body: run(head, x, model.embedding.weight).
 /// Shapes: x is N × C, logits is N × V.
 /// Errors: ShapeError.
-/// Cost: 2·N·C·V flops, and 2·N·C² with the dense projection.
+/// Cost: 2·N·C·V flops, plus 2·N·C² with the dense projection.
 template <class T>
 struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   static constexpr const char* name = "LanguageModelHead";
@@ -50,8 +50,8 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   Index vocabulary = 0;
   std::optional<Linear<T>> dense;
   Norm<T> norm;
-  std::optional<Linear<T>> output;  ///< unless tied
-  Vector<T> bias;                   ///< V, of a tied output
+  std::optional<Linear<T>> output;  ///< only if untied
+  Vector<T> bias;                   ///< V, or empty; only if tied
 
   LanguageModelHead() = default;
   /// Uninitialised weights, for a checkpoint.

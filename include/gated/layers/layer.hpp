@@ -12,23 +12,23 @@
 #include "gated/ops/join.hpp"
 
 /// @file
-/// What every layer offers on top of its body.
+/// The base class of layers: forward pass, streaming and initialisation.
 ///
 /// A layer is a struct of parameters that derives from Layer and has
 ///
 ///     static constexpr const char* name = "…";       // for messages
 ///     static constexpr auto fields();                // its parameters and sub-layers
-///     Contract contract() const;                     // what it asks of x and promises of y: see core/contract.hpp
+///     Contract contract() const;                     // requirements on x, shape of y: see core/contract.hpp
 ///     auto apply(auto& run, auto x) const;           // the body: see core/run.hpp
 ///
-/// and a start of training, `initialize(Random&)`, unless that of its sub-layers will do. The body of a layer that ends with a
-/// product may take an epilogue besides x and hand it on, so that a residual costs no pass of its own.
+/// and, unless initialising its sub-layers suffices, `void initialize(Random&)` for the start of training. If the body ends
+/// with a product, it may take an epilogue besides x and pass it on; a residual then costs no extra pass.
 
 namespace gated {
 
 namespace detail {
 
-/// The scalar of a template argument: itself, or that of a layer.
+/// The scalar type of a template argument: the argument itself, or its `Scalar` if it is a layer.
 template <class First>
 struct ScalarIn {
   using type = typename First::Scalar;
@@ -37,7 +37,7 @@ template <class First>
 requires(!std::is_class_v<First>) struct ScalarIn<First> {
   using type = First;
 };
-/// That of a layer: of the first argument of its template, or float.
+/// The scalar type of layer L: that of its first template argument, or float if there is none.
 template <class L>
 struct ScalarOf {
   using type = float;
@@ -49,7 +49,7 @@ template <class Member>
 void initialize_member(Member& member, Random& random) {
   if constexpr (
       requires { member.initialize(random); } || requires { &Member::initialize; }) {
-    member.initialize(random);  // one of another signature does not compile
+    member.initialize(random);  // a wrong signature does not compile
   } else if constexpr (IsOptional<Member>) {
     if (member) {
       initialize_member(*member, random);
@@ -69,27 +69,28 @@ void initialize_sublayers(L& layer, Random& random) {
   std::apply([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); }, L::fields());
 }
 
-/// What a layer derives from: `struct FeedForward : Layer<FeedForward<T>>`. `T` is the template argument of the layer unless it
-/// is named.
+/// The base class of layers: `struct FeedForward : Layer<FeedForward<T>>`. `T` defaults to the scalar type of the layer's
+/// first template argument.
 ///
-/// y may be x in all calls. Errors: ShapeError and ArgumentError by contract(); nothing is written then.
+/// y may be x in all calls.
+/// Errors: ShapeError or ArgumentError if a call violates contract(); nothing is written then.
 template <class Self, class T = typename detail::ScalarOf<Self>::type>
 struct Layer {
   static_assert(computes_in<T>());
   using Scalar = T;
 
-  /// Columns of x and y; Contract::any if any number will do.
+  /// Columns of x and of y; Contract::any if any number is accepted.
   Index in() const { return contract_of_self().in; }
   Index out() const { return contract_of_self().out; }
-  /// The longest sequence that it can serve.
+  /// Tokens of the longest accepted sequence.
   Index longest() const { return contract_of_self().longest; }
   /// True if no output depends on a later token.
   bool is_causal() const { return contract_of_self().is_causal(); }
 
-  /// Initial parameters for training: by default those of its sub-layers.
+  /// Sets initial parameters for training; by default, initialises the sub-layers.
   void initialize(Random& random) { initialize_sublayers(static_cast<Self&>(*this), random); }
 
-  /// y for all sequences at once. A mask holds a 0 or 1 per row: which tokens are attended to.
+  /// Computes y for all sequences at once. `mask` holds a 0 or 1 per row; tokens with a 0 are not attended to.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const;
   /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
@@ -97,7 +98,7 @@ struct Layer {
     forward(x, sequences, y, workspace, mask);
     return y;
   }
-  /// The same for one sequence, or for rows that do not look at each other.
+  /// The same for one sequence, or for independent rows.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     forward(x, Sequences::single(x.rows()), y, workspace);
   }
@@ -110,23 +111,24 @@ struct Layer {
     Workspace<T> workspace;
     return forward(x, workspace);
   }
-  /// The same for all sequences.
+  /// The same for several sequences.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences) const {
     Workspace<T> workspace;
     return forward(x, sequences, workspace);
   }
 
-  /// The state before the first token of a sequence of up to `capacity` tokens; by default as many as the layer can serve.
-  /// Errors: ArgumentError for a layer that cannot stream, because its outputs depend on later tokens, and for one that
-  /// remembers every token where no capacity is known; ShapeError for more than the layer can serve.
+  /// The stream state before the first token. The sequence may have up to `capacity` tokens; by default, as many as the layer
+  /// accepts.
+  /// Errors: ArgumentError if the layer cannot stream, for instance because outputs depend on later tokens, or if it remembers
+  /// every token and no capacity is known; ShapeError if `capacity` is more than the layer accepts.
   State<T> start(Index capacity = State<T>::unlimited) const;
 
-  /// The next tokens of a streamed sequence, one or many: y equals the same rows of forward() on the whole sequence, to the
-  /// bit; with a Toeplitz weight and a long text within rounding (see mix_tokens()). However the tokens are divided, the bits
-  /// are the same.
+  /// Processes the next tokens of a streamed sequence, one or many. y is bit-equal to the same rows of forward() on the whole
+  /// sequence; with a Toeplitz weight and a long text, it is equal up to rounding (see mix_tokens()). The bits do not depend on
+  /// how the tokens are divided into calls.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
-  /// Errors: ShapeError for sizes and past the state's capacity, ArgumentError for a state of another configuration; the state
-  /// is unchanged then. If memory runs out in a call that is not warm, start anew.
+  /// Errors: ShapeError for wrong sizes or past the state's capacity, ArgumentError for a state of another configuration; the
+  /// state is unchanged then. If memory runs out in a call that is not warm, discard the state and start() again.
   /// Cost: no allocation when warm.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
 
@@ -166,8 +168,8 @@ struct Layer {
   }
 };
 
-// Defined outside of the class, and so not `inline`: what gated::compiled holds of them is not compiled again by a program that
-// links it. Their bodies are most of what a model costs to compile.
+// Defined outside the class, so not implicitly `inline`: a program that links gated::compiled does not recompile the
+// instances in that library. These bodies are most of a model's compile time.
 
 template <class Self, class T>
 void Layer<Self, T>::forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask) const {

@@ -14,8 +14,9 @@ namespace gated {
 
 /// y = x Wᵀ + b, token by token: the U and V of the gMLP paper (arXiv:2105.08050, §2).
 ///
-/// In a body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses what follows into the product: see Epilogue.
-/// Shapes: x is N × in, y is N × out, weight is out × in as in files. Without bias, `bias` is empty.
+/// In a layer's body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the product: see
+/// Epilogue.
+/// Shapes: x is N × in, y is N × out, weight is out × in, as in files.
 /// Errors: ShapeError.
 /// Cost: 2·N·in·out flops.
 template <class T>
@@ -37,7 +38,7 @@ struct Linear : Layer<Linear<T>> {
     return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
   }
 
-  /// timm's initialisation of MLP projections: Xavier-uniform weight, bias of N(0, (1e-6)²).
+  /// timm's initialisation of MLP projections: Xavier-uniform weight, bias from N(0, (1e-6)²).
   void initialize(Random& random) {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(weight.rows() + weight.cols())), random);
     fill_normal(bias, 1e-6, random);

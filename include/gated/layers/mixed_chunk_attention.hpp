@@ -18,7 +18,7 @@
 
 namespace gated {
 
-/// The order of the offset-scale's rows. The originals disagree.
+/// The order of the offset-scale's rows, in which the originals differ.
 enum class OffsetScaleOrder {
   lucidrains,  ///< local query, global query, local key, global key
   paper        ///< local query, local key, global query, global key
@@ -26,19 +26,20 @@ enum class OffsetScaleOrder {
 
 constexpr auto names_of(OffsetScaleOrder) { return words_for<OffsetScaleOrder>("lucidrains", "paper"); }
 
-/// The options of a FLASH layer. The defaults are lucidrains' FLASH, the most used; presets set the others by origin.
+/// The options of a FLASH layer. The defaults are those of lucidrains' FLASH, the most widely used; models/gau_presets.hpp has
+/// presets by origin.
 struct MixedChunkAttentionConfig {
   Index channels = 0;                                        ///< C (d in the paper)
   Index value = 0;                                           ///< E (e), usually 2·C
   Index query_key = 128;                                     ///< S (s)
   Index chunk = 256;                                         ///< c, tokens per chunk
-  ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two: as in the checkpoint
+  ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two; must match the checkpoint
   Activation activation = Activation::silu;                  ///< of u, v and z
   NormForm norm = NormForm::layer_norm;                      ///< of the input
   double norm_eps = 1e-5;                                    ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                   ///< of the local part: relu2 or Laplace
   RelativeBiasForm relative_bias = RelativeBiasForm::t5;     ///< B, within a chunk
-  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< the order of its rows
+  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< order of the offset-scale's rows
   LinearReduction reduction = LinearReduction::sum;                    ///< how M is summed over the chunks
   Rotary rotary = Rotary::none;                                        ///< RoPE on queries and keys
   Index rotary_dimensions = 0;                                         ///< r; 0 for all S
@@ -63,13 +64,14 @@ struct MixedChunkAttentionConfig {
   }
 };
 
-/// y = x + (u ⊙ (A v + Q M)) W_o: within a chunk A = relu²(q kᵀ / c + B), across chunks M = Σ KᵀV (arXiv:2202.10447, eq. 7).
+/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) within a chunk and M = Σ KᵀV across chunks (arXiv:2202.10447,
+/// eq. 7).
 ///
-/// Masked tokens are not attended to, but n still counts them. The last chunk may be short.
+/// Masked tokens are not attended to, but still count in the length n of LinearReduction. The last chunk may be short.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built; ShapeError for sizes and masks.
+/// Errors: ArgumentError when built; ShapeError for an x or a mask of the wrong size.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) +
-/// S·E. A stream's state has S·E + c·(2S + E) elements, and C with token shift, at any length.
+/// S·E. A stream's state has S·E + c·(2S + E) elements at any length, plus C with token shift.
 template <class T>
 struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   using Config = MixedChunkAttentionConfig;

@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// The options of a block and its mixers, whose `channels` may be left 0: they are the block's.
+/// The options of a block and its mixers. Leave the mixers' `channels` 0: the block sets them to its own.
 template <class TokenMixerConfig, class ChannelMixerConfig>
 struct MixerBlockConfig {
   Index channels = 0;                              ///< C, of input and output
@@ -68,10 +68,10 @@ inline constexpr const char* mixer_block_word = "gated.MixerBlock";
 ///     using Block = MixerBlock<TokenMlp<float>, FeedForward<float>>;   // MLP-Mixer; swap either
 ///     Stack<Block> model({.depth = 12, .block = {.channels = 768, .token_mixer = {.length = 196, .hidden = 384}}}, random);
 ///
-/// A mixer is a layer with as many output as input channels, and Config and architecture as in examples/custom_layer.
+/// A mixer is a layer whose y has the shape of x, with `Config` and `architecture` as in examples/custom_layer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: the mixers', and scratch of rows × C.
+/// Cost: that of the mixers, plus scratch of rows × C.
 template <class TokenMixer, class ChannelMixer>
 struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   using Config = MixerBlockConfig<typename TokenMixer::Config, typename ChannelMixer::Config>;

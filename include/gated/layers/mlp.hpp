@@ -10,12 +10,12 @@
 
 namespace gated {
 
-/// y = W₂ act(W₁ norm(x) + b₁) + b₂. The configuration makes the projections, Linear over channels (FeedForward) or
-/// SpatialProjection over tokens (TokenMlp), and the norm, if any.
+/// y = W₂ act(W₁ norm(x) + b₁) + b₂. The configuration defines the norm, if any, and the projections. These are Linear over
+/// channels (FeedForward) or SpatialProjection over tokens (TokenMlp).
 ///
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ArgumentError for an invalid configuration, ShapeError for other input.
-/// Cost: that of the projections; scratch for the hidden values.
+/// Errors: ArgumentError for an invalid configuration, ShapeError for input of the wrong shape.
+/// Cost: that of the projections; scratch for the hidden activations.
 template <class T, class ConfigType>
 struct Mlp : Layer<Mlp<T, ConfigType>> {
   using Config = ConfigType;

@@ -12,9 +12,9 @@ namespace gated {
 
 /// y = x ⊙ weight_i + bias_i: row i makes one of several queries or keys from the same x (arXiv:2202.10447, §2.2).
 ///
-/// In a body, run(offset_scale, x, i).
+/// In a layer's body: run(offset_scale, x, i).
 /// Shapes: x and y are N × S.
-/// Errors: ArgumentError for an invalid row, ShapeError.
+/// Errors: ArgumentError for an invalid row; ShapeError for wrong sizes.
 /// Cost: O(N·S).
 template <class T>
 struct OffsetScale : Layer<OffsetScale<T>> {
@@ -39,7 +39,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   /// N(0, 0.02²) for the weight.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
-  /// y of row `row`.
+  /// y = x ⊙ weight_i + bias_i with i = `row`.
   void forward(Index row, ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     expect_columns("OffsetScale::forward", contract(), x.cols());
     expect_shape<T>("OffsetScale::forward", "y", y, x.rows(), x.cols());
@@ -50,7 +50,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   }
 
   Contract contract() const {
-    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // row by row
+    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // once per row
   }
 
   /// Backward: ∂x = ∂y ⊙ weight_i, ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y over the tokens.
@@ -71,7 +71,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
       run.push([this, row, x, y](auto& back) {
         const ConstView<T> dy = back.gradient(y);
         const auto gradient = reader<T>(dy), values = reader<T>(back[x]);
-        const Index first = row * dy.cols();  // of this row in weight and bias
+        const Index first = row * dy.cols();  // where this row starts in weight and bias
         add_gradient(back, x, gradient * per_channel<T>(weight.data() + first));
         if (T* const sums = back.gradient_of(weight.data())) {
           add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(), gradient * values);

@@ -10,7 +10,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Images to tokens.
+/// Patch embedding: images to tokens.
 
 namespace gated {
 
@@ -33,7 +33,7 @@ struct ImageSize {
 /// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as in NumPy and PyTorch; tokens is (B ·
 /// patches) × C, patches row by row over (height, width). weight is C × (channels · patch height · patch width), the flattened
 /// convolution kernel.
-/// Errors: ShapeError for another number of pixels; ArgumentError if built with patches that do not tile the image.
+/// Errors: ShapeError for a wrong number of pixels; ArgumentError if built with patches that do not tile the image.
 /// Cost: 2·B·pixels·C flops; backward as many, or twice as many if the images need a gradient; one copy of the images.
 template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
@@ -66,7 +66,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
                       field("bias", &PatchEmbedding::bias, Role::bias)};
   }
 
-  /// The weight as a convolution kernel.
+  /// The weight's shape as a convolution kernel.
   Shape kernel_shape() const { return {weight.rows(), channels, patch.height, patch.width}; }
 
   /// Patches down and across.

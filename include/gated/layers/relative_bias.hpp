@@ -11,24 +11,24 @@
 #include "gated/ops/position_bias.hpp"
 
 /// @file
-/// A learned bias on scores by the distance of key and query.
+/// A learned bias on attention scores by the distance between key and query.
 
 namespace gated {
 
 /// The form of a relative bias.
 enum class RelativeBiasForm {
   none,
-  t5,       ///< 32 buckets of distance, one for all beyond 128 (arXiv:1910.10683): lucidrains
+  t5,       ///< 32 distance buckets; distances from 128 on share one (arXiv:1910.10683): lucidrains
   toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions: the FLASH paper, JunnYu, mmpose
 };
 
 constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
 
-/// A relative bias by offset j - i: pointers to offset 0 of the first head.
+/// A relative bias indexed by offset j - i. Both pointers refer to offset 0 of the first head.
 template <class T>
 struct RelativeBiasTerms {
   const T* values = nullptr;  ///< nullptr for no bias
-  T* gradient = nullptr;      ///< accumulates its gradient; nullptr if it is not trained
+  T* gradient = nullptr;      ///< accumulates the gradient of `values`; nullptr if not trained
   Index stride = 0;           ///< elements from one head to the next, in both
 };
 
@@ -41,13 +41,13 @@ struct RelativeBias {
   static constexpr const char* name = "RelativeBias";
   static constexpr const char* remedy =
       " Build the Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.";
-  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's; all originals keep them
+  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's values; all originals keep them
 
   RelativeBiasForm form = RelativeBiasForm::none;
   bool causal = false;
   T scale = T{1};
   Index heads = 1;
-  Vector<T> weight;  ///< head by head; T5: 32, Toeplitz: 2L-1
+  Vector<T> weight;  ///< head by head, per head 32 (T5) or 2L-1 (Toeplitz) values
 
   RelativeBias() = default;
   RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length, Index heads_ = 1)
@@ -76,9 +76,9 @@ struct RelativeBias {
                         longest(), " positions.", remedy);
   }
 
-  /// The bias of the first head by offset j - i: a pointer to offset 0, valid up to ±(length - 1); nullptr without a bias. The
-  /// next head's is stride(length, room) further. A T5 bias is computed into memory from `memory.take()`, such as a run's, with
-  /// space for `room` positions if these are more: a growing sequence then takes the same size each time.
+  /// The first head's bias, indexed by offset j - i: a pointer to offset 0, valid for ±(length - 1), or nullptr if there is no
+  /// bias. Each further head is stride(length, room) elements on. A T5 bias is computed into scratch from `memory.take()`, for
+  /// instance a run's. It takes space for max(length, room) positions: the same size while a sequence grows up to `room`.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {
@@ -100,7 +100,7 @@ struct RelativeBias {
     return form == RelativeBiasForm::toeplitz ? numbers() : 2 * std::max(length, room) - 1;
   }
 
-  /// The bias of all sequences of a run, as below.
+  /// The bias for all sequences of a run: see the overload below.
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run) const {
     if constexpr (Run::streams) {
@@ -111,8 +111,8 @@ struct RelativeBias {
     }
   }
 
-  /// The bias of sequences of up to `length` tokens in a run. Gradients by offset go to the Toeplitz weight itself, or to the
-  /// T5 buckets, in the order of the offsets: ∂table[bucket(-o)] += scale · ∂bias[o]. `room` as in for_length().
+  /// The bias for sequences of up to `length` tokens in a run; `room` as in for_length(). Gradients per offset accumulate in
+  /// the Toeplitz weight's gradient, or are added to the T5 buckets in order of offset: ∂table[bucket(-o)] += scale · ∂bias[o].
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run, Index length, Index room = 0) const {
     RelativeBiasTerms<T> terms{.values = for_length(length, run, room), .stride = stride(length, room)};

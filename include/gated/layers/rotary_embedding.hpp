@@ -15,7 +15,7 @@ namespace gated {
 
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
-/// The frequencies are base^(-2k/r), or the checkpoint's: lucidrains' files store them rounded to float32.
+/// The frequencies are base^(-2k/r), or come from the checkpoint: lucidrains' files store them, rounded to float32.
 /// Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows outside of the sequences, or fewer
 /// than r channels.
 /// Cost: N·r/2 sines and cosines per table.
@@ -39,13 +39,13 @@ struct RotaryEmbedding {
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// `parts`, each rotated by the positions of its rows, in place if moved in. In a recording, nothing may have read a part
-  /// before except the op that made it.
+  /// Returns `parts`, each row rotated by its position; in place if moved in. In a recording, no op may have read a part
+  /// before, except the one that made it.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
     return rotate_heads(run, 1, std::move(parts)...);
   }
-  /// The same for each of `heads` side by side.
+  /// The same for `heads` heads side by side in each part.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index heads, Parts... parts) const {
     return gated::rotate_heads(run, layout, frequencies, heads,

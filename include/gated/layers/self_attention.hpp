@@ -32,7 +32,7 @@ struct SelfAttentionConfig {
   Index rotary_dimensions = 0;                              ///< r, per head; 0 for all
   double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B, learned for each head; softmax only
-  Index max_length = 0;                                     ///< L, the most positions of a Toeplitz bias
+  Index max_length = 0;                                     ///< L, the number of positions of a Toeplitz bias
 
   Index width() const { return heads > 0 ? channels / heads : 0; }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
@@ -57,10 +57,10 @@ struct SelfAttentionConfig {
 /// (arXiv:1910.10683) or with one value per offset.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run, also for more positions than a Toeplitz
-/// bias holds.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence, the last term 2·N·C·(2c + 4w) with mixed-chunk attention. A stream's state has
-/// capacity × 2C elements, or C·w + 3·c·C with mixed-chunk attention.
+/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run, also if a Toeplitz bias holds too few
+/// positions.
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence; with mixed-chunk attention, the last term is 2·N·C·(2c + 4w). A stream's state
+/// has capacity × 2C elements, or C·w + 3·c·C with mixed-chunk attention.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;

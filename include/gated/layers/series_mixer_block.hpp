@@ -17,7 +17,7 @@ namespace gated {
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
   Index patches = 0;                               ///< n, patches per series
-  Index series = 0;                                ///< M, mixed series per item; 0 not to mix series
+  Index series = 0;                                ///< M, series per item, mixed with each other; 0: series are not mixed
   Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input
   bool gated = true;                               ///< a softmax gate in each mixer
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one
@@ -70,7 +70,7 @@ struct SeriesMixerBlockConfig {
 
 /// An MLP over the series of an item; each token holds all patches of one series.
 ///
-/// Shapes: x and y are rows × d, M series of n patches one after the other; a sequence is any number of whole items.
+/// Shapes: x and y are rows × d. An item is M series of n patches, one after the other; a sequence is any number of items.
 template <class T>
 struct SeriesMixer : Layer<SeriesMixer<T>> {
   using Config = SeriesMixerBlockConfig;
@@ -100,12 +100,12 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   }
 };
 
-/// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3): over the series of an item
-/// (optional), the patches of a series, and the features of a patch. Each is a Branch.
+/// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3). They mix the series of an
+/// item (optional), the patches of a series, and the features of a patch. Each is a Branch.
 ///
-/// The series mixer has its gate before the MLP, the others after. Norms are over the features of a patch.
-/// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is whole items of M · n rows with
-/// `series`, whole series without.
+/// The series mixer has its gate before the MLP, the others after it. Norms are over the features of a patch.
+/// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items of M · n
+/// rows if series are mixed, otherwise of series of n rows.
 /// Errors: ArgumentError when built or streamed; ShapeError when run.
 /// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
 template <class T>

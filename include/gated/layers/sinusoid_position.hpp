@@ -66,14 +66,14 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
                       field("table", &P::table, Role::constant)};
   }
 
-  /// Raises ShapeError if the table ends before `length` positions.
+  /// Raises ShapeError if the table has fewer than `length` positions.
   void expect_length(Where where, Index length) const {
     require<ShapeError>(length <= contract().longest, where, ": a sequence has ", length,
                         " tokens, but the position table holds ", table.rows(),
                         ". Build the model with a larger max_length, or with position = sinusoid.");
   }
 
-  /// Adds `factor` times the positions `first`, `first` + 1, … to the rows of one sequence.
+  /// Adds `factor` times the embeddings of positions `first`, `first` + 1, … to `rows`, which belong to one sequence.
   void add_to(View<T> rows, Index first, T factor) const {
     if (form == PositionForm::none) {
       return;
@@ -97,7 +97,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
             .remedy = " Build the model with a larger max_length, or with position = sinusoid."};
   }
 
-  /// x with positions, or x itself for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
+  /// Returns x plus the position embedding, or x itself for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if (form == PositionForm::none) {

@@ -22,8 +22,8 @@ enum class GatePlace {
 constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP. The
-/// configuration defines the MLP and the gate's projection: over the channels of each token (SoftmaxGatedFeedForward) or the
-/// tokens of each channel (SoftmaxGatedTokenMlp).
+/// configuration defines the MLP and the gate's projection. Both are over the channels of each token (SoftmaxGatedFeedForward)
+/// or the tokens of each channel (SoftmaxGatedTokenMlp).
 ///
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, ShapeError when run.
@@ -147,9 +147,9 @@ struct SoftmaxGatedTokenMlpConfig {
 template <class T>
 using SoftmaxGatedFeedForward = SoftmaxGated<T, SoftmaxGatedFeedForwardConfig>;
 
-/// The same over the N tokens of each sequence, shared by all channels.
+/// The same over the N tokens of each sequence, with weights shared by all channels.
 /// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
-/// Cost: 2·N·C·(2·M + N) flops per sequence; scratch (M + 2·N) × C for each.
+/// Cost: per sequence, 2·N·C·(2·M + N) flops and scratch (M + 2·N) × C.
 template <class T>
 using SoftmaxGatedTokenMlp = SoftmaxGated<T, SoftmaxGatedTokenMlpConfig>;
 

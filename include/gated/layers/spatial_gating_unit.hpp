@@ -23,9 +23,9 @@ constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multipl
 
 /// The options of a spatial gating unit.
 struct SpatialGatingUnitConfig {
-  Index channels = 0;                            ///< F, of the input; the split form halves them
+  Index channels = 0;                            ///< F, of the input; the split form outputs F/2
   GateForm form = GateForm::split;               ///< the form of s(Z)
-  SpatialProjectionConfig spatial{};             ///< of W
+  SpatialProjectionConfig spatial{};             ///< options of W
   Activation activation = Activation::identity;  ///< of the gate, after bias and addition
   double norm_eps = 1e-5;                        ///< ε of the norm of v
 
@@ -36,9 +36,9 @@ struct SpatialGatingUnitConfig {
 /// y = u ⊙ act(W LN(v) + b + a), where (u, v) are the halves of x and `a` is an optional addition (tiny attention).
 ///
 /// The other forms of GateForm replace the product. At initialisation the unit passes its input on, so a block starts as a
-/// plain feed-forward: W is near zero with b = 1 (products) or b = 0 (sum), and W = I with b = 0 (linear). With `identity` it
-/// stays one: y = act(x + a).
-/// In a body, run(unit, x, a).
+/// plain feed-forward: W is near zero with b = 1 (products) or b = 0 (sum), or near I with b = 0 (linear). With `identity` a
+/// block stays a plain feed-forward: y = act(x + a).
+/// In a layer's body: run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
 /// Errors: ShapeError for wrong rows, channels or lengths.
 /// Cost: N²·F flops per sequence (split), none with `identity`; scratch rows × F/2.
@@ -77,7 +77,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   /// False for the form `identity`.
   bool mixes_tokens() const { return config.form != GateForm::identity; }
 
-  /// Weights of N(0, (1e-6)²), plus I for the linear form.
+  /// Weights from N(0, (1e-6)²), plus I for the linear form.
   void initialize(Random& random) {
     if (!mixes_tokens()) {
       return;
@@ -95,7 +95,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
     return contract;
   }
 
-  /// `added` is the addition a, or absent.
+  /// `added` is a, or empty.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
     if (!mixes_tokens()) {

@@ -13,9 +13,9 @@
 
 namespace gated {
 
-/// What to do with sequences that are shorter than the spatial weight; longer ones are always refused.
+/// Treatment of sequences shorter than the spatial weight. Longer ones are always refused.
 enum class LengthPolicy {
-  exact,  ///< refuse them; causal projections still take them, because slicing is exact
+  exact,  ///< refuse them, except in causal projections, where slicing is exact
   slice   ///< use the top-left corner of W; exact for causal weights, an approximation for others
 };
 
@@ -23,18 +23,19 @@ constexpr auto names_of(LengthPolicy) { return words_for<LengthPolicy>("exact", 
 
 /// The options of a spatial projection.
 struct SpatialProjectionConfig {
-  Index length = 0;                                  ///< N, tokens of the weight
-  Index heads = 1;                                   ///< matrices; head k mixes channels [k·C/heads, (k+1)·C/heads)
+  Index length = 0;                                  ///< N, input tokens
+  Index heads = 1;                                   ///< number of matrices; head k mixes channels [k·C/heads, (k+1)·C/heads)
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences that are not N long
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
   Index outputs = 0;                                 ///< M, output tokens; 0 for N
 
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
-/// The contract of a layer of spatial projections with as many output as input tokens; `of_tokens` is that of the first.
+/// The contract of a layer made of spatial projections that keeps the number of tokens. `of_tokens` is the contract of its
+/// first projection.
 inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
   of_tokens.in = of_tokens.out = channels;
   of_tokens.of_rows = of_tokens.rows = 1;
@@ -43,12 +44,13 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
-/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are skipped, so not even an infinite
-/// later token reaches an earlier one. With `outputs`, the N tokens of a sequence become M.
-/// Dense and Toeplitz weights are read in place; masked and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz
-/// weight never takes N² elements. From fourier_from tokens on it uses the FFT, which gives the same values within a few
-/// roundings of the largest. A causal one does so from six times as many tokens on, in tiles. A stream uses other tiles, so
-/// that no step waits for a large one; its steps equal the batch's rows within the same rounding: see mix_tokens().
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are skipped, so not even an infinity
+/// in a later token reaches an earlier one. With `outputs`, the N tokens of a sequence become M.
+/// Dense and Toeplitz weights are read in place; causal and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz
+/// weight never takes N² elements. From `fourier_from` tokens on it uses the FFT, which gives the same values within a few
+/// roundings of the largest value. A causal Toeplitz weight uses the FFT from about six times as many tokens on, in tiles. A
+/// stream uses other tiles, so that no step waits for a large one. Its rows equal the batch's within the same rounding: see
+/// mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
 /// ArgumentError if streamed without a causal weight.
@@ -82,7 +84,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
   }
 
-  /// With biases of 0: a linear layer over the tokens.
+  /// A projection with biases of 0: a linear layer over the tokens.
   static SpatialProjection linear(const SpatialProjectionConfig& c) {
     SpatialProjection projection(c);
     projection.bias.setZero();
@@ -106,7 +108,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
-  /// As Linear::initialize().
+  /// The initialisation of Linear::initialize(), over the tokens.
   void initialize(Random& random) {
     fill_xavier(random);
     fill_normal(bias, 1e-6, random);
@@ -152,7 +154,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
 
   /// Multiplies the top-left corner of every head's W by `mask`, which is n × n, or 1 × n for all rows; n ≤ N. A mask of zeros
   /// and ones removes connections permanently.
-  /// Errors: ArgumentError unless W is dense, ShapeError for another mask.
+  /// Errors: ArgumentError unless W is dense and `outputs` is 0; ShapeError for a mask of the wrong size.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();
     require<ArgumentError>(config.outputs == 0, "SpatialProjection::apply_mask: outputs = ", config.outputs,

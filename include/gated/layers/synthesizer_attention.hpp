@@ -40,7 +40,7 @@ struct SynthesizerAttentionConfig {
   Index channels = 0;                                     ///< C
   Index heads = 1;                                        ///< h
   Index head_width = 0;                                   ///< a, channels of a head; 0 for C / h
-  Index max_length = 0;                                   ///< L, the most tokens of a sequence
+  Index max_length = 0;                                   ///< L, the maximum length of a sequence
   SynthesizerForm form = SynthesizerForm::random;         ///< of S
   SynthesizerMixture mixture = SynthesizerMixture::none;  ///< with dot products
   Index rank = 8;                                         ///< k, of the factorized random form
@@ -61,13 +61,13 @@ struct SynthesizerAttentionConfig {
 /// y = Σ_heads softmax(S) V W_o with S of the chosen form (arXiv:2005.00743). Shorter sequences use the leading rows and
 /// columns of S.
 ///
-/// There are no biases, and no 1/√a: the initialisation of W_q contains it. The paper leaves open how factorized dense scores
-/// are tiled; here every column is another pair of factors: each row of A repeated b times, B repeated as a whole. Without the
-/// softmax, the random form is a spatial projection.
+/// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper leaves open how factorized dense
+/// scores are tiled. Here every column pairs different factors: each row of A is repeated b times, B is repeated as a whole.
+/// Without the softmax, the random form is a spatial projection.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`; ShapeError for sequences of more than L tokens.
-/// Cost: 2·rows·C·h·a flops for each projection (values and output, queries, keys), and synthesize(). A stream's state has
-/// L·h·a elements, twice that in a mixture.
+/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus synthesize(). A stream's
+/// state has L·h·a elements, twice that in a mixture.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;
@@ -75,8 +75,8 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   static constexpr const char* architecture = "gated.SynthesizerAttention";
 
   SynthesizerAttentionConfig config;
-  std::optional<Linear<T>> query;  ///< h·a × C: of dense forms and mixtures
-  std::optional<Linear<T>> key;    ///< h·a × C: of mixtures
+  std::optional<Linear<T>> query;  ///< h·a × C: for dense forms and mixtures
+  std::optional<Linear<T>> key;    ///< h·a × C: for mixtures
   Linear<T> value;                 ///< h·a × C
   Linear<T> proj_out;              ///< C × h·a
   Matrix<T> random;                ///< (h·L) × L: R

@@ -14,15 +14,15 @@ namespace gated {
 struct TinyAttentionConfig {
   Index channels = 0;   ///< C, of the input
   Index width = 64;     ///< a, of query, key and value
-  Index out = 0;        ///< output channels: the gated channels it is added to
+  Index out = 0;        ///< output channels: as many as the gate it is added to
   bool causal = false;  ///< no token sees a later one
   bool bias = false;    ///< of query, key and value; lucidrains has none, the paper's parameter counts imply one
 };
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
 ///
-/// With `causal`, token i attends to tokens j ≤ i. A hook sees the attention map of each sequence (N × N) under
-/// `….weights.b`.
+/// With `causal`, token i attends to tokens j ≤ i. A hook sees the attention map (N × N) of sequence b
+/// as `….weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ShapeError.
 /// Cost: 2·rows·a·(3C + out) + 4·N²·a flops per sequence; scratch rows × 4a + 256·N.

@@ -15,7 +15,7 @@ struct TokenGluConfig {
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, of gate and up projection each; timm's GluMlp counts both
+  Index hidden = 0;                          ///< M, of the gate and of the up projection each; timm's GluMlp takes 2·M
   Activation activation = Activation::silu;  ///< of the gate
 
   const TokenGluConfig& checked() const {
@@ -50,7 +50,7 @@ struct TokenGluConfig {
 /// Weights multiply x from the left, so nothing is transposed.
 /// Shapes: x and y are rows × C; W_g and W_u are M × N, W_o is N × M.
 /// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
-/// Cost: 6·N·M·C flops per sequence; scratch M × C for each.
+/// Cost: per sequence, 6·N·M·C flops and scratch M × C.
 template <class T>
 using TokenGlu = Glu<T, TokenGluConfig>;
 

@@ -54,7 +54,7 @@ struct TokenMlpConfig {
 /// Weights multiply x from the left, so nothing is transposed.
 /// Shapes: x and y are rows × C; W₁ is M × N, W₂ is N × M.
 /// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
-/// Cost: 4·N·M·C flops per sequence; scratch M × C for each.
+/// Cost: per sequence, 4·N·M·C flops and scratch M × C.
 template <class T>
 using TokenMlp = Mlp<T, TokenMlpConfig>;
 

@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// A LayerNorm over the tokens of each channel, with a weight and a bias for each token: norm2 of ViT-FF (arXiv:2105.02723).
+/// A LayerNorm over the tokens of each channel, with a weight and a bias for each token: ViT-FF's `norm2` (arXiv:2105.02723).
 ///
 /// Shapes: x and y are rows × C, for any C.
 /// Errors: ArgumentError when built or streamed; ShapeError for a sequence that is not N long.

@@ -11,10 +11,10 @@ namespace gated {
 struct TokenProjectionConfig {
   Index channels = 0;                                ///< C
   Index length = 0;                                  ///< N, tokens
-  Index heads = 1;                                   ///< matrices; each mixes its own C / heads channels
+  Index heads = 1;                                   ///< number of matrices; each mixes its own C / heads channels
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences that are not N long
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
 
   SpatialProjectionConfig spatial() const {
@@ -36,7 +36,7 @@ struct TokenProjectionConfig {
 
 /// y = W x + b over the tokens of each sequence, shared by all channels: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
 ///
-/// It is the spatial projection of a gMLP without its gate.
+/// It is gMLP's spatial projection without the gate.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built; ShapeError for a sequence of another length (see LengthPolicy).
 /// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C elements.

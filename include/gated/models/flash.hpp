@@ -17,16 +17,17 @@ using FlashConfig = StackConfig<MixedChunkAttentionConfig>;
 ///     Flash<float> model({.depth = 12, .block = flash_presets::lucidrains({.channels = 512})}, random);
 ///     Matrix<float> y = model.forward(x, Sequences::single(4096), workspace);
 ///
-/// Scratch is one layer's and linear in the sequence (tests/models/flash_memory_test.cpp): at 32,768 tokens with C = 512,
-/// E = 1024, S = 128, c = 256 a causal layer takes 491 MB, and 558 MB on two threads; N × N scores would take 4,295 MB.
+/// The stack needs the scratch of one layer, linear in the sequence length (tests/models/flash_memory_test.cpp). At 32,768
+/// tokens with C = 512, E = 1024, S = 128, c = 256 a causal layer takes 491 MB, and 558 MB on two threads; N × N scores would
+/// take 4,295 MB.
 template <class T>
 using Flash = Stack<MixedChunkAttention<T>>;
 
 /// The options of a FLASH language model.
 using FlashLanguageModelConfig = LanguageModelConfig<FlashConfig>;
 
-/// Embedding + scaled sinusoid → FLASH layers → norm → logits (lucidrains' FLASHTransformer). Streams have no length limit, and
-/// their state does not grow. See LanguageModel.
+/// Embedding + scaled sinusoid → FLASH layers → norm → logits (lucidrains' FLASHTransformer). Streams have no length limit and
+/// a state of constant size. See LanguageModel.
 ///
 ///     FlashLanguageModel<float> model({.vocabulary = 256,
 ///                                      .position = PositionForm::sinusoid,

@@ -10,13 +10,13 @@
 
 namespace gated {
 
-/// A block of FNet: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)).
+/// An FNet block: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)).
 template <class T>
 using FnetBlock = MixerBlock<FourierMixing<T>, FeedForward<T>>;
-/// Its options.
+/// The options of an FNet block.
 using FnetBlockConfig = MixerBlockConfig<FourierMixingConfig, FeedForwardConfig>;
 
-/// The blocks alone: Hugging Face's FNetEncoder.
+/// A stack of FNet blocks: Hugging Face's FNetEncoder.
 template <class T>
 using FnetEncoder = Stack<FnetBlock<T>>;
 
@@ -30,7 +30,7 @@ using FnetConfig = LanguageModelConfig<StackConfig<FnetBlockConfig>>;
 ///
 /// There is no mask: every token of a sequence reaches every other. In a ragged batch, each text is transformed over its own
 /// tokens. The original pads a batch to one length and mixes the padding in like words, so its results depend on that length.
-/// To reproduce them, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
+/// To reproduce the original's results, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
 template <class T>
 using Fnet = LanguageModel<FnetEncoder<T>>;
 
@@ -38,7 +38,7 @@ using Fnet = LanguageModel<FnetEncoder<T>>;
 enum class FnetHead {
   none,          ///< hidden states and a pooler: FNetModel
   masked_words,  ///< masked-LM logits: FNetForMaskedLM
-  pretraining    ///< those, and next-sentence prediction: FNetForPreTraining
+  pretraining    ///< masked-LM logits and next-sentence prediction: FNetForPreTraining
 };
 
 /// The sizes of an FNet; the defaults are those of google/fnet-base.
@@ -79,9 +79,9 @@ inline FnetConfig fnet(FnetHead head, const FnetSizes& sizes = {}) {
           .trunk = fnet_encoder(sizes)};
 }
 
-/// google/fnet-base: 83,485,184 parameters with the head for masked words.
+/// google/fnet-base: 83,485,184 parameters with the masked-LM head.
 inline FnetConfig fnet_base(FnetHead head = FnetHead::masked_words) { return fnet(head); }
-/// google/fnet-large: 238,029,056.
+/// google/fnet-large: 238,029,056 parameters with that head.
 inline FnetConfig fnet_large(FnetHead head = FnetHead::masked_words) {
   return fnet(head, {.channels = 1024, .hidden = 4096, .depth = 24});
 }

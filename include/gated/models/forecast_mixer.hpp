@@ -18,12 +18,12 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   static constexpr const char* name = "ForecastMixer";
 
   ForecastMixingConfig config;
-  Index series = 0, times = 0;          ///< M and F
-  std::vector<Index> predicted, known;  ///< which series
-  std::optional<Linear<T>> embedding;   ///< of a window, 2·c + 1 → twice as many
+  Index series = 0, times = 0;          ///< M series per item, F time steps
+  std::vector<Index> predicted, known;  ///< indices of the series, ascending
+  std::optional<Linear<T>> embedding;   ///< maps a window of 2·c + 1 values to twice as many
   std::optional<Stack<SeriesMixerBlock<T>>> mixer;
   std::optional<Linear<T>> gate;
-  Linear<T> proj;  ///< to the predicted series
+  Linear<T> proj;  ///< one output per predicted series
 
   ForecastMixer() = default;
   explicit ForecastMixer(const TinyTimeMixerConfig& c)
@@ -68,7 +68,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
 
   Contract contract() const { return {.in = times, .out = times}; }
 
-  /// `x` are the series before scaling, (items · M) × L, and `future` their future, (items · M) × F.
+  /// `x` holds the series before scaling, (items · M) × L; `future` holds their future values, (items · M) × F.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;
@@ -97,7 +97,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   }
 
  private:
-  /// Values seen per time step.
+  /// Number of input values per time step.
   static Index seen(const TinyTimeMixerConfig& c) {
     const Count window = 2 * Count(c.forecast_mixing.context) + 1;
     return ((c.forecast_mixing.depth > 0 ? 2 * window : window) *

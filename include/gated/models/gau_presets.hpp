@@ -6,22 +6,22 @@
 #include "gated/models/gau_encoder.hpp"
 
 /// @file
-/// The published variants of GAU and FLASH, by origin. They differ in a dozen places; a preset sets them all.
+/// The published variants of GAU and FLASH, by origin. They differ in a dozen options, and a preset sets all of them.
 
 namespace gated::gau_presets {
 
-/// The sizes of a published gated attention unit. A preset ignores those it does not use.
+/// The sizes of a published gated attention unit. Presets ignore the sizes they do not use.
 struct Sizes {
   Index channels = 0;      ///< C
-  Index max_length = 512;  ///< L, of Toeplitz biases
+  Index max_length = 512;  ///< L, for Toeplitz biases and ScoreScale::max_length
   Index query_key = 128;   ///< S
   double expansion = 2;    ///< E / C
 
   Index value() const { return static_cast<Index>(expansion * static_cast<double>(channels)); }
 };
 
-/// The pseudo-code of the FLASH paper (arXiv:2202.10447): fused projections, RoPE on halves, Toeplitz bias outside the scale,
-/// A = relu²(q kᵀ / n + B).
+/// GAU in the pseudo-code of the FLASH paper (arXiv:2202.10447): fused projections, half-split RoPE, a Toeplitz bias added
+/// after scaling, A = relu²(q kᵀ / n + B).
 inline GatedAttentionUnitConfig paper(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -31,7 +31,7 @@ inline GatedAttentionUnitConfig paper(const Sizes& sizes) {
           .rotary = Rotary::half};
 }
 
-/// FLASH-pytorch's GAU: separate projections, T5 bias inside the scale, A = relu²((q kᵀ + √C·B) / n), no rotary embedding.
+/// FLASH-pytorch's GAU: separate projections, a T5 bias added before scaling, A = relu²((q kᵀ + √C·B) / n), no RoPE.
 inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -42,7 +42,7 @@ inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
           .relative_bias_scale = std::sqrt(static_cast<double>(sizes.channels))};
 }
 
-/// JunnYu's FLASH-Quad: as the paper, but A = relu²(q kᵀ / L + B), and a mask hides queries as well as keys.
+/// JunnYu's FLASH-Quad: like paper(), but A = relu²(q kᵀ / L + B), and a mask hides queries as well as keys.
 inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
   GatedAttentionUnitConfig config = paper(sizes);
   config.norm = NormForm::scale_norm_rsqrt;
@@ -52,7 +52,7 @@ inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
 }
 
 /// GAU-α (ZhuiyiTechnology): post-norm without parameters, no biases, interleaved RoPE, A = softmax(q kᵀ / √s · ln l /
-/// ln 512) over the l unmasked keys. Files without attention_scale have score_scale = one.
+/// ln 512) over the l unmasked keys. For a file without attention_scale, set score_scale = one.
 inline GatedAttentionUnitConfig gau_alpha(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -67,8 +67,8 @@ inline GatedAttentionUnitConfig gau_alpha(const Sizes& sizes) {
           .rotary = Rotary::interleaved};
 }
 
-/// mmpose's RTMCCBlock, the gated attention unit in RTMPose's head: clamped ScaleNorm, no biases, A = relu²(q kᵀ / √s), a
-/// learned scale on the residual.
+/// mmpose's RTMCCBlock, the gated attention unit in RTMPose's head: clamped ScaleNorm, projections without biases,
+/// A = relu²(q kᵀ / √s), a learned scale on the residual.
 inline GatedAttentionUnitConfig rtmcc(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -84,10 +84,10 @@ inline GatedAttentionUnitConfig rtmcc(const Sizes& sizes) {
 struct Encoder {
   Index vocabulary = 0;
   Index depth = 24;            ///< layers
-  bool masked_words = false;   ///< whether the output is masked-LM logits rather than hidden states
+  bool masked_words = false;   ///< output masked-LM logits instead of hidden states
 };
 
-/// What JunnYu's encoders share: word and two segment embeddings, with the norm of the layers.
+/// The options that JunnYu's encoders share: word embeddings, two segment embeddings, and the norm of `layer` on their sum.
 inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
   return {.vocabulary = wanted.vocabulary,
           .token_types = 2,
@@ -98,7 +98,7 @@ inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttenti
           .trunk = {.depth = wanted.depth, .block = layer}};
 }
 
-/// FLASHQuadModel with layers of flash_quad_junnyu(), or FLASHQuadForMaskedLM with `masked_words`: also a table of positions.
+/// FLASHQuadModel, or FLASHQuadForMaskedLM if `masked_words`, with layers of flash_quad_junnyu(). Adds a position table.
 ///
 ///     GauEncoder<float> model(gau_presets::flash_quad_encoder({.vocabulary = 12000},
 ///                                                             gau_presets::flash_quad_junnyu({.channels = 768})));
@@ -113,7 +113,7 @@ inline GauEncoderConfig flash_quad_encoder(const Encoder& wanted, const GatedAtt
   return config;
 }
 
-/// GAUAlphaModel with layers of gau_alpha(), or GAUAlphaForMaskedLM with `masked_words`.
+/// GAUAlphaModel, or GAUAlphaForMaskedLM if `masked_words`, with layers of gau_alpha().
 inline GauEncoderConfig gau_alpha_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
   GauEncoderConfig config = junnyu_encoder(wanted, layer);
   if (wanted.masked_words) {
@@ -134,7 +134,7 @@ struct Sizes {
   bool causal = true;     ///< no token sees a later one
 };
 
-/// FLASH-pytorch's FLASH as its FLASHTransformer sets it up: ScaleNorm, token shift, RoPE on the first 32 dimensions.
+/// The FLASH layer of FLASH-pytorch's FLASHTransformer: ScaleNorm, token shift, RoPE on the first 32 dimensions.
 inline MixedChunkAttentionConfig lucidrains(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = 2 * sizes.channels,
@@ -147,7 +147,7 @@ inline MixedChunkAttentionConfig lucidrains(const Sizes& sizes) {
           .causal = sizes.causal};
 }
 
-/// JunnYu's FLASH: as lucidrains', but not causal and without token shift.
+/// JunnYu's FLASH: like lucidrains(), but not causal and without token shift.
 inline MixedChunkAttentionConfig junnyu(const Sizes& sizes) {
   MixedChunkAttentionConfig config = lucidrains(sizes);
   config.causal = false;
@@ -155,8 +155,8 @@ inline MixedChunkAttentionConfig junnyu(const Sizes& sizes) {
   return config;
 }
 
-/// The pseudo-code of the FLASH paper: fused projections, RoPE on halves of all dimensions, Toeplitz bias per chunk, the mean
-/// of the chunks' KᵀV.
+/// FLASH in the pseudo-code of its paper: fused projections, half-split RoPE on all dimensions, a Toeplitz bias per chunk,
+/// KᵀV averaged over the chunks.
 inline MixedChunkAttentionConfig paper(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = 2 * sizes.channels,

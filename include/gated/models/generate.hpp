@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// The single-pass range of generate(). Each increment of its iterator runs the model once.
+/// The single-pass range that generate() returns. Each increment of its iterator runs the model once.
 template <class Model>
 class Generation {
  public:
@@ -62,7 +62,7 @@ class Generation {
   }
   static std::default_sentinel_t end() { return {}; }
 
-  /// The model's state, after the prompt and all tokens but the last.
+  /// The model's state after the prompt and all tokens except the last.
   const State<T>& state() const { return state_; }
 
  private:
@@ -92,11 +92,11 @@ class Generation {
 ///       std::putchar(static_cast<int>(token));
 ///     }
 ///
-/// It ends after `tokens`, or at the model's maximum length; without either, when you leave the loop. For control over memory,
-/// threads and states use Sampler and extend().
-/// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream or whose weights are stored
-/// apart (load_prepared()), and a model that remembers every token (GAU, Transformer) if `tokens` is not given; ShapeError for
-/// more than the model's maximum length.
+/// The range ends after `tokens` tokens or at the model's maximum length; without either limit, when you leave the loop. To
+/// control memory, threads and states, use Sampler and extend().
+/// Errors: ArgumentError for an empty prompt or invalid sampling options, for a model that cannot stream or stores its weights
+/// elsewhere (load_prepared()), and if `tokens` is missing for a model that remembers every token (GAU, Transformer);
+/// ShapeError for more tokens than the model's maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},

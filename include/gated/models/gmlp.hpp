@@ -17,13 +17,13 @@ using Gmlp = Stack<GmlpBlock<T>, GmlpConfig>;
 /// Patches → gMLP blocks → LayerNorm → mean → head (§3): see ImageClassifier.
 template <class T>
 using GmlpImageClassifier = ImageClassifier<Gmlp<T>>;
-/// Its options. `trunk.length` follows from image and patch and may be left 0.
+/// The options of a gMLP image classifier. Leave `trunk.length` 0: it follows from image and patch.
 using GmlpImageClassifierConfig = ImageClassifierConfig<GmlpConfig>;
 
 /// Embedding → gMLP blocks → norm → logits (§4); the paper has no position embedding. See LanguageModel.
 template <class T>
 using GmlpLanguageModel = LanguageModel<Gmlp<T>>;
-/// Its options.
+/// The options of a gMLP language model.
 using GmlpLanguageModelConfig = LanguageModelConfig<GmlpConfig>;
 
 }  // namespace gated

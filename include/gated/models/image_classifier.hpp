@@ -26,25 +26,25 @@ enum class Pooling {
 
 constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_token", "tokens"); }
 
-/// The options of an image classifier. The trunk's length, if it has one, follows from image and patch and may be left 0.
+/// The options of an image classifier. If the trunk has a length, leave it 0: it follows from image and patch.
 template <class TrunkConfig>
 struct ImageClassifierConfig {
   ImageSize image{224, 224};        ///< in pixels
   ImageSize patch{16, 16};          ///< in pixels; must tile the image
   Index image_channels = 3;         ///< 3 for RGB, 1 for grey
-  Index classes = 1000;             ///< 0 for no head: the pooled features are the output
+  Index classes = 1000;             ///< classes of the head; 0 to output the pooled features
   Pooling pooling = Pooling::mean;  ///< what the head reads
   bool stem_norm = false;           ///< a norm after the patch embedding
   ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated for other grids; 0 × 0 for none
   bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and in the paper's parameter counts
-  NormForm norm = NormForm::layer_norm;  ///< of the final and the stem norm
-  double norm_eps = 1e-6;                ///< of both
-  // How to prepare images: forward() takes prepared ones. See io/image_input.hpp.
+  NormForm norm = NormForm::layer_norm;  ///< form of the final and the stem norm
+  double norm_eps = 1e-6;                ///< ε of both norms
+  // Image preparation, which forward() does not do: see io/image_input.hpp.
   PerChannel pixel_mean = 0.5;                           ///< pixels p in [0, 1] become (p - mean) / deviation
   PerChannel pixel_deviation = 0.5;                      ///< see pixel_mean
-  double crop_share = 0.875;                             ///< the crop, as a share of the resized picture's shortest edge
-  Interpolation interpolation = Interpolation::bicubic;  ///< of the resizing
-  TrunkConfig trunk{};                                   ///< of the blocks
+  double crop_share = 0.875;                             ///< edge of the crop / shortest edge of the resized picture
+  Interpolation interpolation = Interpolation::bicubic;  ///< resampling filter
+  TrunkConfig trunk{};                                   ///< options of the blocks
 
   /// Tokens per image; 0 if the patch is empty.
   Index tokens() const {
@@ -53,7 +53,7 @@ struct ImageClassifierConfig {
     }
     return (Count(grid().height) * grid().width + (pooling == Pooling::class_token ? 1 : 0)).value();
   }
-  /// Patches down and across; the patch must not be empty.
+  /// Numbers of patches down and across; the patch must not be empty.
   ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
   bool has_positions() const { return position_grid != ImageSize{0, 0}; }
   /// The trunk's options for tokens() tokens.
@@ -78,7 +78,7 @@ struct ImageClassifierConfig {
 
 namespace detail {
 
-/// Raises ArgumentError unless each channel has its mean and deviation.
+/// Raises ArgumentError if means or deviations differ by channel and the image does not have three channels.
 template <class TrunkConfig>
 void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkConfig>& config) {
   require<ArgumentError>(config.image_channels == 3 || (config.pixel_mean.is_uniform() && config.pixel_deviation.is_uniform()),
@@ -89,9 +89,9 @@ void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkCon
 
 }  // namespace detail
 
-/// Normalises pixels from [0, 1] as the model expects them, in place: (p - mean) / deviation, channel by channel. `images` has
-/// one row per image.
-/// Errors: ShapeError; ArgumentError for three means if there are not three channels.
+/// Normalises pixels p in [0, 1] in place, as the model expects: (p - mean) / deviation, channel by channel. `images` has one
+/// row per image.
+/// Errors: ShapeError; ArgumentError if means or deviations differ by channel and there are not three channels.
 template <class T, class TrunkConfig>
 void scale_pixels(View<T> images, const ImageClassifierConfig<TrunkConfig>& config) {
   const Index area = config.image.area();
@@ -120,7 +120,7 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 /// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or (B · tokens)
 /// × out() with Pooling::tokens. An empty batch gives an empty output.
 /// Errors: ArgumentError when built, ShapeError when run.
-/// Cost: the trunk's; 4.42 G multiply-adds per image for gmlp_s16_224.
+/// Cost: that of the trunk; 4.42 G multiply-adds per image for gmlp_s16_224.
 template <class Trunk>
 struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
   using T = typename Trunk::Scalar;
@@ -180,7 +180,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
                       field("head", &M::head));
   }
 
-  /// timm's initialisation: LeCun-normal patches, Xavier-uniform projections, near-zero gates, a zero head. The first logits are 0.
+  /// timm's initialisation: LeCun-normal patches, Xavier-uniform projections, near-zero gates, a zero head. Logits start at 0.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(class_token, 1e-6, random);
@@ -198,7 +198,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
 
   Index tokens_per_image() const { return config.tokens(); }
 
-  /// The tokens after the final norm, (B · tokens) × C.
+  /// Writes the tokens after the final norm to `tokens`, (B · tokens_per_image()) × C.
   void features(ConstView<T> images, View<T> tokens, Workspace<T>& workspace) const {
     expect_input({name, "features"}, contract(), images.rows(), images.cols(), Sequences::single(images.rows()), Mask());
     expect_shape<T>({name, "features"}, "tokens", tokens, images.rows() * tokens_per_image(), norm.channels);
@@ -241,7 +241,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     return head ? run(*head, std::move(x)) : x;  // B × classes
   }
 
-  /// The body of features(), in a run over the tokens of the images.
+  /// The body of features(); the run's sequences are the images' tokens.
   template <class Run>
   MatrixOf<Run> apply_features(Run& run, MatrixOf<Run> images) const {
     const Index count = run.rows(images);

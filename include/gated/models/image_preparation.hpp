@@ -11,7 +11,7 @@
 
 namespace gated {
 
-/// One value for all channels of an image, or three: `PerChannel mean = 0.5`, `PerChannel mean = {0.485, 0.456, 0.406}`.
+/// One value for all channels, or one for each of three: `PerChannel mean = 0.5`, `PerChannel mean = {0.485, 0.456, 0.406}`.
 class PerChannel {
  public:
   PerChannel(double all) : values_{all, all, all} {}
@@ -30,7 +30,7 @@ class PerChannel {
   std::array<double, 3> values_;
 };
 
-/// How pictures are resized, always with antialiasing.
+/// Resampling filter for pictures, always with antialiasing.
 enum class Interpolation {
   bicubic,  ///< Keys' kernel, four pixels wide
   bilinear  ///< a triangle, two pixels wide

@@ -7,17 +7,17 @@
 #include "gated/layers/spatial_projection.hpp"
 
 /// @file
-/// Analysis of spatial weights: how alike the filters of different tokens are, and how local.
+/// Analysis of spatial weights: how similar the filters of different tokens are, and how local each filter is.
 ///
 /// All functions take a grid of tokens, such as an image's patches; a sequence is a grid of one row. The filter of token p is
-/// row p of W, read by offset: W[p, p + Δ]. A *window* of odd size w holds the offsets of at most (w - 1) / 2 down and across;
-/// entries outside the grid do not count.
+/// row p of W as a function of the offset Δ: W[p, p + Δ]. A *window* of odd size w contains the offsets of up to (w - 1) / 2 in
+/// each direction. Entries outside the grid do not count.
 
 namespace gated {
 
-/// W of one head between the patches of `grid` as a matrix, patches × patches, with masks and scales applied.
+/// The weight of one head between the patches of `grid`, patches × patches, with masks and scales applied.
 ///
-/// Other tokens (a class token) come first and are left out.
+/// Other tokens, such as a class token, precede the patches and are left out.
 /// Errors: ArgumentError for an invalid head; ShapeError if the grid is empty or has more patches than the projection has
 /// tokens.
 /// Cost: N² elements.
@@ -33,10 +33,10 @@ Matrix<T> patch_weight(const SpatialProjection<T>& projection, Index head, Image
 
 namespace detail {
 
-/// The offsets of a window, and a loop over the entries of W in it.
+/// The offsets of a window, and a loop over the entries of W at these offsets.
 struct Window {
   ImageSize grid;
-  Index down, across;  ///< the largest offsets in the grid
+  Index down, across;  ///< the largest offsets in the window and the grid
 
   template <class T>
   Window(const char* where, const ConstView<T>& w, ImageSize grid_, Index size) : grid(grid_) {
@@ -49,7 +49,7 @@ struct Window {
     across = std::min((size - 1) / 2, grid.width - 1);
   }
 
-  /// Calls visit(Δy, Δx, W[p, p + Δ]) for all patches p and offsets of the window, one offset after the other.
+  /// Calls visit(Δy, Δx, W[p, p + Δ]) for all patches p and offsets Δ of the window, offset by offset.
   template <class T, class Visit>
   void for_each(const ConstView<T>& w, const Visit& visit) const {
     for (Index dy = -down; dy <= down; ++dy) {
@@ -66,18 +66,18 @@ struct Window {
 
 }  // namespace detail
 
-/// The mean of all tokens' filters: m_Δ = mean of W[p, p + Δ] over the p with p + Δ in the grid.
+/// The mean filter of all tokens: m_Δ = mean of W[p, p + Δ] over all p for which p + Δ is in the grid.
 ///
-/// Shapes: `w` is patches × patches; the result has a row per Δy and a column per Δx in the window and the grid, (2·down + 1) ×
-/// (2·across + 1), with the offset 0 in the middle.
-/// Errors: ShapeError for another w, ArgumentError for an even window.
+/// Shapes: `w` is patches × patches; the result is (2·down + 1) × (2·across + 1), a row per Δy and a column per Δx, with offset
+/// 0 in the middle. `down` and `across` are the largest offsets in the window and the grid.
+/// Errors: ShapeError for a `w` of another shape, ArgumentError unless `window` is positive and odd.
 /// Cost: patches × window².
 template <class T>
 Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
   const detail::Window offsets("mean_filter", w, grid, window);
   Matrix<double> mean = Matrix<double>::Zero(2 * offsets.down + 1, 2 * offsets.across + 1);
   Matrix<double> first = mean, count = mean;
-  // Sums differences to the first value: the mean of equal values is then exact.
+  // Sums differences from the first value, so the mean of equal values is exact.
   offsets.for_each(w, [&](Index dy, Index dx, double value) {
     const Index row = dy + offsets.down, column = dx + offsets.across;
     first(row, column) = count(row, column) == 0 ? value : first(row, column);
@@ -92,9 +92,9 @@ Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
 
 /// How far W is from translation invariance inside a window: Σ |W[p, p + Δ] - m_Δ| / Σ |W[p, p + Δ]| with m = mean_filter().
 ///
-/// Both sums go over all p and the Δ of the window; 0 / 0 is 0. It is exactly 0 for a Toeplitz weight (in two dimensions: a
-/// block-Toeplitz one) and about 1 or more for unrelated filters. The authors of gMLP report such a figure for the last layer
-/// of gMLP-base, without its formula: 1.4, 2.4, 7.0, 14 and 18 % for windows of 5, 9, 17, 33 and 65 (discussion of
+/// Both sums run over all p and all Δ in the window; 0 / 0 is 0. The error is exactly 0 for a Toeplitz weight (in two
+/// dimensions: block-Toeplitz) and about 1 or more for unrelated filters. The authors of gMLP report such an error for the last
+/// layer of gMLP-base, without a formula: 1.4, 2.4, 7.0, 14 and 18 % for windows of 5, 9, 17, 33 and 65 (discussion of
 /// arXiv:2105.08050 on OpenReview).
 /// Shapes, errors and cost: as mean_filter().
 template <class T>
@@ -121,7 +121,7 @@ double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index 
   return toeplitz_error(projection, head, window, ImageSize{1, projection.config.length});
 }
 
-/// The share of Σ W² inside the window around each token, 1 if the filters reach no further; 0 / 0 is 0.
+/// The share of Σ W² that lies in the windows around the tokens: 1 if no filter reaches beyond its window; 0 / 0 is 0.
 /// Shapes, errors and cost: as mean_filter().
 template <class T>
 double energy_share(ConstView<T> w, ImageSize grid, Index window) {

@@ -30,16 +30,16 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 ///                                                                  .causal = true}}, random);
 ///     Matrix<float> logits = model.forward(tokens, Sequences::single(512), workspace);   // N × 256
 ///
-/// A causal model learns the next token (train/next_token.hpp) and streams; each step equals the same row of forward():
+/// A causal model learns the next token (train/next_token.hpp) and can stream. Each step equals the same row of forward():
 ///
 ///     auto state = model.start();
 ///     model.extend(prompt, state, logits, workspace);
 ///     model.step(token, state, logits, workspace);
 ///
-/// Shapes: tokens, and types if given, hold the ids of all sequences one after the other; types default to 0. The output is
-/// tokens × V, or tokens × C without a head.
-/// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; nothing is written then.
-/// Cost: the trunk's, and 2·C·V flops per token for the logits.
+/// Shapes: `tokens` and the optional `types` hold the ids of all sequences, concatenated; without `types`, every type is 0. The
+/// output is tokens × V, or tokens × C without a head.
+/// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; on error nothing is written.
+/// Cost: that of the trunk, and 2·C·V flops per token for the logits.
 template <class Trunk>
 struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   using T = typename Trunk::Scalar;
@@ -102,7 +102,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
                       field("classifier", &M::classifier));
   }
 
-  /// Scales the positions to the size of the embeddings: positions of size 1 drown them, and the model hardly learns.
+  /// Scales positions to the size of the embeddings: next to positions of size 1, embeddings drown and the model hardly learns.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
@@ -118,9 +118,9 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return contract;
   }
 
-  /// One vector per sequence: tanh(P h + p) of its first hidden state h, or class scores from that vector.
+  /// One vector per sequence: tanh(P h + p) of its first hidden state h. A classifier turns this vector into class scores.
   /// Shapes: output is sequences × classes, or sequences × C without a classifier.
-  /// Errors: as forward(), and ArgumentError without a pooler, ShapeError for an empty sequence.
+  /// Errors: as forward(), ArgumentError if the model has no pooler, and ShapeError for an empty sequence.
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
   /// The same, into a new matrix.
   Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
@@ -140,7 +140,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     }
   }
 
-  /// Raises ArgumentError for ids that a stream does not take.
+  /// Raises ArgumentError for ids that a stream does not accept: unknown ids and padding.
   void expect_streamed(Where where, Tokens tokens) const {
     embedding.expect_known(where, tokens);
     require<ArgumentError>(!has_padding(tokens), where, ": token ", config.pad_token, " is padding. Leave it out of a stream.");
@@ -157,7 +157,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
   }
 
-  /// The body of pooled(), for training: sequences × classes, or × C.
+  /// The body of pooled(), for training. Returns sequences × classes, or sequences × C.
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
     auto first = first_tokens(run, hidden_states(run, tokens, inputs));               // sequences × C
@@ -183,7 +183,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return run_trunk(run, tokens, run.embedding_dropout(std::move(x)));
   }
 
-  /// The trunk, with padding masked if no mask is given.
+  /// Runs the trunk; masks padding if no mask is given.
   template <class Run>
   MatrixOf<Run> run_trunk(Run& run, Tokens tokens, MatrixOf<Run> x) const {
     if constexpr (!Run::streams) {
@@ -205,7 +205,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   }
 };
 
-// Outside the class, and so not `inline`: see layers/layer.hpp.
+// Defined outside the class, so not implicitly `inline`: see layers/layer.hpp.
 
 template <class Trunk>
 void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,

@@ -7,7 +7,7 @@
 #include "gated/layers/sinusoid_position.hpp"
 
 /// @file
-/// The options of models/language_model.hpp.
+/// Options for models/language_model.hpp.
 
 namespace gated {
 
@@ -15,17 +15,17 @@ namespace gated {
 template <class TrunkConfig>
 struct LanguageModelConfig {
   Index vocabulary = 0;                        ///< V
-  Index token_types = 0;                       ///< segment types (BERT's token_type_ids); 0 for none
+  Index token_types = 0;                       ///< number of segment types (BERT's token_type_ids); 0 for none
   PositionForm position = PositionForm::none;  ///< position embedding
   Index max_length = 0;                        ///< rows of the position table, if there is one
-  NormForm embedding_norm = NormForm::none;    ///< of the sum of the embeddings
+  NormForm embedding_norm = NormForm::none;    ///< norm after the sum of the embeddings
   double embedding_norm_eps = 1e-5;            ///< ε of that norm
-  bool embedding_projection = false;           ///< a C → C projection after that norm: FNet
-  Index pad_token = -1;                        ///< id to mask if no mask is given; -1 for none
-  bool pooler = false;                         ///< also one vector per sequence: BERT's tanh(Linear(first token))
-  Index classes = 0;                           ///< classes of a classifier on that vector; 0 for none
-  LanguageModelHeadConfig head{};              ///< of the logits, if there are any
-  TrunkConfig trunk{};                         ///< of the blocks; its channels are the model's
+  bool embedding_projection = false;           ///< C → C projection after that norm, as in FNet
+  Index pad_token = -1;                        ///< id to mask when no mask is given; -1 for none
+  bool pooler = false;                         ///< offer pooled(), a vector per sequence: BERT's tanh(Linear(first token))
+  Index classes = 0;                           ///< classes of the classifier on that vector; 0 for none
+  LanguageModelHeadConfig head{};              ///< options of the head, if there is one
+  TrunkConfig trunk{};                         ///< options of the blocks; they set the model's channels
 
   template <class C = LanguageModelConfig>
   static constexpr auto fields() {

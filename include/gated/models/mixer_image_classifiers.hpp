@@ -17,22 +17,22 @@ namespace gated {
 template <class T>
 using MlpMixer = Stack<MixerBlock<TokenMlp<T>, FeedForward<T>>>;
 
-/// The blocks of a gMixer: gated feed-forwards instead of both MLPs (timm).
+/// The blocks of a gMixer: gated feed-forward layers replace both MLPs (timm).
 template <class T>
 using GMixer = Stack<MixerBlock<TokenGlu<T>, GluFeedForward<T>>>;
 
-/// The blocks of a ResMLP: a linear map over the tokens, an MLP over the channels, affine maps for norms and scaled branches
-/// (arXiv:2105.03404).
+/// The blocks of a ResMLP: a linear map over the tokens and an MLP over the channels, with affine maps as norms and scaled
+/// branches (arXiv:2105.03404).
 template <class T>
 using ResMlp = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
 
-/// Patches → these blocks → norm → mean → head: see ImageClassifier.
+/// Patches → MLP-Mixer blocks → norm → mean → head: see ImageClassifier.
 template <class T>
 using MixerImageClassifier = ImageClassifier<MlpMixer<T>>;
-/// The same with gated blocks.
+/// The same with gMixer blocks.
 template <class T>
 using GmixerImageClassifier = ImageClassifier<GMixer<T>>;
-/// The same with ResMLP's blocks.
+/// The same with ResMLP blocks.
 template <class T>
 using ResmlpImageClassifier = ImageClassifier<ResMlp<T>>;
 

@@ -12,7 +12,7 @@ namespace gated {
 
 namespace detail {
 
-/// Packs the row-major out × in weight at `from`. Its key is `weight`, its address in the model.
+/// Packs the row-major out × in weight at `from`. `weight`, the parameter's address in the model, is the key.
 template <class T>
 void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, Index out, Index in) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
@@ -24,12 +24,12 @@ void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, I
   }
 }
 
-/// The same for codes.
+/// The same for a quantized weight.
 inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, const WeightCodes& codes) {
   prepared.add(weight, codes.format, codes.rows, codes.columns, kernels<ProductKernels<float>>().panel_columns).fill(codes);
 }
 
-/// Calls the layers' own prepare(), such as the transforms of long Toeplitz weights.
+/// Calls prepare() on the layers that have one, such as those with long Toeplitz weights to transform.
 template <class T, class Model>
 void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
   for_each_layer(
@@ -50,16 +50,16 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 ///     workspace.use(prepared);                         // runs no longer pack weights
 ///     model.forward(x, sequences, y, workspace);       // bit-equal
 ///
-/// It pays off for few rows and large weights: decoding, single images, heads. The model is unchanged. `prepared` is valid for
-/// the model's current address and weights: prepare again after loading, training or moving it. Changed weights are refused, as
-/// far as a few values of each can tell. Workspaces of any thread can share it.
+/// Preparing pays off for few rows and large weights: decoding, single images, heads. The model is unchanged. `prepared` is
+/// valid for the model's current address and weights: prepare again after loading, training or moving the model. Runs refuse a
+/// changed weight if one of a few sampled values differs. Workspaces of several threads can share `prepared`.
 ///
 /// A quantized `format` (core/weight_format.hpp) takes half or a quarter of the memory and speeds up decoding, which is
 /// memory-bound. Results are bit-equal to those of a float model after round_weights(). Spatial weights and vectors stay in
-/// float. For int8_products(), int8_rows is fastest and int8 more accurate.
-/// Errors: ArgumentError for a quantized format of a model in double, or of values that are not finite.
-/// Cost: one pass over the weights and as much memory, rounded up to two vectors of rows; three to eight times that for
-/// Toeplitz weights.
+/// float. With int8_products(), int8_rows is the fastest format and int8 the more accurate one.
+/// Errors: ArgumentError for a quantized format if the model is in double or a value is not finite.
+/// Cost: one pass over the weights, and a copy of them in memory with rows padded to a multiple of two SIMD vectors. Toeplitz
+/// weights take three to eight times their size.
 template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;
@@ -87,9 +87,9 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   return prepared;
 }
 
-/// Rounds weights to the values that prepare() would store in `format`, to measure its accuracy on a float model, also in
-/// training.
-/// Errors: ArgumentError as for prepare(); some weights may be rounded by then.
+/// Rounds weights to the values that prepare() would store in `format`. A float model then shows the accuracy of the format,
+/// also in training.
+/// Errors: ArgumentError as for prepare(); some weights may already be rounded.
 /// Cost: one pass over the weights.
 template <class Model>
 void round_weights(Model& model, WeightFormat format) {

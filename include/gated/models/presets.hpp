@@ -8,8 +8,8 @@
 
 namespace gated {
 
-/// The vision family of the gMLP paper (Table 1) as timm ships it: 30 blocks of hidden width 6·C, block norms with eps 1e-6,
-/// gate norms with 1e-5, mean pooling.
+/// The vision models of the gMLP paper (Table 1) as shipped by timm: 30 blocks of hidden width 6·C, mean pooling, eps 1e-6 in
+/// block norms and 1e-5 in gate norms.
 inline GmlpImageClassifierConfig timm_gmlp(Index channels, Index classes = 1000) {
   return {.classes = classes, .trunk = {.channels = channels, .hidden = 6 * channels, .depth = 30, .norm_eps = 1e-6}};
 }
@@ -25,16 +25,16 @@ inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return tim
 struct MixerSizes {
   Index depth = 0;            ///< blocks
   Index channels = 0;         ///< C
-  Index patch = 16;           ///< pixels of a patch's side
-  double layer_scale = 1e-4;  ///< initial value of a ResMLP's scales
+  Index patch = 16;           ///< side of a patch in pixels
+  double layer_scale = 1e-4;  ///< initial branch scale of a ResMLP
 };
 
-/// The mean of ImageNet's pixels.
+/// The mean of ImageNet's pixels, by channel.
 inline const PerChannel imagenet_mean{0.485, 0.456, 0.406};
-/// Their standard deviation.
+/// The standard deviation of ImageNet's pixels, by channel.
 inline const PerChannel imagenet_deviation{0.229, 0.224, 0.225};
 
-/// timm's MLP-Mixers: MLPs of C/2 tokens and 4·C channels, LayerNorms with eps 1e-6 (arXiv:2105.01601, Table 1).
+/// timm's MLP-Mixers: token MLPs of hidden width C/2, channel MLPs of 4·C, LayerNorm eps 1e-6 (arXiv:2105.01601, Table 1).
 inline MixerImageClassifierConfig timm_mixer(const MixerSizes& sizes, Index classes = 1000) {
   const Index channels = sizes.channels;
   return {.patch = {sizes.patch, sizes.patch},
@@ -46,7 +46,7 @@ inline MixerImageClassifierConfig timm_mixer(const MixerSizes& sizes, Index clas
                               .channel_mixer = {.hidden = 4 * channels}}}};
 }
 
-/// timm's gMixers: SwiGLU over C/2 tokens and 2·C channels.
+/// timm's gMixers: SwiGLU of hidden width C/2 over the tokens and 2·C over the channels.
 inline GmixerImageClassifierConfig timm_gmixer(const MixerSizes& sizes, Index classes = 1000) {
   const Index channels = sizes.channels;
   return {.patch = {sizes.patch, sizes.patch},
@@ -75,8 +75,8 @@ inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index cl
                               .channel_mixer = {.hidden = 4 * sizes.channels}}}};
 }
 
-/// The stack of feed-forward layers, ViT-FF (arXiv:2105.02723): MLPs of 4·C channels, then of 4·N tokens with a norm over the
-/// tokens, a class token, and learned positions of 14 × 14 patches for every patch size.
+/// ViT-FF, a stack of feed-forward layers (arXiv:2105.02723): channel MLPs of hidden width 4·C, then token MLPs of 4·N after a
+/// norm over the tokens. It has a class token, and a 14 × 14 grid of learned positions for every patch size.
 inline MixerImageClassifierConfig vit_ff(const MixerSizes& sizes, Index classes = 1000) {
   MixerImageClassifierConfig config{.patch = {sizes.patch, sizes.patch},
                                     .classes = classes,
@@ -95,11 +95,11 @@ inline MixerImageClassifierConfig vit_ff(const MixerSizes& sizes, Index classes 
   return config;
 }
 
-/// linear_tiny of ViT-FF: 7,676,332 parameters.
+/// ViT-FF's linear_tiny: 7,676,332 parameters.
 inline auto vit_ff_tiny_224(Index classes = 1000) { return vit_ff({.depth = 12, .channels = 192}, classes); }
-/// linear_base: 61,943,020 parameters.
+/// ViT-FF's linear_base: 61,943,020 parameters.
 inline auto vit_ff_base_224(Index classes = 1000) { return vit_ff({.depth = 12, .channels = 768}, classes); }
-/// linear_large: 206,363,576 parameters.
+/// ViT-FF's linear_large: 206,363,576 parameters.
 inline auto vit_ff_large_224(Index classes = 1000) { return vit_ff({.depth = 24, .channels = 1024, .patch = 32}, classes); }
 
 /// timm's mixer_s32_224: 19,104,624 parameters.
@@ -142,8 +142,8 @@ struct PaperLanguageModel {
   Index length = 512;         ///< N
 };
 
-/// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000 tied to
-/// the output, no position embedding. Their parameter counts are the paper's, to the printed digit.
+/// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000,
+/// a tied head, no position embedding. Their parameter counts match the paper's to the printed digit.
 inline GmlpLanguageModelConfig paper_language_model(const PaperLanguageModel& sizes) {
   return {.vocabulary = 32000,
           .trunk = {.length = sizes.length,

@@ -11,24 +11,24 @@
 /// @file
 /// Converts a model to another number of tokens.
 ///
-/// A gMLP is built for one length, because its spatial weight is N × N; so are the MLPs over tokens of mixers. These functions
-/// return a new model for another length and leave the given one unchanged. They convert the token mixers and copy all
-/// other parameters. They take stacks of gMLP blocks or mixer blocks, and models around such a stack.
+/// A gMLP is built for one length, because its spatial weight is N × N. The token MLPs of mixers have a fixed length, too.
+/// These functions return a new model for another length and leave the given one unchanged. They convert the token mixers and
+/// copy all other parameters. They accept stacks of gMLP or mixer blocks, and models around such a stack.
 
 namespace gated {
 
 /// How the spatial weights of an image model are converted to another grid of patches.
 enum class GridResize {
-  by_offset,  ///< filters keep their size in patches and move: for larger or smaller pictures of things of the same size
-  bilinear    ///< filters keep their share of the picture and stretch: for the same pictures at another resolution
+  by_offset,  ///< filters keep their size in patches and move: for larger or smaller pictures of same-sized objects
+  bilinear    ///< filters stretch with the picture: for the same pictures at another resolution
 };
 
 constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", "bilinear"); }
 
-/// What a change of length may do to the weights.
+/// How weights are converted to another length.
 enum class LengthResize {
-  exact,     ///< every weight between tokens of both lengths keeps its value; if impossible, refuse
-  by_offset  ///< if impossible, move the filters as GridResize::by_offset does
+  exact,     ///< weights between tokens that both lengths have keep their values; refused if impossible
+  by_offset  ///< exact if possible; otherwise moves the filters like GridResize::by_offset
 };
 
 constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", "by_offset"); }
@@ -53,10 +53,10 @@ void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, Imag
 
 }  // namespace detail
 
-/// Converts a spatial projection between the patches of `old_grid` to `new_grid`: see the overload for models below.
+/// Converts a spatial projection from the patches of `old_grid` to those of `new_grid`: see the overload for models below.
 ///
-/// Other tokens, such as a class token, come first.
-/// Errors: ArgumentError for weights that are not dense, bilinear resizing of causal ones, and empty grids; ShapeError if
+/// Other tokens, such as a class token, precede the patches.
+/// Errors: ArgumentError for weights that are not dense, bilinear resizing of causal weights, and empty grids; ShapeError if
 /// `old_grid` has more patches than the projection has tokens.
 template <class T>
 SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
@@ -108,7 +108,7 @@ TokenProjection<T> resize_grid(const TokenProjection<T>& from, ImageSize old_gri
 
 namespace detail {
 
-/// Raises ArgumentError unless filters are stretched.
+/// Raises ArgumentError unless `method` is bilinear.
 inline void expect_stretching(GridResize method) {
   require<ArgumentError>(method == GridResize::bilinear, "resize_grid: an MLP over tokens has no filters to move. Use ",
                          name_of(GridResize::bilinear), ".");
@@ -116,8 +116,8 @@ inline void expect_stretching(GridResize method) {
 
 }  // namespace detail
 
-/// The same for the MLP over tokens of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂ with A and B as for models
-/// below. A picture of one colour keeps its hidden activations. The weights and biases of a norm are interpolated by A.
+/// The same for the token MLP of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂, with A and B as in the overload
+/// for models below. A picture of one colour keeps its hidden activations. A also interpolates the weight and bias of a norm.
 /// Errors: ArgumentError for by_offset.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
@@ -155,29 +155,28 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
   return to;
 }
 
-/// Converts `model` to images of another size, with the same patch size. The gMLP paper goes from 224 to 384 pixels this way,
-/// by "tiling" its spatial kernels, and then fine-tunes; it does not give its rule (arXiv:2105.08050; its discussion on
-/// OpenReview).
+/// Converts `model` to images of another size, with the same patch size. The gMLP paper goes from 224 to 384 pixels by "tiling"
+/// the spatial kernels and then fine-tunes; it does not give the rule (arXiv:2105.08050 and its discussion on OpenReview).
 ///
 /// Let p' be a patch of the new grid of n' patches down (across) and W' the new weight.
 /// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid. p = ⌊(p' + 1/2) n / n'⌋, down and across,
-///   is the old patch at the same place in the image; p' takes its bias too. A filter moves whole, so on a larger grid each row
-///   keeps its sum. A translation-invariant W stays so, bit for bit, wherever p has the offset Δ: everywhere on a smaller grid;
-///   on a larger one p' takes the filter of a p nearer the border, with zeros beyond it.
+///   is the old patch at the same place in the image; p' takes p's bias too. A filter moves whole, so on a larger grid each row
+///   keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, if p + Δ is in the old grid: always on
+///   a smaller grid. On a larger grid p is nearer the border than p', and weights beyond that border are 0.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
-///   after the other. B is A with its columns scaled to sum 1, and with a triangle as wide as the new patches if these are
-///   fewer. Row sums are kept: W' 1 = A (W 1).
-/// A class token keeps its bias and its weight on itself. Patches keep p's weight on it (bilinear: interpolated). Its own row
-/// has no position: it is B times the old one in both methods.
+///   after the other. B is A with columns scaled to sum to 1; on a coarser grid its triangle is as wide as a new patch.
+///   Row sums are interpolated: W' 1 = A (W 1).
+/// A class token keeps its bias and its weight on itself. The weight of p' on the class token is that of p (bilinear:
+/// interpolated). The class token's weights on the patches are B times the old ones in both methods.
 ///
-/// In mixer blocks the token mixers change: TokenProjection like a spatial weight, TokenMlp and TokenGlu by bilinear. Learned
-/// positions are kept and interpolated for the new grid.
+/// In mixer blocks only the token mixers change: TokenProjection like a spatial weight, TokenMlp and TokenGlu by bilinear only.
+/// Learned positions keep their values and are interpolated for the new grid.
 ///
-/// Exact: the same grid returns the same bits. Accuracy: neither method replaces fine-tuning. Without it, the digits of
-/// examples/classify_digits (98.3 % at 8 × 8 patches of one pixel) give: scaled to 12 × 12, 96.9 % with bilinear and 45.1 %
-/// with by_offset; with a black line below and on the right, 9 × 9, 70.5 % and 81.9 %.
+/// Exact: resizing to the same grid keeps every bit. Accuracy: neither method replaces fine-tuning. Without fine-tuning, the
+/// digits of examples/classify_digits (98.3 % at 8 × 8 patches of one pixel), scaled to 12 × 12, give 96.9 % with bilinear and
+/// 45.1 % with by_offset. Padded to 9 × 9 by a black line below and on the right, they give 70.5 % and 81.9 %.
 /// Errors: ArgumentError for an image that is empty or that the patches do not tile, for spatial weights that are not dense,
-/// and for bilinear resizing of causal ones.
+/// and for bilinear resizing of causal weights.
 /// Cost: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
 template <class Block, class C>
 ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, C>>& model, ImageSize image,
@@ -222,7 +221,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
       to.weight.middleRows(head * length, length) = detail::move_filters<T>(
           from.weight.middleRows(head * old_length, old_length), {1, old_length}, {1, length}, {0}, positions);
     }
-  } else {  // column N - 1 is the main diagonal, the next ones earlier tokens; the kernel keeps its middle
+  } else {  // column N - 1 is the main diagonal, later columns are earlier tokens; the kernel keeps its middle
     to.weight = detail::window(from.weight, old_length - length, to.weight.cols());
   }
   to.bias = detail::take_columns(from.bias, positions);
@@ -240,22 +239,22 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
   return to;
 }
 
-/// Converts `model`, with gMLP blocks or mixer blocks with TokenProjection, to sequences of `length` tokens.
+/// Converts `model` to sequences of `length` tokens. Its blocks are gMLP blocks, or mixer blocks with TokenProjection.
 ///
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
 /// | toeplitz        | the middle of w: W' = W[:n', :n']        | w between zeros: W'[:n, :n] = W, offsets beyond n - 1 are 0 |
-/// | scaled_toeplitz | the last n' of w, the first of x and y   | w after zeros, x and y repeat their last values            |
-/// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter       |
+/// | scaled_toeplitz | last n' values of w, first n' of x and y | w after zeros, x and y repeat their last values            |
+/// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter again |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
-/// Biases are cut likewise, or repeat their last value. Exact: in the first three rows W' and W agree on all tokens that both
-/// have, so a causal model gives the same output as before for the first min(n, n') tokens, with by_offset too. The last row
-/// follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 beyond, which
-/// changes the output of every text. Accuracy: a shorter causal model is the same model. Other shorter models see texts without
-/// their end, which they were not trained on. Longer models look no further back than before, and know nothing of the new
-/// positions until fine-tuned. The LengthPolicy stays.
-/// Errors: ArgumentError for length < 1, and for dense weights that need by_offset.
+/// Biases are cut likewise, or repeat their last value. Exact: in the first three rows of the table, W' and W agree on all
+/// tokens that both have. So a causal model keeps its output for the first min(n, n') tokens, by_offset included.
+/// The last row follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if
+/// i + Δ is outside the old length. This changes the output of every text. Accuracy: a shortened causal model computes the
+/// same as before. Other shortened models see texts without their end, unlike in training. Lengthened models look no further
+/// back than before, and know nothing of the new positions until fine-tuned. The LengthPolicy is kept.
+/// Errors: ArgumentError for length < 1, and for dense weights that need LengthResize::by_offset.
 /// Cost: one copy of the parameters.
 template <class Block, class C>
 Stack<Block, C> resize_length(const Stack<Block, C>& model, Index length, LengthResize method = LengthResize::exact) {

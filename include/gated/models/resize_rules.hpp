@@ -15,8 +15,8 @@
 #include "gated/ops/matmul.hpp"
 
 /// @file
-/// The rules by which models/resize.hpp converts spatial weights to another length or grid. All are for grids; a sequence is a
-/// grid of one row.
+/// The rules by which models/resize.hpp converts spatial weights to another length or grid. All rules take grids; a sequence is
+/// a grid of one row.
 
 namespace gated {
 
@@ -61,7 +61,7 @@ Matrix<T> move_filters(ConstView<T> w, ImageSize old_grid, ImageSize new_grid, c
   return moved;
 }
 
-/// S with (S v)[i'] = v[positions[i']].
+/// The matrix S that selects positions: (S v)[i'] = v[positions[i']].
 template <class T>
 Matrix<T> selection(const Positions& positions, Index old_size) {
   Matrix<T> s = Matrix<T>::Zero(static_cast<Index>(positions.size()), old_size);
@@ -71,8 +71,8 @@ Matrix<T> selection(const Positions& positions, Index old_size) {
   return s;
 }
 
-/// interpolation() that keeps sums: every column adds up to one. On a coarser axis the triangle is as wide as the new cells; a
-/// narrower one would skip old cells.
+/// A variant of interpolation() that keeps sums: every column sums to 1. On a coarser axis the triangle is as wide as a new
+/// cell; a narrower triangle would skip old cells.
 template <class T>
 Matrix<T> redistribution(Index old_size, Index new_size) {
   Matrix<T> b =
@@ -92,7 +92,7 @@ Matrix<T> multiplied(const Operand<T>& a, const Operand<T>& b) {
   return c;
 }
 
-/// Columns `first` … `first + count - 1` of `m`, with zeros outside of it.
+/// Columns `first` … `first + count - 1` of `m`, with zeros for columns outside `m`.
 template <class T>
 Matrix<T> window(const Matrix<T>& m, Index first, Index count) {
   Matrix<T> out = Matrix<T>::Zero(m.rows(), count);
@@ -101,7 +101,7 @@ Matrix<T> window(const Matrix<T>& m, Index first, Index count) {
   return out;
 }
 
-/// Column positions[i] of `m` as column i.
+/// Gathers columns: column i of the result is column positions[i] of `m`.
 template <class T>
 Matrix<T> take_columns(const Matrix<T>& m, const Positions& positions) {
   Matrix<T> out(m.rows(), m.rows() > 0 ? static_cast<Index>(positions.size()) : 0);
@@ -111,13 +111,13 @@ Matrix<T> take_columns(const Matrix<T>& m, const Positions& positions) {
   return out;
 }
 
-/// Converts maps from or to the tokens of a grid to another grid.
+/// Converts linear maps that read or write the tokens of a grid to another grid.
 template <class T>
 struct GridRule {
   Matrix<T> reading;    ///< A: new × old tokens; interpolates a value per token
   Matrix<T> spreading;  ///< B: new × old tokens; keeps sums over the tokens
 
-  /// For `length` tokens; those outside the grid come first.
+  /// For `length` tokens; tokens outside the grid precede the patches.
   GridRule(Index length, ImageSize old_grid, ImageSize new_grid) {
     const Index others = length - old_grid.area(), tokens = others + new_grid.area();
     require<ArgumentError>(old_grid.area() > 0 && new_grid.height > 0 && new_grid.width > 0 && others >= 0,
@@ -134,7 +134,7 @@ struct GridRule {
         on_grid(redistribution<T>(old_grid.height, new_grid.height), redistribution<T>(old_grid.width, new_grid.width));
   }
 
-  /// Tokens to hidden tokens: W Bᵀ.
+  /// Converts a map from tokens to hidden tokens: W Bᵀ.
   SpatialProjection<T> input(const SpatialProjection<T>& from) const {
     auto config = from.config;
     config.length = spreading.rows();
@@ -143,7 +143,7 @@ struct GridRule {
     to.bias = from.bias;
     return to;
   }
-  /// Hidden tokens to tokens: A W and A b.
+  /// Converts a map from hidden tokens to tokens: A W and A b.
   SpatialProjection<T> output(const SpatialProjection<T>& from) const {
     auto config = from.config;
     config.outputs = reading.rows();
@@ -154,7 +154,7 @@ struct GridRule {
   }
 };
 
-/// The stack of blocks of a model, or the model itself if it is that stack.
+/// A model's stack of blocks, or the model itself if it is a stack.
 template <class Model>
 auto& trunk_of(Model& model) {
   if constexpr (requires { model.trunk; }) {
@@ -164,7 +164,7 @@ auto& trunk_of(Model& model) {
   }
 }
 
-/// The part of a block that is built for a number of tokens.
+/// The part of a block whose weights depend on the number of tokens.
 template <class T>
 auto& token_part(GmlpBlock<T>& block) {
   return block.gate.proj;
@@ -182,12 +182,12 @@ const auto& token_part(const MixerBlock<TokenMixer, ChannelMixer>& block) {
   return block.tokens.mixer;
 }
 
-/// A model of `config` with the parameters of `model`, except for resize(token_part(block)) in its blocks.
+/// A model of `config` with the parameters of `model`, except that resize() converts the token part of each block.
 template <class Model, class Resize>
 Model with_token_parts(const Model& model, const typename Model::Config& config, const Resize& resize) {
   using T = typename Model::Scalar;
   using Part = std::remove_cvref_t<decltype(token_part(trunk_of(model).blocks.front()))>;
-  std::vector<Part> parts;  // first: resize() may refuse, before anything is built
+  std::vector<Part> parts;  // comes first: resize() may throw, and then nothing is built
   for (const auto& block : trunk_of(model).blocks) {
     parts.push_back(resize(token_part(block)));
   }

@@ -13,15 +13,15 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Logits to the next token.
+/// Sampling of the next token from logits.
 
 namespace gated {
 
 /// How a token is sampled. The defaults draw from the model's own distribution.
 struct Sampling {
   double temperature = 1.0;  ///< below 1 sharpens, above 1 flattens; 0 takes the most probable token
-  Index top_k = 0;           ///< only the k most probable tokens; 0 for all
-  double top_p = 1.0;        ///< then only the most probable tokens that together reach this probability; 1 for all
+  Index top_k = 0;           ///< keep only the k most probable tokens; 0 for all
+  double top_p = 1.0;        ///< then keep only the most probable tokens that together reach this probability; 1 for all
 
   template <class C = Sampling>
   static constexpr auto fields() {
@@ -38,17 +38,17 @@ struct Sampling {
 ///       model.step(token, state, logits, workspace);
 ///     }
 ///
-/// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i; of these the nucleus V': the smallest set of most probable
-/// tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first ranks higher. A
-/// logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 takes the first of the largest
-/// logits and draws nothing; otherwise a token costs one Random::uniform(). Equal seeds and logits give equal tokens on every
-/// platform, except for the last bit of exp(), which matters about once in 10¹⁵ draws.
+/// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i. The token is drawn from the nucleus V', the smallest set of
+/// most probable tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first
+/// ranks higher. A logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 takes the first of
+/// the largest logits and draws nothing; otherwise each token consumes one Random::uniform(). Equal seeds and logits give equal
+/// tokens on every platform.
 ///
 /// Shapes: logits is 1 × V.
-/// Errors: ArgumentError for options out of range when built, and for logits with NaN or without any above -∞; ShapeError for
-/// sizes. Nothing is drawn then.
-/// Cost: V exponentials in double, and with top_k or top_p a heap: V + m·log V comparisons for the m most probable tokens. No
-/// allocation after construction. Use one sampler per thread.
+/// Errors: ArgumentError when built, for options out of range, and when called, for a NaN or if all logits are -∞; ShapeError
+/// for sizes. On error nothing is drawn.
+/// Cost: V exponentials in double. If top_k or top_p is set, also a heap: V + m·log V comparisons for the m most probable
+/// tokens. No allocation after construction. Use one sampler per thread.
 template <class T>
 class Sampler {
  public:
@@ -69,7 +69,7 @@ class Sampler {
 
   Index vocabulary() const { return vocabulary_; }
   const Sampling& sampling() const { return sampling_; }
-  /// The generator. Its state() continues a text in another process.
+  /// The random generator. Save its state() to continue a text in another process.
   const Random& random() const { return random_; }
 
   /// The next token.
@@ -110,8 +110,8 @@ class Sampler {
 
   /// Draws from the nucleus of the top_k tokens.
   Index draw_filtered(const T* row) {
-    // A heap with the most probable token on top. Popped tokens collect at the end: the n-th of them is n places before it. Ids
-    // break ties, so the order is total, and the same with every standard library.
+    // A heap with the most probable token on top. Popped tokens collect at the end of order_, the first one last. Ids break
+    // ties, so the order is total and does not depend on the standard library.
     const auto less_probable = [row](Index a, Index b) { return row[a] != row[b] ? row[a] < row[b] : a > b; };
     std::iota(order_.begin(), order_.end(), Index{0});
     std::make_heap(order_.begin(), order_.end(), less_probable);
@@ -141,7 +141,7 @@ class Sampler {
     return draw(kept, kept_mass, most_probable);
   }
 
-  /// One of `count` tokens by inversion: the first whose cumulative weight exceeds uniform() · mass.
+  /// Draws one of `count` tokens by inversion: the first whose cumulative weight exceeds uniform() · mass.
   template <class TokenAt>
   Index draw(Index count, double mass, const TokenAt& token_at) {
     const double target = random_.uniform() * mass;

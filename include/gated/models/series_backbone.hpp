@@ -11,11 +11,11 @@
 #include "gated/ops/series.hpp"
 
 /// @file
-/// Patches of series to features: the part of a TinyTimeMixer that fine-tuning usually freezes.
+/// The backbone of a TinyTimeMixer, from patches to features. Fine-tuning usually freezes it.
 
 namespace gated {
 
-/// A vector for the resolution of a series: W₃ gelu(W₁ E[token] + b₁) + b₃.
+/// A prefix vector that encodes the resolution of a series: W₃ gelu(W₁ E[token] + b₁) + b₃.
 template <class T>
 struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   static constexpr const char* name = "ResolutionPrefix";
@@ -47,8 +47,8 @@ struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   }
 };
 
-/// Fixed positions: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos of the same, then the table minus its mean, divided by
-/// 10 times its standard deviation.
+/// Fixed positions: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos(i · 10000^(-2k/d)). The table minus its mean is then
+/// divided by 10 times its standard deviation.
 template <class T>
 struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   static constexpr const char* name = "PatchPositionTable";
@@ -85,7 +85,7 @@ template <class T>
 struct SeriesBackbone : Layer<SeriesBackbone<T>> {
   static constexpr const char* name = "SeriesBackbone";
 
-  Index tokens = 0;  ///< per series, with the prefix
+  Index tokens = 0;  ///< tokens per series, including the prefix
   Linear<T> patch_embedding;
   std::optional<ResolutionPrefix<T>> prefix;
   std::optional<LearnedPosition<T>> position;
@@ -129,7 +129,7 @@ struct SeriesBackbone : Layer<SeriesBackbone<T>> {
             .rows = prefix ? tokens : 1};
   }
 
-  /// `resolution` has a frequency token per item.
+  /// `resolution` holds a frequency token per item.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> patches, Tokens resolution) const {
     auto h = run(patch_embedding, std::move(patches));  // (series · n) × d

@@ -10,17 +10,17 @@
 
 namespace gated {
 
-/// y = trunk(adapter(x) + raw(patches)), with x the backbone's features; adapter and raw are optional.
+/// y = trunk(adapter(x) + raw(patches)) for the backbone's features x; `adapter` and `raw` are optional.
 ///
-/// Shapes: x is (series · N) × the backbone's channels, y is (series · N) × the decoder's, with N tokens per series; patches
-/// are (series · n) × P. If N = n + 1, the prefix counts as a patch of zeros.
+/// Shapes: for N tokens per series, x is (series · N) × (backbone channels) and y is (series · N) × (decoder channels);
+/// `patches` is (series · n) × P. If N = n + 1, the prefix counts as a patch of zeros.
 template <class T>
 struct SeriesDecoder : Layer<SeriesDecoder<T>> {
   static constexpr const char* name = "SeriesDecoder";
 
-  Index tokens = 0, prefixes = 0;    ///< per series
-  std::optional<Linear<T>> adapter;  ///< if the trunk has another width
-  std::optional<Linear<T>> raw;      ///< of the raw patches
+  Index tokens = 0, prefixes = 0;    ///< tokens per series, and prefixes among them
+  std::optional<Linear<T>> adapter;  ///< if decoder and backbone differ in width
+  std::optional<Linear<T>> raw;      ///< projects the raw patches
   SeriesTrunk<T> trunk;
 
   SeriesDecoder() = default;
@@ -50,7 +50,7 @@ struct SeriesDecoder : Layer<SeriesDecoder<T>> {
 
   Contract contract() const { return {.out = trunk.config.channels}; }
 
-  /// `patches` are the backbone's input.
+  /// `patches` is the backbone's input.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& patches) const {
     auto h = adapter ? run(*adapter, std::move(x)) : std::move(x);

@@ -14,8 +14,8 @@ namespace gated {
 
 /// Adaptive patching: mixer blocks at several levels, from finely cut patches to whole ones.
 ///
-/// A level reshapes the n × d values of a series to (n · f) × (d / f), without moving data.
-/// Shapes: x and y are rows × d, the n tokens of a series one after the other.
+/// A level that cuts patches into f parts reshapes the n × d values of a series to (n · f) × (d / f), without moving data.
+/// Shapes: x and y are rows × d; the n tokens of a series are consecutive rows.
 template <class T>
 struct SeriesTrunk : Layer<SeriesTrunk<T>> {
   static constexpr const char* name = "SeriesTrunk";

@@ -18,7 +18,7 @@ namespace gated {
 template <class BlockConfig>
 struct StackConfig {
   Index depth = 1;      ///< blocks
-  BlockConfig block{};  ///< the options of each
+  BlockConfig block{};  ///< options of each block
 
   template <class C = StackConfig>
   static constexpr auto fields() {
@@ -28,7 +28,7 @@ struct StackConfig {
 
 namespace detail {
 
-/// The block's options: a part of the stack's, or all of them.
+/// The options of a block: `block` of a StackConfig, otherwise the config itself.
 template <class BlockConfig>
 const BlockConfig& block_of(const StackConfig<BlockConfig>& config) {
   return config.block;
@@ -38,7 +38,7 @@ const BlockConfig& block_of(const BlockConfig& config) {
   return config;
 }
 
-/// The option that holds the sequence length of a trunk, block or mixer; nullptr if it takes any.
+/// Points to the sequence length in the options of a trunk, block or mixer; nullptr if they have none.
 template <class Config>
 auto length_setting(Config& config) -> std::conditional_t<std::is_const_v<Config>, const Index, Index>* {
   if constexpr (requires { config.length; }) {
@@ -67,8 +67,8 @@ inline constexpr const char* stack_word = "gated.Stack";
 /// refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model, each with its
 /// own workspace.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built or moved from; ShapeError when run.
-/// Cost: depth × the block's; scratch is one block's.
+/// Errors: ArgumentError when built, or when run after being moved from; ShapeError when run.
+/// Cost: `depth` times that of a block, with the scratch of one block.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
 struct Stack : Layer<Stack<Block, ConfigType>> {
   using T = typename Block::Scalar;

@@ -8,7 +8,7 @@
 
 namespace gated {
 
-/// Adds the interface of a text model to its body, as Layer does for layers. The derived struct has the body `apply(run,
+/// Adds the interface of a text model to its body, as Layer does for layers. The derived struct provides the body `apply(run,
 /// tokens, inputs)`, contract(), and the checks expect_input() and expect_streamed().
 template <class Derived, class T>
 struct TextModel {
@@ -16,7 +16,7 @@ struct TextModel {
 
   /// Columns of the output.
   Index out() const { return self().contract().out; }
-  /// The most tokens of a text.
+  /// The maximum number of tokens in a text.
   Index longest() const { return self().contract().longest; }
   /// True if no output depends on a later token.
   bool is_causal() const { return self().contract().is_causal(); }
@@ -25,7 +25,7 @@ struct TextModel {
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
     forward(tokens, sequences, output, workspace, Mask(), types);
   }
-  /// The same with a mask: 0 or 1 per token, 0 hides it.
+  /// The same with a mask, 0 or 1 per token; 0 hides the token.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
                Tokens types = {}) const;
   /// The same, into a new matrix.
@@ -46,12 +46,12 @@ struct TextModel {
     return forward(tokens, Sequences::single(static_cast<Index>(tokens.size())), workspace);
   }
 
-  /// The state before the first token of a text of up to `capacity` tokens, by default longest().
+  /// The initial state for a text of up to `capacity` tokens, by default longest().
   /// Errors: see Layer::start().
   State<T> start(Index capacity = State<T>::unlimited) const;
 
-  /// Adds `tokens` to a streamed sequence. `output` has one row per token, or a single row for the last.
-  /// Errors: as forward(), and ShapeError past the state's capacity; the state is unchanged then.
+  /// Adds `tokens` to a streamed sequence. `output` has one row per token, or a single row for the last token.
+  /// Errors: as forward(), and ShapeError past the state's capacity; on error the state is unchanged.
   /// Cost: no allocation when warm.
   void extend(Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(Derived::name, "extend");
@@ -70,7 +70,7 @@ struct TextModel {
   void add_to_stream(Where where, Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const;
 };
 
-// Outside the class, and so not `inline`: see layers/layer.hpp.
+// Defined outside the class, so not implicitly `inline`: see layers/layer.hpp.
 
 template <class Derived, class T>
 State<T> TextModel<Derived, T>::start(Index capacity) const {

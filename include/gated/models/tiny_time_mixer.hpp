@@ -13,15 +13,15 @@
 
 namespace gated {
 
-/// Scaling → patches → backbone → decoder → head → forecast mixing → scaling back (arXiv:2401.03955); without a decoder and
-/// levels it is PatchTSMixer's forecaster (arXiv:2306.09364).
+/// Scaling → patches → backbone → decoder → head → forecast mixing → scaling back (arXiv:2401.03955). Without a decoder and
+/// levels, the model is PatchTSMixer's forecaster (arXiv:2306.09364).
 ///
 ///     const auto model = load_ttm<float>("granite-timeseries-ttm-r2");                    // io/tiny_time_mixer.hpp
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 3), workspace);            // 8 items of 3 series
 ///
-/// A row is a series, oldest value first. The series of an item are a sequence: they share a frequency token, and are mixed if
+/// A row is a series, oldest value first. The series of an item form a sequence: they share a frequency token, and are mixed if
 /// the model mixes series. Items are independent, so any number of series runs as one product.
-/// Shapes: x is (series of all items) × L, y is (forecast series, item by item in ascending order) × out().
+/// Shapes: x is (series of all items) × L, y is (forecast series of all items, ascending within an item) × out().
 /// Errors: ArgumentError when built, ShapeError when run.
 /// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation when warm.
 template <class T>
@@ -31,17 +31,17 @@ struct TinyTimeMixer {
   /// Inputs besides the series.
   template <class Run>
   struct Options {
-    /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling reads it. A NaN in x is always a gap, as in
-    /// pandas, and counts as 0, as in the originals' data sets.
+    /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling and gap filling read the mask. A NaN in x is
+    /// always a gap, as in pandas, and counts as 0, as in the originals' data sets.
     Mask observed = {};
-    Tokens resolution = {};     ///< a frequency token per item, for models that have them
-    MatrixOf<Run> future = {};  ///< of known series, in the rows of x: rows × F or more; other rows are not read
+    Tokens resolution = {};     ///< a frequency token per item, if the model uses them
+    MatrixOf<Run> future = {};  ///< rows × F or wider: the future of known series, in the rows of x; other rows are not read
   };
   static constexpr const char* name = "TinyTimeMixer";
   static constexpr const char* architecture = "gated.TinyTimeMixer";
 
   TinyTimeMixerConfig config;
-  std::vector<Index> chosen;  ///< forecast series; empty for all
+  std::vector<Index> chosen;  ///< series to forecast; empty for all
   SeriesBackbone<T> backbone;
   std::optional<SeriesDecoder<T>> decoder;
   Linear<T> head;  ///< F × (tokens · width)
@@ -115,7 +115,7 @@ struct TinyTimeMixer {
             .unstreamable = "Patches are mixed with later ones."};
   }
 
-  /// The forecasts of all series. `items` splits the rows of x into items.
+  /// Writes the forecasts to y. `items` splits the rows of x into items.
   void forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const;
   /// The same, into a new matrix.
@@ -135,7 +135,7 @@ struct TinyTimeMixer {
     return x.rightCols(config.context);
   }
 
-  /// Raises ShapeError unless forward() takes x with these items.
+  /// Raises ShapeError unless forward() accepts x split into `items`.
   void expect_input(Where where, const ConstView<T>& x, const Sequences& items, Mask) const {
     require<ShapeError>(x.cols() == config.context, where, ": the series have ", x.cols(),
                         " values, expected context = ", config.context,
@@ -148,7 +148,7 @@ struct TinyTimeMixer {
     }
   }
 
-  /// The body.
+  /// The body of forward().
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, const Options<Run>& options = {}) const {
     expect_options(run, x, options);
@@ -180,7 +180,7 @@ struct TinyTimeMixer {
   }
 
  private:
-  static constexpr Index each[]{0};  // for items of one series
+  static constexpr Index each[]{0};  // series 0, for items of one series
 
   void expect_series(const char* what, const std::vector<Index>& list) const {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -219,7 +219,7 @@ struct TinyTimeMixer {
   }
 };
 
-// Outside the class, and so not `inline`: see layers/layer.hpp.
+// Defined outside the class, so not implicitly `inline`: see layers/layer.hpp.
 template <class T>
 void TinyTimeMixer<T>::forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                                const Options<Batch<T>>& options) const {

@@ -8,26 +8,26 @@
 #include "gated/ops/series_scaling.hpp"
 
 /// @file
-/// The options of TinyTimeMixer and PatchTSMixer, and those of published models.
+/// The options of TinyTimeMixer and PatchTSMixer, and presets for published models.
 
 namespace gated {
 
 /// The options of a trunk of mixer blocks.
 struct SeriesTrunkConfig {
-  Index channels = 16;        ///< d, features of a patch
+  Index channels = 16;        ///< d, features per patch
   Index depth = 3;            ///< blocks per level
   Index levels = 0;           ///< adaptive patching: level k cuts each patch into 2^k parts, finest first; 0 for none
   bool mixes_series = false;  ///< blocks also mix the series of an item
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, or after the residuals
-  double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers or after the residuals
+  double layer_scale = 0;                          ///< initial per-channel scale of each branch; 0 for no scales
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
 
-  /// Parts per patch at `level`, where levels count down to 0; 1 if a part would have 4 features or fewer.
+  /// Parts per patch at `level`; levels count down to 0. Returns 1 if a part would have 4 features or fewer.
   Index parts(Index level) const {
     const Index parts = level < 62 ? Index{1} << level : 0;
     return parts > 0 && channels / parts > 4 ? parts : 1;
   }
-  /// Stacks of blocks: one per level, or one without levels.
+  /// Number of block stacks: one per level, or one if there are no levels.
   Index stacks() const { return std::max<Index>(levels, 1); }
 
   template <class C = SeriesTrunkConfig>
@@ -40,11 +40,11 @@ struct SeriesTrunkConfig {
 
 /// The options of the exogenous mixer: see ForecastMixer.
 struct ForecastMixingConfig {
-  bool enabled = false;   ///< whether there is one
-  Index context = 1;      ///< c, time steps seen before and after each
+  bool enabled = false;   ///< whether the model has an exogenous mixer
+  Index context = 1;      ///< c, time steps seen before and after each time step
   bool gated = true;      ///< softmax gates
   Index depth = 0;        ///< mixer blocks over the series; 0 for none
-  bool past = true;       ///< the last values of the input precede the forecast; otherwise zeros do
+  bool past = true;       ///< the forecast is preceded by the last input values; otherwise by zeros
   Index past_offset = 0;  ///< values to skip at the end of the input
 
   template <class C = ForecastMixingConfig>
@@ -65,38 +65,38 @@ constexpr auto names_of(PatchPosition) { return words_for<PatchPosition>("none",
 
 /// The options of a TinyTimeMixer.
 struct TinyTimeMixerConfig {
-  Index series = 1;                                 ///< M, series per item; any number will do if nothing mixes or selects them
-  Index context = 64;                               ///< L, values seen of each series
+  Index series = 1;                                 ///< M, series per item; not checked if nothing mixes or selects series
+  Index context = 64;                               ///< L, input values per series
   Index patch = 8;                                  ///< P, values per patch
-  Index stride = 8;                                 ///< S, from one patch to the next; a remainder is dropped at the front
-  Index horizon = 16;                               ///< F, values forecast of each series
-  SeriesScaling scaling = SeriesScaling::standard;  ///< of each series
+  Index stride = 8;                                 ///< S, values from one patch to the next; drops a remainder at the front
+  Index horizon = 16;                               ///< F, forecast values per series
+  SeriesScaling scaling = SeriesScaling::standard;  ///< scaling of each series
   PatchPosition position = PatchPosition::none;     ///< position embedding of the patches
-  Index resolutions = 0;                            ///< frequency tokens, one per item; 0 for none
-  SeriesTrunkConfig backbone = {};                  ///< the trunk
-  bool has_decoder = true;                          ///< a second trunk after it
-  SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< that trunk
+  Index resolutions = 0;                            ///< number of frequency tokens to choose from; 0 for none
+  SeriesTrunkConfig backbone = {};                  ///< the first trunk
+  bool has_decoder = true;                          ///< a second trunk, the decoder
+  SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< the second trunk
   bool raw_residual = false;                                ///< the decoder also sees the raw patches
   Index expansion = 2;                                      ///< hidden width of all MLPs, as a multiple of their input
   bool gated = true;                                        ///< softmax gates in all blocks
   bool mixes_single_patch = false;                          ///< mix patches even if there is only one: PatchTSMixer
   double norm_eps = 1e-5;                                   ///< ε of all norms
-  double dropout = 0.2;                                     ///< of the backbone's MLPs, in training
-  double head_dropout = 0.2;                                ///< of the decoder's MLPs and before the head, in training
-  Index filter = 0;                                         ///< first values of the horizon to output; 0 for all
-  std::vector<Index> predicted = {};                        ///< series to forecast; empty for all that are not known
-  std::vector<Index> known = {};                            ///< series whose future is known
+  double dropout = 0.2;                                     ///< dropout in the backbone's MLPs, in training
+  double head_dropout = 0.2;                                ///< dropout in the decoder's MLPs and before the head, in training
+  Index filter = 0;                                         ///< number of leading forecast values to output; 0 for all
+  std::vector<Index> predicted = {};                        ///< series to forecast; empty for all series outside `known`
+  std::vector<Index> known = {};                            ///< series with a known future
   ForecastMixingConfig forecast_mixing = {};                ///< the exogenous mixer
 
-  /// Patches of a series, without the prefix.
+  /// Number of patches per series, without the prefix.
   Index patches() const { return stride > 0 && patch > 0 && context >= patch ? (context - patch) / stride + 1 : 0; }
-  /// Rows per series in the trunk: its patches, and one for the resolution.
+  /// Rows per series in the trunk: its patches, and the prefix if there are resolutions.
   Index tokens() const { return patches() + (resolutions > 0 ? 1 : 0); }
   /// Output values per series.
   Index given() const { return filter > 0 ? filter : horizon; }
   /// Features of a token before the head.
   Index width() const { return has_decoder ? decoder.channels : backbone.channels; }
-  /// The forecast series in ascending order; empty for all.
+  /// The series to forecast, in ascending order; empty for all.
   /// Errors: MemoryError.
   std::vector<Index> sorted_predicted() const {
     std::vector<Index> sorted = predicted;
@@ -116,7 +116,7 @@ struct TinyTimeMixerConfig {
     std::sort(sorted.begin(), sorted.end());
     return sorted;
   }
-  /// Whether each item must have `series` series.
+  /// True if each item must have exactly `series` series.
   bool fixes_series() const {
     return backbone.mixes_series || (has_decoder && decoder.mixes_series) || forecast_mixing.enabled || !predicted.empty() ||
            !known.empty();
@@ -127,7 +127,7 @@ struct TinyTimeMixerConfig {
     return predicted.empty() ? series - static_cast<Index>(known.size()) : static_cast<Index>(predicted.size());
   }
 
-  /// A block of a trunk whose patches are cut into `parts`.
+  /// The options of a block in `trunk`, at a level that cuts patches into `parts`.
   SeriesMixerBlockConfig block(const SeriesTrunkConfig& trunk, Index parts, double dropped) const {
     return {.channels = trunk.channels / parts,
             .patches = (Count(tokens()) * parts).value(),
@@ -141,7 +141,7 @@ struct TinyTimeMixerConfig {
             .layer_scale = trunk.layer_scale,
             .drop_path = trunk.drop_path};
   }
-  /// A block of the exogenous mixer.
+  /// The options of a block in the exogenous mixer.
   SeriesMixerBlockConfig forecast_block() const {
     return {.channels = (2 * (2 * Count(forecast_mixing.context) + 1)).value(),
             .patches = (Count(predicted_count()) + static_cast<Index>(known.size())).value(),
@@ -168,7 +168,7 @@ struct TinyTimeMixerConfig {
 
 namespace detail {
 
-/// IBM's models of one size, which all forecast 96 values.
+/// IBM's published models by size. All forecast 96 values.
 inline TinyTimeMixerConfig published_ttm(Index context, Index patch, Index channels, Index decoder_channels,
                                          Index resolutions = 0) {
   return {.context = context,
@@ -184,17 +184,17 @@ inline TinyTimeMixerConfig published_ttm(Index context, Index patch, Index chann
 
 /// ibm-granite/granite-timeseries-ttm-r1 and 512-96-r2: 805,280 parameters. r2 has a head_dropout of 0.4.
 inline TinyTimeMixerConfig ttm_512_96() { return detail::published_ttm(512, 64, 192, 128); }
-/// 1024-96-r1: 946,336.
+/// 1024-96-r1: 946,336 parameters.
 inline TinyTimeMixerConfig ttm_1024_96_r1() { return detail::published_ttm(1024, 64, 192, 128); }
-/// 1024-96-r2: 2,964,960.
+/// 1024-96-r2: 2,964,960 parameters.
 inline TinyTimeMixerConfig ttm_1024_96_r2() { return detail::published_ttm(1024, 128, 384, 256); }
-/// 1536-96-r2: 3,081,120.
+/// 1536-96-r2: 3,081,120 parameters.
 inline TinyTimeMixerConfig ttm_1536_96_r2() { return detail::published_ttm(1536, 128, 384, 256); }
-/// 512-96-ft-r2, which takes frequency tokens: 854,972.
+/// 512-96-ft-r2, with frequency tokens: 854,972 parameters.
 inline TinyTimeMixerConfig ttm_512_96_ft_r2() { return detail::published_ttm(512, 64, 192, 128, 8); }
-/// 1024-96-ft-r2: 3,126,076.
+/// 1024-96-ft-r2, with frequency tokens: 3,126,076 parameters.
 inline TinyTimeMixerConfig ttm_1024_96_ft_r2() { return detail::published_ttm(1024, 128, 384, 256, 8); }
-/// 1536-96-ft-r2: 3,243,996.
+/// 1536-96-ft-r2, with frequency tokens: 3,243,996 parameters.
 inline TinyTimeMixerConfig ttm_1536_96_ft_r2() { return detail::published_ttm(1536, 128, 384, 256, 8); }
 
 }  // namespace gated

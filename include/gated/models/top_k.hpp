@@ -19,7 +19,7 @@ struct Scored {
   T score;
 };
 
-/// The `k` largest of a row of scores, largest first, ties in order; all if there are fewer. NaN ranks below any number.
+/// The `k` largest scores of a row, or all if there are fewer: largest first, ties by index. NaN ranks below any number.
 ///
 ///     for (const auto& [index, score] : top_k<float>(logits.row(0), 5)) { … labels[index] … }
 ///

@@ -10,7 +10,7 @@ namespace gated {
 /// An activation, as configurations name it.
 enum class Activation { identity, gelu, gelu_tanh, silu, relu, relu2, laplace, laplace_legacy, tanh, sigmoid };
 
-/// Their names in configuration files.
+/// The activations' names in configuration files.
 constexpr auto names_of(Activation) {
   return words_for<Activation>("identity", "gelu", "gelu_tanh", "silu", "relu", "relu2", "laplace", "laplace_legacy", "tanh",
                                "sigmoid");

@@ -9,9 +9,9 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// Fastest or portable arithmetic.
+/// The choice between fastest and portable arithmetic.
 
-// Programs that define GATED_PORTABLE in all of their translation units, or link gated::compiled, compile kernels for both.
+// A program has kernels for both if it defines GATED_PORTABLE in all translation units, or links gated::compiled.
 #if defined(GATED_PORTABLE)
 #define GATED_HAS_PORTABLE_KERNELS 1
 #else
@@ -22,7 +22,7 @@ namespace gated {
 
 /// How floating-point numbers are added and multiplied.
 enum class Arithmetic {
-  fastest,  ///< as suits the instruction set: equal bits for any number of threads, but not between KernelForms
+  fastest,  ///< whatever suits the instruction set: equal bits for any number of threads, but not between KernelForms
   portable  ///< the same on every machine: equal bits between KernelForms, processors and compilers too
 };
 
@@ -30,18 +30,18 @@ constexpr auto names_of(Arithmetic) { return words_for<Arithmetic>("fastest", "p
 
 namespace detail {
 
-/// Added to the form of a run in portable arithmetic: see core/kernel_choice.hpp.
+/// Added to the number of a run's form if its arithmetic is portable: see core/kernel_choice.hpp.
 inline constexpr int portable_bit = 16;
-/// The environment variable names no arithmetic that this program has.
+/// Stands for an unknown name in GATED_ARITHMETIC.
 inline constexpr int no_arithmetic = -1;
 
-/// Whether a translation unit of this program was compiled without kernels for portable arithmetic.
+/// True if a translation unit of this program was compiled without kernels for portable arithmetic.
 inline constinit bool some_unit_lacks_portable_kernels = false;
 #if !GATED_HAS_PORTABLE_KERNELS
 inline const bool this_unit_lacks_portable_kernels = some_unit_lacks_portable_kernels = true;
 #endif
 
-/// 0, portable_bit, or no_arithmetic for an unknown one.
+/// Returns 0 for "fastest" or no name, portable_bit for "portable", and no_arithmetic for any other name.
 inline int arithmetic_named(const char* name) {
   if (name == nullptr || *name == '\0' || std::string_view(name) == "fastest") {
     return 0;
@@ -59,8 +59,8 @@ inline void expect_portable_kernels(const char* where) {
       "of its translation units, or link gated::compiled.");
 }
 
-/// The portable_bit of a new run.
-/// Errors: ArgumentError if GATED_ARITHMETIC is not known, or not in this program.
+/// Returns portable_bit if a new run uses portable arithmetic, otherwise 0.
+/// Errors: ArgumentError if GATED_ARITHMETIC is unknown, or portable in a program without kernels for it.
 inline int arithmetic_of_new_run() {
   const int chosen = chosen_arithmetic.load(std::memory_order_relaxed);
   if (chosen == 0) [[likely]] {
@@ -75,22 +75,22 @@ inline int arithmetic_of_new_run() {
 
 }  // namespace detail
 
-/// Uses `arithmetic` in all new runs, on all threads. Without it, the environment variable GATED_ARITHMETIC (fastest, portable)
-/// decides, and by default arithmetic is the fastest.
+/// Uses `arithmetic` in all new runs, on all threads. Without this call, the environment variable GATED_ARITHMETIC (fastest,
+/// portable) decides; the default is fastest.
 ///
 /// Portable arithmetic gives the same bits on every machine and with every compiler, for all weight formats and for
 /// int8_products(). Products are rounded before they are added. Sums over a row have 16 lanes of floats, or 8 of doubles, in
-/// every instruction set. All functions are made of +, -, ×, ÷ and √. bf16_products() multiply in float.
+/// every instruction set. All functions are made of +, -, ×, ÷ and √. bf16_products() multiplies in float.
 ///
-/// The promise is for finite values: NaNs spread as in fastest arithmetic. Subnormal numbers keep their bits unless the program
-/// flushes them to 0 (FTZ, DAZ). Where a Toeplitz weight is applied by FFT, its gradient is an exception; so are sums over the
-/// ranks of MPI, whose order is the MPI library's.
+/// This holds for finite values; NaNs spread as in fastest arithmetic. Subnormal numbers keep their bits unless the program
+/// flushes them to 0 (FTZ, DAZ). There are two exceptions: the gradient of a Toeplitz weight applied by FFT, and sums over MPI
+/// ranks, whose order is up to the MPI library.
 ///
-/// Errors: ArgumentError for portable arithmetic in a program of which a part was compiled without GATED_PORTABLE.
+/// Errors: ArgumentError for portable arithmetic if part of the program was compiled without GATED_PORTABLE.
 /// Cost: include/gated/README.md has measurements.
 inline void use_arithmetic(Arithmetic arithmetic) {
 #if GATED_HAS_PORTABLE_KERNELS
-  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 16: so do machines with half-precision numbers
+  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 16: float stays float, with native half precision
 
                 "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif

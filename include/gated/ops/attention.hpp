@@ -9,17 +9,17 @@
 
 namespace gated {
 
-/// Where the gradients of one sequence's queries, keys and values accumulate.
+/// Accumulators for the gradients of one sequence's queries, keys and values.
 template <class T>
 struct AttentionGradient {
   View<T> q, k, v;
-  T* relative = nullptr;  ///< of the relative bias, by offset j - i, pointing at offset 0; nullptr to skip
+  T* relative = nullptr;  ///< of the relative bias, indexed by the offset j - i; points at offset 0; nullptr to skip
 };
 
 namespace detail {
 
-/// For a block of queries starting at position `first`: `weights` holds S for a pointwise kernel, A for a softmax, and becomes
-/// A ⊙ D; `gradient` holds ∂(A ⊙ D) and becomes ∂S.
+/// Backward pass of the scores, for a block of queries from position `first` on. On entry, `weights` holds S for a pointwise
+/// kernel or A for a softmax, and `gradient` holds ∂(A ⊙ D). On return, they hold A ⊙ D and ∂S.
 template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   const auto kernel = pointwise(scoring.kernel);
@@ -39,13 +39,13 @@ struct SequenceHead {
     const Index width = x.columns() / heads;
     return x.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// Its block of the epilogue of a result with `columns` columns.
+  /// This head's block of an epilogue whose result has `columns` columns.
   template <class T>
   Epilogue<T> of(const Epilogue<T>& epilogue, const Sequences& sequences, Index columns) const {
     const Index width = columns / heads;
     return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// Its index over all sequences.
+  /// The index of this head among the heads of all sequences.
   Index index() const { return b * heads + head; }
 };
 
@@ -59,8 +59,8 @@ void for_each_head(const Sequences& sequences, Index heads, const F& f) {
   }
 }
 
-/// Passes a head's weights to a hook, if there is one, as "weights.b" or, with several heads, "weights.b.head". With `in_parts`
-/// the part's index comes last.
+/// Returns a function that passes a head's weights to the run's hook as "weights.b" or, if there are several heads,
+/// "weights.b.head". If `in_parts`, the part's index comes last. Returns an empty function if there is no hook.
 template <class Run, class T = typename Run::Scalar>
 WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
   if constexpr (!Run::records) {
@@ -76,15 +76,15 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 
 }  // namespace detail
 
-/// Backward pass of attend(q, k, v, first, scoring, y). With w = weight_scale on visible weights, 0 on others:
+/// Backward pass of attend(q, k, v, first, scoring, y). Let w be weight_scale for visible weights and 0 for all others:
 ///
 ///     ∂v = (A ⊙ D)ᵀ ∂y        ∂A = (∂y vᵀ) ⊙ D
 ///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
-///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = Σ_{j-i=o} ∂S_ij, times scale if inside
+///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = Σ_{j-i=o} ∂S_ij, times scale if bias_inside
 ///
 /// Accumulates into `to`. Recomputes scores, 256 queries at a time, instead of storing them.
-/// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; `to` is like q, k and v.
-/// Cost: 2·M·N·(3·S + 2·E) flops, half when causal; scratch: 256 rows of scores.
+/// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; the matrices of `to` have the shapes of q, k and v.
+/// Cost: 2·M·N·(3·S + 2·E) flops, half if causal; scratch: 256 rows of scores.
 template <class T>
 void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
                      const Scoring<T>& scoring, AttentionGradient<T> to, Workspace<T>& workspace) {
@@ -113,15 +113,15 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
   detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);
 }
 
-/// Inputs of attention: a row of q per token of the run's sequences, a row of k and v per token attended to. Heads split the
+/// Inputs of attention. q has a row per token of the run's sequences; k and v have a row per token attended to. Heads split the
 /// columns evenly.
 template <class Run>
 struct AttentionInputs {
   MatrixOf<Run> q, k, v;
   Index heads = 1;
-  const Sequences* others = nullptr;                  ///< how k and v are split; nullptr: like q
-  typename Run::Scalar* relative_gradient = nullptr;  ///< as in AttentionGradient, summed over all sequences
-  Index relative_stride = 0;                          ///< between the relative biases, and gradients, of two heads
+  const Sequences* others = nullptr;                  ///< the sequences of k and v; nullptr: those of q
+  typename Run::Scalar* relative_gradient = nullptr;  ///< AttentionGradient::relative, summed over all sequences
+  Index relative_stride = 0;                          ///< from one head's relative bias, or gradient, to the next head's
 };
 
 namespace detail {
@@ -136,7 +136,7 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const Seq
   return scoring;
 }
 
-/// y = attend() for all sequences and heads, where `others` splits k and v and the first query is at position `first`.
+/// y = attend() for all sequences and heads. `others` are the sequences of k and v; the first query is at position `first`.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& others,
                     MatrixView<T> k, MatrixView<T> v, Index first, const DropoutMask<T>& dropout, MatrixView<T> y,
@@ -165,13 +165,14 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 
 }  // namespace detail
 
-/// y = (A ⊙ D) v for each sequence b and head, with `epilogue` applied. `scoring_of(sequences, b)` defines A, where `sequences`
-/// splits the keys. D is the attention dropout mask, applied after kernel and masks as in lucidrains' models.
+/// y = (A ⊙ D) v for each sequence b and head, with `epilogue` applied. `scoring_of(sequences, b)` returns the scoring that
+/// defines A; `sequences` are those of the keys. D is the attention dropout mask, applied after the kernel and the masks as in
+/// lucidrains' models.
 ///
-/// A stream remembers keys and values, and calls `scoring_of` with one sequence: the tokens so far. A hook sees A as
-/// "weights.b", or "weights.b.head" with several heads. `scoring_of` is copied bytewise; what it points to must outlive the
-/// backward pass.
-/// Shapes: for h heads q is rows × h·S, k is keys × h·S, v is keys × h·E, y and the epilogue's matrices are rows × h·E.
+/// A stream remembers keys and values, and calls `scoring_of` with a single sequence, the tokens so far. A hook sees A as
+/// "weights.b", or "weights.b.head" if there are several heads. `scoring_of` is copied bytewise; data that it points to must
+/// outlive the backward pass.
+/// Shapes: for h heads, q is rows × h·S, k is keys × h·S, v is keys × h·E; y and the epilogue's matrices are rows × h·E.
 /// Errors: ShapeError if an epilogue matrix is not shaped like y; ArgumentError for a stream without a capacity.
 /// Cost: see attend() and attend_backward(); a stream's state holds capacity × (S + E) values per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>

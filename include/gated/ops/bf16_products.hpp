@@ -6,15 +6,15 @@
 /// @file
 /// Products of matrices rounded to bf16, with sums in float.
 ///
-/// Both factors are stored in pairs along K, as the kernels read them. a is rounded once, b panel by panel; prepared bf16
-/// weights are read in place. Each output sums its pairs in the order of K, so equal inputs give equal bits for any number of
-/// rows or threads.
+/// Both factors of a · b are stored in pairs along K, as the kernels read them. `a` is rounded once, `b` panel by panel;
+/// prepared bf16 weights are read in place. Each output sums its pairs in the order of K, so equal inputs give equal bits for
+/// any number of rows or threads.
 
 namespace gated {
 
 namespace detail::gemm {
 
-/// The panels of b in pairs.
+/// The panels of b, stored in pairs.
 struct Bf16Panels {
   Operand<float> b;
   PackedWeight<float> prepared;
@@ -22,7 +22,8 @@ struct Bf16Panels {
   bool has_codes() const { return prepared.format == WeightFormat::bf16; }
   bool has_scales() const { return prepared.is_quantized() && !has_codes(); }
 
-  /// The panel from `column` on: the prepared one, or a copy in `packed`. Codes with scales are decoded to `numbers` first.
+  /// The panel from `column` on: bf16 codes in place, all others packed into `packed`. Codes with scales are decoded to
+  /// `numbers` first.
   const float* panel(Index column, float* packed, float* numbers) const {
     const Index width = kernels<ProductKernels<float>>().panel_columns;
     if (has_codes()) {
@@ -42,8 +43,8 @@ struct Bf16Panels {
   }
 };
 
-/// multiply() with factors in bf16. Refuses a triangular a, because pairs would straddle the diagonal.
-/// Cost: one more pass over a; scratch for a in bf16 and, per thread, for a panel of b.
+/// multiply() with factors in bf16. Returns false for a triangular `a`, because pairs would straddle the diagonal.
+/// Cost: one more pass over `a`; scratch: `a` in bf16 and, per thread, a panel of `b`.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
   if (bf16_kernels<float>() == nullptr || a.diagonal >= 0 || a.upper >= 0) {
@@ -62,7 +63,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   for_each_row(a.rows, workspace,
                [&](Index row) { table.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
 
-  // Per thread: a panel in pairs, a tile, and a decoded panel if codes have scales.
+  // Scratch per thread: a panel in pairs, a tile, and a decoded panel if codes have scales.
   const Index packed_size = panels.has_codes() ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
   const Index scratch_size = packed_size + tile_size + (panels.has_scales() ? panel_columns * b.rows : 0);
   float* const scratch = workspace.take(scratch_size * threads.count());
@@ -94,9 +95,9 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 
 }  // namespace detail::gemm
 
-/// An engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float: a little over half the
-/// time, relative errors near 2⁻⁸. Triangular first factors (causal mixing) stay in float. Returns nullptr, and products stay
-/// in float, without AVX512-BF16 or with kernels of a lower form.
+/// An engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float. It takes a little over half
+/// the time, with relative errors near 2⁻⁸. Products with a triangular first factor (causal mixing) stay in float. Returns
+/// nullptr without AVX512-BF16, with kernels of a lower form, or in portable arithmetic; then all products stay in float.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::bf16);  // rounds the weights once
 ///     workspace.use(prepared);

@@ -29,7 +29,7 @@ void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, co
   matmul(k, memory, dv, workspace, {.factor = share, .added = dv});
 }
 
-/// Global part if all tokens read the same memory: that of the sequence, or with own_chunk that of the chunk.
+/// Backward pass of the global part if all tokens read the same memory: the sequence's, or with own_chunk the chunk's.
 template <class T>
 void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy, ChunkParts<T> to, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -40,8 +40,8 @@ void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy
   remember_backward<T>(parts.global_k, parts.values, share, memory, to.global_k, to.values, workspace);
 }
 
-/// Global part if chunk h reads the memory of earlier chunks. A forward sweep computes the memories, a backward sweep their
-/// gradients ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
+/// Backward pass of the global part if chunk h reads the memory of earlier chunks. A forward sweep computes the memories, a
+/// backward sweep computes their gradients ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
 template <class T>
 void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
                             Workspace<T>& workspace) {
@@ -68,12 +68,12 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
 
 }  // namespace detail
 
-/// Backward pass of mix_sequence() for one sequence: attend_backward() of each chunk, and for the memories
+/// Backward pass of mix_sequence() for one sequence: attend_backward() for each chunk, and for the memories
 ///
 ///     ∂Q_h = scale_h ∂y_h M_hᵀ        ∂K_h = share · V_h ∂Mᵀ        ∂V_h = share · K_h ∂M
 ///
-/// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' whose memory includes chunk h. Accumulates into `to`, and the relative
-/// bias's gradient into `relative` unless it is nullptr.
+/// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' whose memory includes chunk h. Accumulates into `to`, and adds the
+/// gradient of the relative bias to `relative` unless that is nullptr.
 /// Shapes: queries and keys of `parts` and `to` are N × S, values and dy are N × E.
 /// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch: 256·c + S·E.
 template <class T>
@@ -104,7 +104,7 @@ struct ChunkInputs {
   Index heads = 1;
   typename Run::Scalar* relative_gradient = nullptr;
 
-  /// The parts of one head, where `matrix(x)` returns the rows of x.
+  /// The parts of one head; `matrix(x)` returns the rows of x.
   template <class Matrix>
   auto parts(const Sequences& sequences, const detail::SequenceHead& at, const Matrix& matrix) const {
     const auto part = [&](const MatrixOf<Run>& x) {
@@ -116,16 +116,17 @@ struct ChunkInputs {
 
 namespace detail {
 
-/// Most scratch that mix_stream() takes for one token, with global keys `s` and values `e` wide: attend()'s for a chunk's keys,
-/// a finished chunk's keys in tiles, the outputs of chunk and memory, and per thread a panel of the memory.
+/// Upper bound of mix_stream()'s scratch for one token; `s` is the width of the global keys, `e` that of the values. Covers
+/// attend() over a chunk's keys, a finished chunk's keys in tiles, the outputs of chunk and memory, and per thread a panel of
+/// the memory.
 template <class T>
 Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
   return attend_scratch<T>(chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk + 2 * row_stride<T>(e) +
          gemm::thread_scratch<T>(s) * threads.count();
 }
 
-/// The next tokens of a stream. Position p is token p mod c of chunk p / c. Finished chunks live on in the memory; the open
-/// chunk keeps its local keys, global keys and values.
+/// Mixes the next tokens of a stream. Position p is token p mod c of chunk p / c. Finished chunks live on in the memory; the
+/// open chunk keeps its local keys, global keys and values.
 template <class T>
 void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
                 const MatrixView<T>& y) {
@@ -188,13 +189,13 @@ void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixi
 
 }  // namespace detail
 
-/// y = (A ⊙ D) v + Q M for each sequence and head, with `epilogue` applied. `mixing` says how; D is the attention dropout mask.
-/// Tokens hidden by the run's mask are not attended to.
+/// y = (A ⊙ D) v + Q M for each sequence and head, with `epilogue` applied. `mixing` defines A and the memory M; D is the
+/// attention dropout mask. Tokens hidden by the run's mask are not attended to.
 ///
-/// A causal stream keeps the memory and the open chunk's local keys, global keys and values: S·E / h + c·(2S + E) values for h
-/// heads, however long the sequence. A hook sees A of each chunk as "weights.b.chunk", or "weights.b.head.chunk" with several
-/// heads. What `mixing` points to must outlive the backward pass.
-/// Shapes: for h heads queries and keys are rows × h·S; values, y and the epilogue's matrices are rows × h·E.
+/// A causal stream keeps the memory and the open chunk's local keys, global keys and values. For h heads, these are h·(S·E +
+/// c·(2·S + E)) values, however long the sequence. A hook sees A of each chunk as "weights.b.chunk", or "weights.b.head.chunk"
+/// if there are several heads. Data that `mixing` points to must outlive the backward pass.
+/// Shapes: for h heads, queries and keys are rows × h·S; values, y and the epilogue's matrices are rows × h·E.
 /// Errors: ShapeError if an epilogue matrix is not shaped like y.
 /// Cost: see mix_sequence() and mix_sequence_backward().
 template <class Run, class T = typename Run::Scalar>

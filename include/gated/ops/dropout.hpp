@@ -7,14 +7,14 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// The masks of dropout.
+/// Dropout masks.
 
 namespace gated {
 
 /// A dropout mask: each element is 0 with probability `rate` and 1 / (1 - rate) otherwise (Srivastava et al., 2014).
 ///
-/// An element depends only on the seed and its position: the backward pass regenerates the same mask, in any order and with any
-/// number of threads, and nothing is stored.
+/// An element depends only on the seed and its position, so nothing is stored: the backward pass regenerates the same mask, in
+/// any order and with any number of threads.
 template <class T>
 class DropoutMask {
  public:
@@ -24,7 +24,7 @@ class DropoutMask {
 
   bool is_active() const { return threshold_ > 0; }
 
-  /// The i-th of a family of masks with this rate.
+  /// The i-th mask derived from this one, with the same rate.
   DropoutMask at(Index i) const {
     DropoutMask other = *this;
     other.seed_ = random_bits_at(seed_, static_cast<std::uint64_t>(i));

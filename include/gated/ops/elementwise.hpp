@@ -22,7 +22,7 @@ void expect_same_shape(const char* where, Run& run, const MatrixOf<Run>& a, cons
                       run.columns(a), " and b is ", run.rows(b), " × ", run.columns(b), ", expected equal shapes.");
 }
 
-/// Memory for a result: that of a or b if nothing else needs it.
+/// Memory for a result: that of a or b, if nothing else needs it.
 template <class Run>
 MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
   if constexpr (!Run::records) {
@@ -112,8 +112,8 @@ MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_id
   return y;
 }
 
-/// y = x ⊙ c, where the term c is no parameter: a constant, a dropout mask, factors per row. ∂x = ∂y ⊙ c. What the term reads
-/// must outlive the backward pass.
+/// y = x ⊙ c for a term c without parameters, such as a constant, a dropout mask or factors per row. ∂x = ∂y ⊙ c. Data that c
+/// refers to must outlive the backward pass.
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: one pass over x, one more backward.
 template <class Run, Term Factors, class T = typename Run::Scalar>

@@ -16,7 +16,7 @@ using Tokens = std::span<const Index>;
 
 namespace detail {
 
-/// Reads rows of a table, which may be quantized or live in PreparedWeights only.
+/// Reads rows of a table that may be quantized, or stored in PreparedWeights only.
 template <class T>
 class Table {
  public:
@@ -27,7 +27,7 @@ class Table {
     }
   }
 
-  /// Row `id`.
+  /// Writes row `id` to `to`.
   void read(Index id, T* to) const {
     if (packed_.is_quantized() || (packed_ && is_elsewhere(*weight_.data()))) {
       packed_.read_row(id, to);
@@ -41,7 +41,7 @@ class Table {
   PackedWeight<T> packed_;
 };
 
-/// ∂weight[id] += ∂y_t, token by token in order.
+/// ∂weight[id_t] += ∂y_t, token by token in order.
 template <class Back, class Variable, class Id, class T = typename Back::Scalar>
 void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable y) {
   if (T* const to = back.gradient_of(weight.data())) {
@@ -75,7 +75,7 @@ MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
   return y;
 }
 
-/// y_t = x_t + weight[id_t], with id 0 everywhere if there are no ids. ∂x = ∂y, ∂weight as in embed().
+/// y_t = x_t + weight[id_t]; every id is 0 if `ids` is empty. ∂x = ∂y, ∂weight as in embed().
 /// Shapes: weight is V × C, ids are N values in 0 … V-1 or none, x and y are N × C; y may be x.
 /// Cost: one pass over x, two backward; scratch: C.
 template <class Run, class T = typename Run::Scalar>

@@ -4,11 +4,11 @@
 #include "gated/ops/activation.hpp"
 
 /// @file
-/// What is applied to a product before it is stored.
+/// Operations fused into a product, applied before it is stored.
 
 namespace gated {
 
-/// The kernel that activates a tile and keeps the derivative. Only recorded products name it, so inference does not compile
+/// A kernel that activates a tile and stores the derivative. Only recorded products refer to it, so inference does not compile
 /// derivatives.
 template <class T>
 using DerivativeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
@@ -16,7 +16,7 @@ using DerivativeKernel = void (*)(Activation activation, const T* tile, Index st
 
 namespace detail {
 
-/// The matrices of an epilogue: of a run, or with a scalar in its place rows in memory.
+/// The matrix type of an epilogue: the run's, or a MatrixView if a scalar type takes the run's place.
 template <class Run>
 struct EpilogueOf {
   using Scalar = typename Run::Scalar;
@@ -35,44 +35,46 @@ struct EpilogueOf<double> {
 
 }  // namespace detail
 
-/// Applied to a product a · b before it is stored as y; every part is optional:
+/// Operations applied to a product a · b before it is stored as y; every part is optional:
 ///
 ///     z = factor · (a · b) + bias_j + row_bias_i + added_ij
 ///     y = activation(z) ⊙ gate_ij + residual_ij · residual_scale_j
 ///
-/// in this order. Instead of a gate there may be a scale per column, the same for all rows. `Of` is a run, in the body of a
-/// layer, `run(linear, x, {.activation = Activation::gelu})`, or a scalar, `matmul(x, transposed(weight), y, workspace, {.bias
-/// = b.data()})`. In a run, scales are parameters and receive gradients, a matrix that is moved in may be overwritten by y, and
-/// training applies residual dropout and stochastic depth to what the residual is added to.
-/// Shapes: added, gate, residual and kept are those of y; biases and scales have a number per column or row of it. y may be the
-/// gate's or the residual's memory.
+/// in this order. A scale per column, the same for all rows, may replace the gate.
+///
+/// `Of` is a run in a layer's body, as in `run(linear, x, {.activation = Activation::gelu})`. For matrices in memory it is a
+/// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are parameters and
+/// receive gradients, and y may overwrite a matrix that is moved in. Training applies residual dropout and stochastic depth to
+/// the branch, before the residual is added.
+/// Shapes: `added`, `gate`, `residual` and `kept` have y's shape; biases and scales have a value per column or row of y. y may
+/// be in the memory of the gate or the residual.
 template <class Of>
 struct Epilogue {
   using T = typename detail::EpilogueOf<Of>::Scalar;
   using Matrix = typename detail::EpilogueOf<Of>::Matrix;
 
-  T factor = T{1};                               ///< of the product; not in a run
-  const T* bias = nullptr;                       ///< per column: of a channel projection; not in a run
-  const T* row_bias = nullptr;                   ///< per row: of a spatial projection; not in a run
-  Matrix added = {};                             ///< before the activation
-  Activation activation = Activation::identity;  ///< of z
-  Matrix gate = {};                              ///< multiplied with
-  const T* scale = nullptr;                      ///< per column, in the gate's place
-  Matrix residual = {};                          ///< added at last
-  const T* residual_scale = nullptr;             ///< per column, of the residual
-  double drop_path = 0;     ///< the probability that training drops what a residual is added to, per sequence
+  T factor = T{1};                               ///< multiplies the product; not in a run
+  const T* bias = nullptr;                       ///< per column, for a channel projection; not in a run
+  const T* row_bias = nullptr;                   ///< per row, for a spatial projection; not in a run
+  Matrix added = {};                             ///< added before the activation
+  Activation activation = Activation::identity;  ///< applied to z
+  Matrix gate = {};                              ///< multiplies activation(z)
+  const T* scale = nullptr;                      ///< per column, instead of a gate
+  Matrix residual = {};                          ///< added last
+  const T* residual_scale = nullptr;             ///< per column, multiplies the residual
+  double drop_path = 0;     ///< the probability that training drops a sequence's branch before it adds the residual
   MatrixView<T> kept = {};  ///< receives z, for a backward pass
-  DerivativeKernel<T> derivative_kernel = nullptr;  ///< makes kept receive activation'(z) in place of z
-  Index wanted = -1;  ///< ≥ 0: only the columns up to wanted + i of row i are needed; the others may
-                      ///< keep their old values
+  DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `kept` receives activation'(z), not z
+  Index wanted = -1;  ///< if ≥ 0, row i needs only its columns up to wanted + i; the others may keep
+                      ///< their old values
 
   bool is_plain() const { return !added && !keeps() && !residual; }
-  /// What the backward pass through activation, gate and scale must know.
+  /// True if the backward pass needs z or activation'(z): if there is an activation, a gate or a scale.
   bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
-  /// Of these, activation'(z) alone where nothing multiplies activation(z).
+  /// True if it needs activation'(z) only: nothing multiplies activation(z).
   bool keeps_derivative() const { return keeps() && !gate && scale == nullptr; }
 
-  /// The epilogue of `rows` × `columns` of y from (row, column) on.
+  /// The epilogue of the block of `rows` × `columns` of y at (row, column).
   Epilogue block(Index row, Index column, Index rows, Index columns) const {
     const auto from = [](const T* numbers, Index first) { return numbers == nullptr ? nullptr : numbers + first; };
     Epilogue part = *this;
@@ -89,7 +91,7 @@ struct Epilogue {
     cut(part.residual);
     part.residual_scale = from(residual_scale, column);
     cut(part.kept);
-    part.wanted = -1;  // all of it
+    part.wanted = -1;  // the whole block
     return part;
   }
 };

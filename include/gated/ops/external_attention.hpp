@@ -13,7 +13,7 @@ namespace gated {
 template <class T>
 struct ExternalMemory {
   Index heads = 1;
-  const Matrix<T>* key = nullptr;         ///< K × w, for heads of width w
+  const Matrix<T>* key = nullptr;         ///< K × w, for K memories and heads of width w
   const Vector<T>* key_bias = nullptr;    ///< K, or empty
   const Matrix<T>* value = nullptr;       ///< w × K
   const Vector<T>* value_bias = nullptr;  ///< w, or empty
@@ -21,10 +21,10 @@ struct ExternalMemory {
 
 namespace detail::external_memory {
 
-/// Added to the sum of the memories' shares before dividing by it.
+/// Added to the sum over the memories before dividing by it.
 inline constexpr double eps = 1e-9;
 
-/// weights = Aᵀ (K × n) before division by the sum over the memories; factors = the reciprocals of those sums.
+/// `weights` ← Aᵀ (K × n) before the division by the sums over the memories; `factors` ← the reciprocals of those sums.
 template <class T>
 void weigh(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, View<T> weights, T* factors,
            Workspace<T>& workspace) {
@@ -50,7 +50,7 @@ void attend(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const
   matmul(transposed(weights), transposed(*memory.value), y, workspace, {.bias = memory.value_bias->data()});
 }
 
-/// Backward pass of attend(); adds to `du`, unless empty, and to the gradients of the parameters.
+/// Backward pass of attend(). Adds to `du`, unless it is empty, and to the gradients of the parameters.
 template <class Back, class T>
 void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible,
                      const MatrixView<const T>& dy, const MatrixView<T>& du) {
@@ -67,7 +67,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
     add_column_sums<T>(dy, to, workspace);
   }
   matmul(transposed(*memory.value), transposed(dy), gradient, workspace);
-  // With s the shares and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
+  // For the shares s and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
   std::fill(means, means + tokens, T{0});
   add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(gradient));
   assign<T>(gradient, workspace, (reader<T>(gradient) - per_channel<T>(means)) * per_channel<T>(factors));
@@ -89,13 +89,13 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
 ///
 ///     S = u M_kᵀ + b_k        A = softmax over the tokens of S, then divided by 1e-9 + its sum over the memories
 ///
-/// Each output depends on all tokens of its sequence. `visible` (a 0 or 1 per token, or nullptr) removes tokens from the
-/// softmax; their output is b_v. A hook sees Aᵀ, memories × tokens, as "weights.b", or "weights.b.head" with several heads. b_k
-/// cancels in the softmax: it has no effect, and its gradient is rounding error. What `memory` refers to, and `visible`, must
-/// outlive the backward pass.
+/// Each output depends on all tokens of its sequence. `visible` has a 0 or 1 per token, or is nullptr. Tokens with 0 are left
+/// out of the softmax; their output is b_v. A hook sees Aᵀ, memories × tokens, as "weights.b", or "weights.b.head" if there are
+/// several heads. b_k cancels in the softmax: it has no effect, and its gradient is rounding error. The matrices of `memory`,
+/// and `visible`, must outlive the backward pass.
 /// Shapes: u and y are N × heads·w.
 /// Errors: ArgumentError in a stream.
-/// Cost: 4·N·K·w flops per head, four times that backward; scratch: K × n values, three times that backward.
+/// Cost: 4·N·K·w flops per head, four times that backward; scratch: K × n values for n tokens, three times that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> attend_to_memory(Run& run, const ExternalMemory<T>& memory, const MatrixOf<Run>& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");

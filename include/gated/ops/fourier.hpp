@@ -12,7 +12,7 @@
 namespace gated::detail::fourier {
 
 /// A transform of any length. Lengths with a prime factor above 7 use Bluestein's algorithm, which turns the transform into a
-/// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n). Others run in passes.
+/// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n). Other lengths run in passes.
 template <class T>
 class Transform {
  public:
@@ -43,7 +43,7 @@ class Transform {
     circle_->take_lane(scratch.data(), 0, factors_.data());
   }
   static const Transform& of(Index length) {
-    struct Portable : Transform {  // its factors are transforms too
+    struct Portable : Transform {  // its factors are results of transforms, so they depend on the arithmetic
       using Transform::Transform;
     };
     return arithmetic() == Arithmetic::portable ? length_table<Portable>(length) : length_table<Transform>(length);
@@ -54,7 +54,7 @@ class Transform {
   /// The row in which operator() leaves each bin.
   const Index* order() const { return rows_.data(); }
 
-  /// Transforms the first length() rows of scratch.
+  /// Transforms the first length() rows of the scratch x.
   void operator()(T* x) const {
     if (passes_ != nullptr) {
       return passes_->forward(x);
@@ -66,14 +66,14 @@ class Transform {
 
  private:
   Index length_;
-  std::vector<Index> rows_;  // of each bin
+  std::vector<Index> rows_;  // the row of each bin
   const Passes<T>* passes_ = nullptr;
-  const Circle<T>* circle_ = nullptr;  // if there are no passes
+  const Circle<T>* circle_ = nullptr;  // used if there are no passes
   std::vector<Factor<T>> chirps_, factors_;
 };
 
-/// Calls `f(transform, offset, first, scratch)` for each sequence of a batch, starting at row `offset`, and each `first` = 0,
-/// step, 2·step, … below `columns`. Tasks run in parallel, each with its own scratch.
+/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence of a batch and each `first` = 0, step, 2·step, …
+/// below `columns`. `offset` is the sequence's first row. Calls run in parallel, each with its own scratch.
 template <class T, class F>
 void for_each_transform(const Sequences& sequences, Index columns, Index step, Workspace<T>& workspace, const F& f) {
   Index size = 0;

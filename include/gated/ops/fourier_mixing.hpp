@@ -15,9 +15,9 @@ namespace detail::fourier {
 
 /// y = Re(F_n x F_d) for the sequences of a batch, with `epilogue` applied. y may be x.
 ///
-/// For real x, tokens m and n - m have conjugate transforms: half of them are computed, two columns of x at a time as the real
-/// and imaginary part of one. Let Z = F_n x. Applying F_d to row m of Z, the real parts of bins k belong to token m, those of
-/// bins -k to token n - m.
+/// For real x, the transforms of tokens m and n - m are conjugates, so only half of them are computed. Two columns of x are
+/// transformed at a time, as the real and imaginary parts of one complex column. Let Z = F_n x, and apply F_d to row m of Z:
+/// the real part of bin k then belongs to token m, that of bin -k to token n - m.
 template <class T>
 void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
@@ -36,7 +36,7 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
       });
 
   const Transform<T>& over_channels = Transform<T>::of(d);
-  const Index blocks = (sequences.longest() / 2 + width) / width;  // of rows of Z
+  const Index blocks = (sequences.longest() / 2 + width) / width;  // of `width` rows of Z
   const Threads threads = x.rows() * d < 1 << 13 ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(over_channels.scratch_size() * threads.count());
   parallel_for(threads, sequences.count() * blocks, [&](Index task, Index thread) {
@@ -49,7 +49,7 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
     kernels<FourierMixingKernels<T>>().fourier_load_transposed(real.rows(offset + first, rows),
                                                                imaginary.rows(offset + first, rows), z);
     over_channels(z);
-    // Tokens first + i, then their mirror images n - first - i where those are other tokens.
+    // Tokens first + i, then their mirror images n - first - i if those are other tokens.
     const Index low = std::max<Index>(1 - first, 0), high = std::min(rows, (n + 1) / 2 - first);
     const Index* const order = over_channels.order();
     kernels<FourierMixingKernels<T>>().fourier_finish(z, order, false, offset + first, 0, rows, epilogue, y);

@@ -21,24 +21,25 @@ namespace gated::detail::fourier {
 template <class T>
 using Factor = FourierFactor<T>;
 
-/// Values in a row of scratch.
+/// The number of values in a row of scratch.
 template <class T>
 Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// Columns that share a transform: one vector as real parts, another as imaginary parts. With portable arithmetic there is no
-/// other: each part rounds with the one it is paired with, which would depend on the width of a vector.
+/// The number of columns that share a transform: a vector of real parts and a vector of imaginary parts. Portable arithmetic
+/// leaves the imaginary parts 0: the columns of a pair affect each other's rounding, and the pairing would depend on the vector
+/// width.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();
 }
 
-/// The passes of a transform of `length` rows, a product of 2, 3, 5 and 7.
+/// The passes of a transform of `length` rows; `length` has no prime factor above 7.
 template <class T>
 class Passes {
  public:
-  /// Whether `length` has no prime factor above 7.
+  /// True if `length` has no prime factor above 7.
   static bool serve(Index length) {
     for (const Index radix : {2, 3, 5, 7}) {
       while (length > 1 && length % radix == 0) {
@@ -47,7 +48,7 @@ class Passes {
     }
     return length == 1;
   }
-  /// The smallest length ≥ `length` that is a power of two, or 3 or 5 times one.
+  /// The smallest length ≥ `length` that is a power of two, or 3 or 5 times a power of two.
   static Index next(Index length) {
     Index best = 1;
     while (best < length) {
@@ -74,7 +75,7 @@ class Passes {
       }
     }
     order_.assign(static_cast<std::size_t>(length), 0);
-    Index blocks = 1;  // after the passes so far; each starts with bin order_[its first row]
+    Index blocks = 1;  // number of blocks after the passes so far; a block starts with bin order_[its first row]
     for (const Pass& p : passes_) {
       for (Index b = 0; b < blocks; ++b) {
         for (Index q = 0; q < p.radix; ++q) {
@@ -90,7 +91,7 @@ class Passes {
   /// The bin that forward() leaves in each row.
   const std::vector<Index>& order() const { return order_; }
 
-  /// The transform as pieces() pieces of similar size, to run one after the other.
+  /// The number of pieces, of similar size, into which a transform is split. Run pieces 0, 1, … in this order.
   Index pieces() const { return static_cast<Index>(pieces_.size()); }
   void forward(Index piece, T* x) const { run(false, pieces_[at(piece)], x); }
   void inverse(Index piece, T* x) const { run(true, pieces_[at(pieces() - 1 - piece)], x); }
@@ -100,7 +101,7 @@ class Passes {
       forward(k, x);
     }
   }
-  /// Without the factor 1/length.
+  /// The inverse transform, without the factor 1/length.
   void inverse(T* x) const {
     for (Index k = 0; k < pieces(); ++k) {
       inverse(k, x);
@@ -113,7 +114,8 @@ class Passes {
     std::size_t roots, turns;  // offsets in factors_
   };
 
-  /// The passes of a block of rows that fits the cache, or part of a single pass: `count` rows of each of its `radix` parts.
+  /// The remaining passes of a block of rows that fits the cache, or part of a single pass: `count` rows of each of its `radix`
+  /// parts.
   struct Piece {
     std::size_t first, last;
     Index row, from, count;
@@ -171,13 +173,13 @@ class Passes {
   }
 
   Index length_;
-  std::vector<Pass> passes_;  // forward
+  std::vector<Pass> passes_;  // in forward order
   std::vector<Factor<T>> factors_;
   std::vector<Index> order_;
   std::vector<Piece> pieces_;
 };
 
-/// Up to two vectors of columns of `rows`, as real and imaginary parts: two real columns form one complex column.
+/// Up to two vectors of real columns: `left` as the real parts and `right` as the imaginary parts of complex columns.
 template <class T>
 struct Pair {
   MatrixView<T> left, right;
@@ -189,7 +191,7 @@ Pair<T> pair(const MatrixView<T>& rows) {
           rows.columns() > width ? rows.columns(width, rows.columns() - width) : MatrixView<T>()};
 }
 
-/// Writes them to scratch, scaled per row if `scales` is given.
+/// Writes the columns of `rows` to the scratch x as such pairs. Scales each row if `scales` is given.
 template <class T>
 void load_pair(const MatrixView<const T>& rows, const T* scales, T* x) {
   const auto [left, right] = pair(rows);

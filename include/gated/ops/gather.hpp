@@ -12,8 +12,8 @@ namespace gated {
 
 namespace detail {
 
-/// Copies the elements of x that `f` names to y; ∂x += ∂y at the same places. `f(visit)` calls `visit(row of x, column, row of
-/// y, column, count)` for runs of adjacent elements. It is copied bytewise: see Tape::push().
+/// Copies the elements of x that `f` selects to y; the backward pass adds ∂y to ∂x at the same places. `f(visit)` calls
+/// `visit(row of x, column, row of y, column, count)` for runs of adjacent elements. `f` is copied bytewise: see Tape::push().
 template <class Run, class F, class T = typename Run::Scalar>
 void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, const F& f) {
   const ConstView<T> from = run[x];
@@ -37,10 +37,10 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// Gathers `rows` from each group of `of` consecutive rows of x, in that order, and keeps the first `columns` columns. Rows may
-/// repeat.
+/// Gathers the given `rows` of each group of `of` consecutive rows of x, in the given order, and keeps the first `columns`
+/// columns. Rows may repeat.
 /// Shapes: x is (items · of) × C, y is (items · rows) × columns.
-/// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer columns or a partial group.
+/// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer than `columns` columns, or an incomplete group.
 /// Cost: one copy of the gathered elements.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows, Index of, Index columns) {

@@ -7,24 +7,21 @@
 /// @file
 /// The GEMM behind ops/matmul.hpp, tile by tile; the kernels are in ops/kernels/gemm.inl.
 ///
-/// For a · b with a of M × K and b of K × N:
+/// For a · b, with `a` of M × K and `b` of K × N:
 ///
-///  1. b is cut into *panels* of two vectors of columns. A panel is packed into contiguous memory, row of K by row of K; up to
-///  K
-///     of a few thousand it fits in the L2 cache. Prepared weights are packed already, and a panel that only one tile needs is
-///     read in place. Quantized weights are decoded as their panel is packed, or in registers for a single row. Large a: see
-///     ops/gemm_slabs.hpp.
-///  2. a is read in place, `tile_rows` rows at a time. A transposed a is packed into tiles first, and rows that alias in the
-///  cache
-///     (see core/matrix.hpp) are spread. Of a lower triangle, a tile multiplies up to its first row's diagonal, then the corner
-///     beyond it row by row: nothing above the diagonal is read.
-///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators stay in registers for all K steps: per
-///     step two loads of b, and per row of a one broadcast and two multiply-adds. 32 registers hold 14 rows, 16 hold 6. Lower
-///     tiles have their own kernels. A single row takes several panels at a time if b is row-major, to read whole runs of
-///     memory.
+///  1. `b` is cut into *panels* of two vectors of columns. A panel is packed into contiguous memory, row of K by row of K; if K
+///     is at most a few thousand, it fits in the L2 cache. Prepared weights are packed already. A panel that only one tile
+///     needs is read in place. Quantized weights are decoded as their panel is packed, or in registers for a single row. For an
+///     `a` of many rows, see ops/gemm_slabs.hpp.
+///  2. `a` is read in place, `tile_rows` rows at a time. A transposed `a` is packed into tiles first, and an `a` whose rows
+///     alias in the cache (see core/matrix.hpp) is copied to spread them. In a lower triangle, a tile multiplies up to its
+///     first row's diagonal, then row by row the corner beyond it: nothing above the diagonal is read.
+///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators stay in registers for all K steps. A
+///     step loads two vectors of `b`; each row of `a` then needs one broadcast and two multiply-adds. 32 registers hold 14
+///     rows, 16 hold 6. Tiles of fewer rows have their own kernels. If `b` is row-major, a single row takes several panels at a
+///     time, to read long runs of memory.
 ///  4. The epilogue (bias, activation, gate, residual) moves the finished tile from L1 to its destination. So kernels are
-///  compiled
-///     once per scalar type and form, not once per epilogue.
+///     compiled once per scalar type and form, not once per epilogue.
 ///
 /// Each output sums its K products in order, in one accumulator: equal inputs give equal bits for any number of rows or
 /// threads.
@@ -33,7 +30,8 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// A copy of `a` whose rows do not alias in the cache. Scratch matrices never do; parameters and caller's matrices may.
+/// A copy of `a` whose rows do not alias in the cache. Rows of scratch matrices never do; those of parameters and of callers'
+/// matrices may.
 template <class T>
 Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threads& threads) {
   MatrixMap<T> spread = workspace.matrix(a.rows, a.columns);
@@ -94,8 +92,8 @@ void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finis
   });
 }
 
-/// Computes a · b and passes each tile to `finish`. With `wanted` ≥ 0, row i needs only its columns up to `wanted` + i: tiles
-/// beyond are skipped.
+/// Computes a · b and passes each tile to `finish`. If `wanted` ≥ 0, row i needs only its columns up to `wanted` + i: tiles
+/// beyond them are skipped.
 template <class T>
 void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunction<T>& finish, Workspace<T>& workspace,
               Index wanted = -1) {
@@ -107,7 +105,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(given, second, workspace.threads());
-  Operand<T> b = second;  // or the mapped file's copy
+  Operand<T> b = second;  // prepared_form() may replace its data by a mapped file's
   const PackedWeight<T> prepared = prepared_form(b, workspace);
   TileProduct<T> product{table, given, b, nullptr, prepared, wanted};
   Operand<T>& a = product.a;

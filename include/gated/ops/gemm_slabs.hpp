@@ -5,22 +5,23 @@
 #include "gated/ops/gemm_tiles.hpp"
 
 /// @file
-/// Products of many rows: see ops/gemm.hpp.
+/// Products with many rows: see ops/gemm.hpp.
 
 namespace gated {
 
 namespace detail::gemm {
 
-/// Rows from which a product runs slab by slab: more with threads, which synchronise after each slab.
+/// The number of rows from which a product runs slab by slab. It is higher with several threads, which synchronise after each
+/// slab.
 inline Index slab_rows(const Threads& threads) { return threads.count() == 1 ? 128 : 1024; }
-/// The bytes of a slab: at most half of a typical L2 cache.
+/// The largest size of a slab in bytes: at most half of a typical L2 cache.
 inline constexpr Index slab_bytes = Index{1} << 19;
-/// The most panels of a slab.
+/// The largest number of panels in a slab.
 inline constexpr Index slab_panels = 32;
 
-/// Computes `product` slab by slab and passes each tile to `finish`. A *slab* is a group of panels of b that fits in L2. They
-/// are packed together; then each task takes the rows of one tile through all of them. So a is read once per slab, and each row
-/// of the result is written in one run.
+/// Computes `product` slab by slab and passes each tile to `finish`. A *slab* is a group of panels of b that fits in L2. Its
+/// panels are packed together; then each task multiplies the rows of one tile by all of them. So, per slab, `a` is read once,
+/// and each row of the result is written in one run.
 template <class T>
 void multiply_slabs(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
                     const Threads& threads) {

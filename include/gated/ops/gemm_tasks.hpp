@@ -13,42 +13,43 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Rows per task: about a thousand, in equal blocks. Each task packs its panel, about 1 % of its work.
+/// Rows per task: about a thousand, in equal blocks. Each task packs its own panel, which is about 1 % of its work.
 inline Index rows_per_block(Index rows, Index tile) {
   const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
   return std::max<Index>((size + tile - 1) / tile, 1) * tile;
 }
 
-/// The rows of the next tile, of `rows` left. Between one and two tiles are split evenly: a low tile reads as much of the panel
-/// as a full one, and would be memory-bound.
+/// The number of rows of the next tile if `rows` are left. More than one but less than two tiles are split evenly: a tile of
+/// few rows reads as much of the panel as a full one, and would be memory-bound.
 inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
 
-/// Consumes a finished tile with rows of panel_columns; may overwrite it.
+/// Consumes a finished tile with rows of panel_columns values; may overwrite it.
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
-/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, waking a spinning thread about 1. The threshold is
-/// constant from four threads on: many threads then still run what four would speed up.
+/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, waking a spinning thread about 1. The threshold
+/// grows only up to four threads, so many threads still run any product that four would speed up.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
   return work < (1 << 18) * std::min(available.count(), 4) ? Threads{1} : available;
 }
 
-/// Scratch per thread for a product of depth K: a panel and a tile.
+/// Scratch per thread for a product of the given depth K: a panel and a tile.
 template <class T>
 Index thread_scratch(Index depth) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
   return table.panel_columns * (std::max<Index>(depth, 1) + std::max(table.tile_rows, table.row_panels));
 }
 
-/// With `wanted` ≥ 0, row i needs only its columns up to `wanted` + i. True for a panel that starts beyond those of `row`, and
-/// so of all earlier rows.
+/// If `wanted` ≥ 0, row i needs only its columns up to `wanted` + i. True if `row`, and so every earlier row, needs no column
+/// of a panel that starts at `column`.
 inline bool is_unwanted(Index wanted, Index column, Index row) { return wanted >= 0 && column > wanted + row; }
 
-/// The weight b as packed by prepare(), or an empty one. A mapped weight replaces b instead.
+/// The weight `b` as packed by prepare(), or an empty one. For a mapped weight, points `b` at the mapped memory and returns an
+/// empty one.
 template <class T>
 PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
   if (workspace.prepared() == nullptr || b.row_stride != 1 || b.column_stride != b.rows) {
@@ -68,7 +69,7 @@ PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
 /// An alternative implementation of products, for Workspace::use().
 template <class T>
 struct ProductEngine {
-  /// Does what detail::gemm::multiply() does; or does nothing and returns false.
+  /// Does what detail::gemm::multiply() does and returns true, or does nothing and returns false.
   bool (*multiply)(const Operand<T>& a, const Operand<T>& b, const detail::gemm::TileFunction<T>& finish,
                    Workspace<T>& workspace, Index wanted);
 };

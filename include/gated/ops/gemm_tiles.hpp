@@ -11,8 +11,8 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Packs a transposed a, whose columns are contiguous, into tiles of tile_rows rows, column by column: otherwise each step
-/// along K would touch another page.
+/// Packs a transposed `a`, whose columns are contiguous, into tiles of tile_rows rows, column by column. Without packing, each
+/// step along K would touch another page.
 template <class T>
 void pack_tiles(const Operand<T>& a, T* packed, const ProductKernels<T>& kernels, const Threads& threads) {
   constexpr Index columns_per_task = 16;
@@ -37,14 +37,14 @@ template <class T>
 struct TileProduct {
   const ProductKernels<T>& kernels;
   Operand<T> a, b;
-  const T* tiles;            ///< a packed by pack_tiles(), or nullptr
-  PackedWeight<T> prepared;  ///< b packed by prepare(), or empty
+  const T* tiles;            ///< `a` packed by pack_tiles(), or nullptr
+  PackedWeight<T> prepared;  ///< `b` packed by prepare(), or empty
   Index wanted;              ///< see multiply()
 
   /// The number of columns of the panel that starts at `column`.
   Index columns(Index column) const { return std::min(kernels.panel_columns, b.columns - column); }
 
-  /// The panel from `column` on: the prepared one, or a copy in `packed`.
+  /// The panel from `column` on: prepared floats in place, all others in `packed`.
   Panel<T> panel(Index column, T* packed) const {
     if (prepared && !prepared.is_quantized()) {
       return {prepared.numbers(column), kernels.panel_columns};

@@ -12,12 +12,12 @@
 /// @file
 /// Helpers with which backward passes accumulate gradients.
 ///
-/// `back` is a tape in its backward pass (train/tape.hpp): back[x] is the value of a variable, back.gradient(y) its gradient so
-/// far, back.target(x) where to write the gradient of x, and back.gradient_of(p) the gradient of a parameter, by its address.
+/// `back` is a tape in its backward pass (train/tape.hpp). back[x] is the value of a variable, back.gradient(x) its gradient so
+/// far, and back.target(x) the memory for its gradient. back.gradient_of(p) is the gradient of the parameter at address p.
 
 namespace gated {
 
-/// y = term, element-wise; with `adds`, y += term.
+/// y = term, element-wise; y += term if `adds`.
 template <class T, Term A>
 void assign(View<T> y, const Workspace<T>& workspace, const A& term, bool adds = false) {
   for_each_block_of_rows(y.rows(), workspace, [&](Index first, Index rows) {
@@ -41,7 +41,7 @@ void add_gradient(Back& back, Variable x, const ConstView<typename Back::Scalar>
   add_gradient(back, x, reader<typename Back::Scalar>(values));
 }
 
-/// `values`, or on a tape its copy, which the backward pass may read.
+/// `values` themselves; on a tape, a copy that the backward pass may read.
 template <class Run, class V>
 std::span<const V> kept(const Run& run, std::span<const V> values) {
   if constexpr (Run::records) {
@@ -51,7 +51,7 @@ std::span<const V> kept(const Run& run, std::span<const V> values) {
   }
 }
 
-/// The same for a matrix, which may be absent.
+/// The same for a matrix x, which may be absent.
 template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> kept(const Run& run, const MatrixView<const T>& x) {
   if constexpr (Run::records) {
@@ -61,8 +61,8 @@ MatrixView<const T> kept(const Run& run, const MatrixView<const T>& x) {
   }
 }
 
-/// Runs the backward pass described by `b`, in parallel over its rows.
-/// Cost: one pass over ∂y, z and the outputs; act(z) and act'(z) of each element.
+/// Runs the backward pass of an activation, described by `b`, in parallel over its rows.
+/// Cost: one pass over ∂y, z and the outputs; computes act(z) and act'(z) of each element.
 template <class T>
 void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& workspace) {
   for_each_block_of_rows(b.dy.rows(), workspace, [&](Index first, Index rows) {
@@ -70,7 +70,7 @@ void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& wor
   });
 }
 
-/// The gradient of x for piecewise accumulation, set to zero if nothing has reached it.
+/// The gradient of x for piecewise accumulation; set to zero first if nothing has been added to it yet.
 template <class Back, class Variable>
 View<typename Back::Scalar> accumulator(Back& back, Variable x) {
   auto [to, fresh] = back.target(x);
@@ -101,8 +101,8 @@ void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::ty
   }
 }
 
-/// to[j] += Σ_i term_ij over `rows` rows, summed in order, a million rows as accurately as 64: the gradient of parameters
-/// shared by all tokens.
+/// to[j] += Σ_i term_ij over `rows` rows: the gradient of parameters shared by all tokens. Sums in row order, a million rows as
+/// accurately as 64.
 template <class T, Term A>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const A& term) {
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (columns + step - 1) / step;
@@ -112,13 +112,13 @@ void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& works
   });
 }
 
-/// The same for the rows of a matrix, as in the gradient of a bias.
+/// to[j] += Σ_i x_ij, as in the gradient of a bias.
 template <class T>
 void add_column_sums(const ConstView<T>& x, T* to, const Workspace<T>& workspace) {
   add_column_sums<T>(x.rows(), x.cols(), to, workspace, reader<T>(x));
 }
 
-/// y = term and to[j] += Σ_i y_ij, as add_column_sums() does, in one pass.
+/// y = term, and to[j] += Σ_i y_ij as in add_column_sums(), in one pass.
 template <class T, Term A>
 void assign_and_add_column_sums(View<T> y, const Workspace<T>& workspace, const A& term, T* to) {
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (y.cols() + step - 1) / step;

@@ -10,18 +10,18 @@
 
 namespace gated {
 
-/// A vector per cell of a grid; patches on another grid interpolate bilinearly between cells. Non-owning.
+/// Position vectors, one per cell of a grid. Patches of another grid interpolate bilinearly between cells. Non-owning.
 template <class T>
 struct GridPositions {
-  const Matrix<T>* table;        ///< C × cells, row by row over the grid
-  const Vector<T>* class_token;  ///< C, for a class token before the patches; empty for none
+  const Matrix<T>* table;        ///< C × cells; the cells follow row by row
+  const Vector<T>* class_token;  ///< C, for a class token before the patches; empty if there is none
   Index cells_down, cells_across;
   Index patches_down, patches_across;
 
   Index others() const { return class_token->size() > 0 ? 1 : 0; }
   Index tokens() const { return others() + patches_down * patches_across; }
 
-  /// Calls `f(token, cell, share)` for each cell that a patch token reads, with its interpolation weight.
+  /// Calls `f(token, cell, share)` for each patch token and each cell it reads; `share` is the interpolation weight.
   template <class F>
   void for_each_share(const F& f) const {
     for (Index y = 0; y < patches_down; ++y) {
@@ -66,9 +66,9 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Mat
 
 }  // namespace detail
 
-/// y_t = x_t + p_t in each sequence, where p_t interpolates the cells at the patch of t. Patches follow row by row after the
-/// class token, if there is one, which has its own vector. ∂x = ∂y; each cell and the class token receive their shares of Σ ∂y
-/// over the sequences.
+/// y_t = x_t + p_t in each sequence; p_t interpolates the cells at the patch of token t. The class token, if there is one,
+/// comes first and has its own vector; the patches follow row by row. ∂x = ∂y; each cell and the class token receive their
+/// shares of Σ ∂y over the sequences.
 ///
 /// Shapes: x and y are N × C; every sequence has the class token, if there is one, and a token per patch.
 /// Errors: ArgumentError in a stream.

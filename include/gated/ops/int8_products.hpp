@@ -10,21 +10,21 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// The deepest product whose sums fit into 32 bits: 255 · 128 · depth < 2³¹ (files may hold codes of -128).
+/// The largest depth K whose sums fit into 32 bits: 255 · 128 · K < 2³¹ (files may hold codes of -128).
 inline constexpr Index deepest_int8 = 65793;
 
-/// The quantized rows of a.
+/// The quantized rows of `a`.
 struct Int8Rows {
   const std::uint32_t* codes;
   Index stride;  ///< in words
   const RowCode* of_groups;
-  Index groups;  ///< per row
+  Index groups;  ///< number per row
 
   const std::uint32_t* at(Index row) const { return codes + row * stride; }
   const RowCode* groups_of(Index row) const { return of_groups + row * groups; }
 };
 
-/// The quantized panels of b: prepared ones in place, all others encoded for this product.
+/// The quantized panels of b: read in place if prepared in int8, otherwise encoded for this product.
 class Int8Panels {
  public:
   Int8Panels(const Int8Kernels& table, Operand<float> b, const PackedWeight<float>& prepared)
@@ -44,7 +44,7 @@ class Int8Panels {
     return {WeightFormat::int8_rows, b_.rows, scales, sums, reinterpret_cast<const std::byte*>(sums + width_)};
   }
 
-  /// Encodes those that are not, in memory of the caller's frame.
+  /// Encodes panels that are not prepared in int8, into the caller's workspace frame.
   void encode(Workspace<float>& workspace, const Threads& threads) {
     if (are_encoded()) {
       return;
@@ -67,7 +67,7 @@ class Int8Panels {
   }
 
  private:
-  /// The floats of a panel: scales, sums, and codes.
+  /// The size of a panel in floats: scales, sums and codes, in whole cache lines.
   Index size() const {
     return static_cast<Index>(whole_cache_lines<float>(static_cast<std::size_t>(2 * width_ + (b_.rows + 3) / 4 * width_)));
   }
@@ -79,7 +79,7 @@ class Int8Panels {
   float* memory_ = nullptr;
 };
 
-/// Encodes the rows of a, in memory of the caller's frame.
+/// Encodes the rows of `a`, into the caller's workspace frame.
 inline Int8Rows encode_rows(const Int8Kernels& table, const Operand<float>& a, Index group, Workspace<float>& workspace) {
   static_assert(sizeof(RowCode) == 2 * sizeof(float));
   const Index words = (a.columns + 63) / 64 * 16 * table.words, groups = (a.columns + group - 1) / group;
@@ -94,7 +94,7 @@ inline Int8Rows encode_rows(const Int8Kernels& table, const Operand<float>& a, I
   return rows;
 }
 
-/// Multiplies rows by panels. A task takes some rows through some panels that fit in L2.
+/// Multiplies rows by panels. A task multiplies a block of rows by a group of panels that fits in L2.
 inline void multiply_codes(const Int8Kernels& table, const Operand<float>& a, const Int8Rows& rows, const Int8Panels& panels,
                            const TileFunction<float>& finish, Workspace<float>& workspace, const Threads& threads) {
   constexpr Index l2_share = Index{1} << 18;
@@ -120,7 +120,7 @@ inline void multiply_codes(const Int8Kernels& table, const Operand<float>& a, co
   });
 }
 
-/// multiply() in integers, if b is quantizable and not prepared in bf16.
+/// multiply() in integers. Returns false for products that stay in float: see int8_products().
 inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
   if (!second.quantizable || a.columns == 0 || a.columns > deepest_int8 || a.diagonal >= 0 || a.upper >= 0 || wanted >= 0) {
@@ -145,31 +145,31 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 
 }  // namespace detail::gemm
 
-/// Products with weights in integers, dynamically quantized: each row of x and each row of the weight has its own scale, and
-/// sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
+/// An engine for products with weights in integers, dynamically quantized. Each row of x and each row of the weight has its own
+/// scale, and sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
 ///
 ///     lo = min(0, min x), hi = max(0, max x), m = 255 / (hi - lo), s = (hi - lo) / 255
 ///     z = RNE(-lo · m), q = clamp(RNE(x · m) + z, 0, 255)             for each row of x
 ///     t = max|w| / 127, p = clamp(RNE(w / t), -127, 127)              for each row of w
 ///     y = Σ (float(Σ q p - z Σ p) · t) · s                            each operation rounded to float, none fused
 ///
-/// With weights in WeightFormat::int8 there are scales for each group of 32 columns, of x too, and the outer sum is over
-/// groups: closer to float, and slower. In int8_rows a row is one group.
+/// Weights in WeightFormat::int8 have a scale per group of 32 columns. Then x has one too, and the outer sum is over groups:
+/// closer to float, but slower. In int8_rows, a row is one group.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // or weights are encoded for each product
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// Quantized are channel projections, and maps over tokens that are not causal and not transformed: there x is W, and each
-/// channel of a sequence takes the place of a row of w. All other products stay in float, also those with weights prepared in
-/// bf16, and those deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as zeros, and p = 0 if t = 0. A NaN, an
-/// infinity or an infinite range makes the row of y NaN. RNE needs the default rounding mode. Weights below 2⁻¹¹⁹ depend on
-/// whether the program flushes subnormals.
+/// The engine quantizes channel projections, and token maps that are neither causal nor computed by FFT. In a token map, the
+/// rows of W take the place of the rows of x, and each channel of a sequence that of a row of w. All other products stay in
+/// float, as do products with weights prepared in bf16 and products deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰
+/// counts as zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest
+/// even) needs the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///
-/// On Linux, the first use asks the system for AMX if the processor has it: signal frames grow by 8 KiB for good. For float
-/// models only.
-/// Cost: besides the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded
-/// for each product, which for few rows costs many times the product: call prepare().
+/// On Linux, if the processor has AMX, the first use asks the system for it: signal frames then grow by 8 KiB for good. For
+/// float models only.
+/// Cost: the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded for each
+/// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {
 #if GATED_HAS_AMX_KERNELS
   detail::amx_is_granted();  // asks the system

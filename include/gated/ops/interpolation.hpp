@@ -12,8 +12,8 @@
 
 namespace gated::detail {
 
-/// Position of the centre of cell i of `new_size` among the centres of `old_size` cells on the same axis, clamped at the ends
-/// (align_corners = false): x(i) = (i + 1/2) n / n' - 1/2.
+/// The position of the centre of new cell i, in units in which the centre of old cell j is at j. Old and new cells divide the
+/// same axis: x(i) = (i + 1/2) · old_size / new_size - 1/2, clamped at the ends (align_corners = false).
 inline double place_on_axis(Index i, Index old_size, Index new_size) {
   const double ratio = static_cast<double>(old_size) / static_cast<double>(new_size);
   return std::clamp(rounded((static_cast<double>(i) + 0.5) * ratio) - 0.5, 0.0, static_cast<double>(old_size - 1));
@@ -25,7 +25,7 @@ struct Tap {
   double share;
 };
 
-/// The two old cells whose centres enclose that of new cell i.
+/// The two old cells whose centres enclose the centre of new cell i.
 inline std::array<Tap, 2> linear_taps(Index i, Index old_size, Index new_size) {
   const double x = place_on_axis(i, old_size, new_size);
   const auto low = static_cast<Index>(x);
@@ -33,8 +33,8 @@ inline std::array<Tap, 2> linear_taps(Index i, Index old_size, Index new_size) {
   return {Tap{low, 1 - share}, Tap{std::min(low + 1, old_size - 1), share}};
 }
 
-/// Linear interpolation as a new × old matrix: A[i', j] = max(0, 1 - |x(i') - j| / reach) at position x(i'). With reach = 1,
-/// rows sum to 1.
+/// Linear interpolation as a new_size × old_size matrix: A[i, j] = max(0, 1 - |x(i) - j| / reach), with x(i) from
+/// place_on_axis(). With reach = 1, rows sum to 1.
 template <class T>
 Matrix<T> interpolation(Index old_size, Index new_size, double reach = 1) {
   Matrix<T> a(new_size, old_size);
@@ -47,7 +47,7 @@ Matrix<T> interpolation(Index old_size, Index new_size, double reach = 1) {
   return a;
 }
 
-/// Kronecker product: acts on a grid as `down` along its columns and `across` along its rows.
+/// Kronecker product: applies `down` along the columns of a grid and `across` along its rows.
 template <class T>
 Matrix<T> on_grid(const Matrix<T>& down, const Matrix<T>& across) {
   Matrix<T> product(down.rows() * across.rows(), down.cols() * across.cols());

@@ -12,8 +12,8 @@
 
 namespace gated {
 
-/// Adds the epilogue of a run to `own`, the epilogue in memory of a product y with its factor and biases.
-/// Errors: ShapeError for matrices of another shape than y, ArgumentError for conflicting options.
+/// Adds the epilogue of a run to `own`, which already holds the factor and biases of a product y.
+/// Errors: ShapeError if a matrix does not have y's shape; ArgumentError if both gate and scale are given.
 template <class Run, class T = typename Run::Scalar>
 void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T>& own) {
   const auto rows = [&](const char* name, const auto& x) -> MatrixView<const T> {
@@ -39,22 +39,22 @@ void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, 
   own.residual = rows("residual", epilogue.residual);
   own.residual_scale = epilogue.residual_scale;
 }
-/// The epilogue of a run, as one in memory for a product y.
+/// The in-memory form of a run's epilogue, for a product y.
 template <class Run, class T = typename Run::Scalar>
 Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
   add_parts(run, epilogue, y, own);
   return own;
 }
 
-/// The result of an op that applies an epilogue as it writes, and what the backward pass needs.
+/// The result of an op that applies an epilogue as it writes, and the data for the backward pass.
 template <class Run>
 struct Joined {
   MatrixOf<Run> y;
-  MatrixOf<Run> kept;                            ///< for backward_through(), if recorded
-  Epilogue<typename Run::Scalar> epilogue = {};  ///< in memory
+  MatrixOf<Run> kept;                            ///< for backward_through(), if the run records
+  Epilogue<typename Run::Scalar> epilogue = {};  ///< its in-memory form
 };
 
-/// Its memory: that of a matrix of the epilogue with no other handle, or new memory.
+/// Makes the result of such an op. y uses the memory of an epilogue matrix that has no other handle, or new memory.
 template <class Run, class T = typename Run::Scalar>
 Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
                           const std::type_identity_t<Epilogue<T>>& own = {}) {
@@ -75,10 +75,11 @@ Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Ru
 /// The backward pass through activation, gate and residual: adds their gradients and turns ∂y into ∂z in place.
 ///
 ///     ∂residual += ∂y ⊙ residual_scale     ∂residual_scale += Σ ∂y ⊙ residual     ∂gate += ∂y ⊙ act(z)
-///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), in place of a gate
+///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), for a scale instead of a gate
 ///     ∂bias += Σ ∂z, if there is one
 ///
-/// `kept` holds z if epilogue.keeps(), or act'(z) if it keeps_derivative(). Returns ∂z in the memory of ∂y.
+/// If epilogue.keeps_derivative(), `kept` holds act'(z); otherwise, if epilogue.keeps(), it holds z. Returns ∂z in the memory
+/// of ∂y.
 template <class Back, class Run, class T = typename Back::Scalar>
 View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run> y, MatrixOf<Run> kept,
                          T* bias_gradient = nullptr) {
@@ -137,14 +138,15 @@ View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run
 
 namespace detail {
 
-/// y = the epilogue applied to z, by the kernel that finishes the tiles of products: bit-equal. y may be z.
+/// y = `epilogue` applied to z. Uses the kernel that finishes the tiles of products, so results are bit-equal to those of a
+/// fused epilogue. y may be z.
 template <class T>
 void finish_rows(const MatrixView<const T>& z, const Epilogue<T>& epilogue, const MatrixView<T>& y,
                  const Workspace<T>& workspace) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
   const Index width = table.panel_columns;
   for_each_block_of_rows(z.rows(), workspace, [&](Index first, Index rows) {
-    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // for the widest vectors
+    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // enough for the widest vectors
     for (Index column = 0; column < z.columns(); column += width) {
       const Index columns = std::min(width, z.columns() - column);
       for (Index i = 0; i < rows; ++i) {
@@ -172,7 +174,7 @@ MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogu
 
 }  // namespace detail
 
-/// Takes the residual and its scale out of `epilogue` if this training step drops part of the branch.
+/// Moves the residual and its scale out of `epilogue` if this training step applies dropout to the branch; returns them.
 template <class Run>
 Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
   if constexpr (Run::records) {
@@ -185,7 +187,7 @@ Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
   return {};
 }
 
-/// residual + y after residual dropout and stochastic depth; y if take_dropping_residual() took nothing.
+/// residual + y, with residual dropout and stochastic depth applied to y. Returns y if take_dropping_residual() took nothing.
 template <class Run>
 MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken) {
   if constexpr (Run::records) {
@@ -197,9 +199,9 @@ MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken
 }
 
 /// y = `epilogue` applied to a result z, for ops that do not apply it themselves.
-/// Shapes: y is as z.
-/// Errors: ShapeError for matrices of the epilogue that do not match y.
-/// Cost: a pass over z, two more backward.
+/// Shapes: y has z's shape.
+/// Errors: ShapeError if a matrix of the epilogue does not have y's shape.
+/// Cost: one pass over z, two more backward.
 template <class Run>
 MatrixOf<Run> join(Run& run, MatrixOf<Run> z, Epilogue<Run> epilogue) {
   const Epilogue<Run> residual = take_dropping_residual(run, epilogue);

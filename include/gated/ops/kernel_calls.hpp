@@ -4,10 +4,10 @@
 #include "gated/ops/kernel_table.hpp"
 
 /// @file
-/// The kernels, for callers.
+/// The kernels, for code that calls them.
 ///
-/// With gated::compiled, this declares only the tables' types. Code with its own terms (ops/terms.hpp) or vector loops includes
-/// ops/kernels.hpp, as training does.
+/// With gated::compiled, this header declares only the types of the kernel tables. Code with its own terms (ops/terms.hpp) or
+/// vector loops includes ops/kernels.hpp, as training does.
 
 #if !defined(GATED_COMPILED) || !GATED_CHOOSES_FORM
 #include "gated/ops/kernels.hpp"

@@ -16,8 +16,9 @@
 /// @file
 /// Instruction sets with kernels, and the choice between them at run time.
 ///
-/// Kernels are compiled once per form, whatever the compiler's flags, and a program runs the best form that the machine has.
-/// With GATED_ONLY_BASELINE defined in all translation units, only the form of the compiler's flags exists.
+/// A *form* is an instruction set. Kernels are compiled once per form, whatever the compiler's flags, and a program runs the
+/// best form of the machine. If GATED_ONLY_BASELINE is defined in all translation units, only the form that the flags enable
+/// exists.
 
 // The form that the compiler's flags enable.
 #if defined(EIGEN_DONT_VECTORIZE)
@@ -44,7 +45,7 @@
 #define GATED_CHOOSES_FORM 0
 #endif
 
-// AVX512-BF16 kernels complement AVX-512's, if the machine has them or the flags enable them.
+// AVX512-BF16 kernels complement those of AVX-512. They exist if the form is chosen at run time, or if the flags enable them.
 #if GATED_CHOOSES_FORM || (defined(__AVX512BF16__) && defined(__AVX512BW__) && !defined(EIGEN_DONT_VECTORIZE))
 #define GATED_HAS_BF16_KERNELS 1
 #else
@@ -64,7 +65,7 @@
 #define GATED_INT8_BASELINE GATED_BASELINE
 #endif
 
-// AMX kernels complement AVX512-VNNI's.
+// AMX kernels complement those of AVX512-VNNI.
 #if defined(__x86_64__) && defined(__linux__) && (GATED_CHOOSES_FORM || (GATED_BASELINE_HAS_VNNI && defined(__AVX512F__)))
 #define GATED_HAS_AMX_KERNELS 1
 #else
@@ -118,8 +119,8 @@ inline KernelForm best_form() {
   return KernelForm::GATED_BASELINE;
 }
 
-/// The form of new runs until use_kernels(): the one called `name` if the machine supports it, otherwise the best; no_kernels
-/// for an unknown name.
+/// The form of new runs until use_kernels() is called: the form called `name` if the machine supports it, otherwise the
+/// machine's best; no_kernels if `name` is unknown.
 inline int form_named([[maybe_unused]] const char* name) {
   const KernelForm best = best_form();
 #if GATED_CHOOSES_FORM
@@ -137,8 +138,8 @@ inline int form_named([[maybe_unused]] const char* name) {
 
 inline std::atomic<int> chosen_form{form_named(std::getenv("GATED_KERNELS"))};
 
-/// The form of a new run, with its portable_bit.
-/// Errors: ArgumentError if GATED_KERNELS is not a known form, or GATED_ARITHMETIC no known arithmetic.
+/// The form of a new run, plus its portable_bit.
+/// Errors: ArgumentError if GATED_KERNELS is not a known form, or GATED_ARITHMETIC is not a known arithmetic.
 inline int chosen_kernels() {
   const int form = chosen_form.load(std::memory_order_relaxed);
   if (form == no_kernels) [[unlikely]] {
@@ -156,7 +157,7 @@ inline int chosen_kernels() {
 inline const bool runs_choose_kernels = (kernels_for_new_run = &chosen_kernels) != nullptr;
 
 #if GATED_CHOOSES_FORM
-/// AVX-VNNI: bit 4 of EAX of leaf 7.1. __builtin_cpu_supports() of clang 14 does not know it.
+/// Reads the bit of AVX-VNNI: bit 4 of EAX in CPUID leaf 7.1. __builtin_cpu_supports() of clang 14 does not know it.
 inline bool has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
@@ -170,9 +171,9 @@ inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 #endif
 
 #if GATED_HAS_AMX_KERNELS
-/// True if the processor has AMX-INT8 and the system lets this process use it, for which the first call asks. The permission
-/// lasts: each signal's frame is 8 KiB larger from then on, and the system refuses it while a thread has a sigaltstack() too
-/// small for that.
+/// True if the processor has AMX-INT8 and the system lets this process use it. The first call asks for permission, which lasts:
+/// from then on, each signal's frame is 8 KiB larger. The system refuses it while a thread has a sigaltstack() too small for
+/// such a frame.
 inline bool amx_is_granted() {
   static const bool granted = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -190,7 +191,7 @@ inline bool amx_is_granted() {
 }
 #endif
 
-/// The form and portable_bit of this thread's run, or of a new one.
+/// The form and portable_bit of this thread's run or, outside a run, of a new one.
 inline int running_kernels() {
   const int kernels = kernels_of_run();
   return kernels == no_kernels ? chosen_kernels() : kernels;
@@ -202,7 +203,7 @@ inline int running_kernels() {
 /// use_kernels() selects a lower one. A run keeps the form it started with. Within a form, results are bit-equal for any number
 /// of threads; between forms they differ in the last digits, unless use_arithmetic() makes them portable.
 ///
-/// Errors: ArgumentError if GATED_KERNELS is not a known form, in each run until use_kernels() is called.
+/// Errors: ArgumentError if GATED_KERNELS is not a known form; every run raises it until use_kernels() is called.
 inline KernelForm kernels() { return static_cast<KernelForm>(detail::running_kernels() % detail::portable_bit); }
 
 /// The arithmetic of the running kernels: see use_arithmetic().
@@ -222,7 +223,8 @@ inline std::vector<KernelForm> available_kernels() {
   return forms;
 }
 
-/// Uses the kernels of `form` in all new runs, on all threads. Weights already prepared are repacked for each product.
+/// Uses the kernels of `form` in all new runs, on all threads. Float weights prepared before are packed anew for each product;
+/// prepare quantized weights again.
 /// Errors: ArgumentError for a form that this machine or this program lacks.
 inline void use_kernels(KernelForm form) {
   const auto forms = available_kernels();

@@ -13,19 +13,19 @@
 /// @file
 /// Tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls one in the chosen form.
 ///
-/// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it names, so kernels that only
-/// some programs need, such as derivatives, have their own tables.
+/// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it uses. So kernels that only some
+/// programs need, such as derivatives, have their own tables.
 
 namespace gated {
 
-/// Vectors that sum_columns() reads side by side: a few cache lines.
+/// The number of vectors that sum_columns() reads side by side: a few cache lines.
 inline constexpr unsigned vectors_together = 8;
 
 /// The backward pass through y = act(z) ⊙ factor:
 ///
 ///     ∂z = ∂y ⊙ factor ⊙ act'(z)     ∂factor = ∂y ⊙ act(z)
 ///
-/// Shapes: all as ∂y; dz may be its memory.
+/// Shapes: all matrices have ∂y's shape; dz may be in the memory of dy.
 template <class T>
 struct ActivationBackward {
   Activation activation = Activation::identity;
@@ -43,7 +43,7 @@ struct AdamWFactors {
   T kept, beta1, new1, beta2, new2, size, root, eps;
 };
 
-/// The kernels of the chosen form, by the type of their table.
+/// The kernels of the chosen form, selected by the type of their table.
 template <class Table>
 const Table& kernels();
 
@@ -54,9 +54,9 @@ struct ProductKernels {
                         T* tile);
   Index panel_columns;  ///< columns of a panel and a tile
   Index tile_rows;      ///< rows of the highest tile
-  Index row_panels;     ///< panels per step for a single row
-  const Tile* tiles;    ///< for 1, 2, … tile_rows rows
-  Tile row;             ///< for a single row and row_panels panels
+  Index row_panels;     ///< panels that a single row takes at a time
+  const Tile* tiles;    ///< kernels for 1, 2, … tile_rows rows
+  Tile row;             ///< the kernel for a single row and row_panels panels
   void (*corner)(Index depth, Index last_depth, Index rows, const T* a, Index row_stride, Index column_stride, const T* panel,
                  Index panel_stride, T* tile);
   void (*pack_panel)(const Operand<T>& b, Index first, Index columns, T* panel);
@@ -95,7 +95,7 @@ struct SumKernels {
   void (*sum_columns)(const A& term, Index rows, Index first, Index columns, T* to);
 };
 
-/// Both at once.
+/// Assignment and column sums in one pass.
 template <class T, class A>
 struct AssignAndSumKernels {
   void (*assign_and_sum_columns)(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to);
@@ -177,7 +177,7 @@ struct OptimizerKernels {
   void (*adamw_step)(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v);
 };
 
-/// The kernels of bf16 products, in pairs along K: see ops/kernels/bf16.inl.
+/// The kernels of bf16 products, whose factors are stored in pairs along K: see ops/kernels/bf16.inl.
 struct Bf16Kernels {
   /// A kernel and its number of rows.
   struct Tile {
@@ -197,8 +197,8 @@ struct RowCode {
 
 /// The kernels of integer products: see ops/kernels/int8.inl.
 struct Int8Kernels {
-  /// A kernel and its number of rows. `codes` are the first row's; the next row's are `row_stride` words on. `rows` has a
-  /// RowCode per group of each row.
+  /// A kernel and its number of rows. `codes` points at the first row's codes; each further row starts `row_stride` words
+  /// later. `rows` has a RowCode per group of each row.
   struct Tile {
     Index rows;
     void (*multiply)(Index depth, const std::uint32_t* codes, Index row_stride, const RowCode* rows,
@@ -212,11 +212,12 @@ struct Int8Kernels {
   void (*encode_panel)(Index depth, const float* panel, float* scales, std::int32_t* sums, std::byte* codes);
 };
 
-/// The kernels of integer products: the chosen form's, or those of dot-product instructions that the machine adds to it.
+/// The kernels of integer products: the chosen form's, or those for dot-product instructions that the machine has in addition.
 template <class T>
 const Int8Kernels& int8_kernels();
 
-/// The kernels of bf16 products: with AVX-512's on machines that have AVX512-BF16, otherwise nullptr.
+/// The kernels of bf16 products if the form is AVX-512, the machine has AVX512-BF16 and arithmetic is fastest; otherwise
+/// nullptr.
 template <class T>
 const Bf16Kernels* bf16_kernels();
 

@@ -26,8 +26,9 @@
 /// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
 /// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
-/// Templates, lambdas and inlined functions are compiled for the form too; other calls are not. Where programs have portable
-/// arithmetic (ops/arithmetic.hpp), those that compute in floating point are included once more, in a namespace `portable`.
+/// Templates, lambdas and inlined functions are compiled for the form too; other functions that they call are not. If a program
+/// has portable arithmetic (ops/arithmetic.hpp), files that compute in floating point are included once more, in a namespace
+/// `portable`.
 
 /// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -46,7 +47,8 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// GCC optimises the kernels even in unoptimised builds, where they would be a hundred times slower. Clang has no such pragma.
+// GCC optimises the kernels even in unoptimised builds: otherwise they would be a hundred times slower. Clang has no such
+// pragma.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC push_options
 #if !defined(__OPTIMIZE__)
@@ -54,7 +56,7 @@
 #endif
 #endif
 
-// Enables instructions for the functions between; with GCC, up to the end of this file's kernels.
+// GATED_BEGIN_FORM enables instructions for the functions up to GATED_END_FORM; with GCC, up to the end of this file's kernels.
 #define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if EIGEN_COMP_CLANG
 #define GATED_BEGIN_FORM(instructions) \
@@ -67,12 +69,12 @@
 
 namespace gated {
 
-/// Whether the kernels of a namespace use portable arithmetic.
+/// True in a namespace whose kernels use portable arithmetic.
 inline constexpr bool is_portable = false;
 
 }  // namespace gated
 
-// Registers come first.
+// The order matters: registers come first.
 // clang-format off
 #if GATED_CHOOSES_FORM
 
@@ -222,7 +224,7 @@ const Int8Kernels& int8_kernels() {
 #endif
 }
 
-// For user code: vectors of the baseline form.
+// For user code, with vectors of the baseline form.
 using GATED_BASELINE::exp_of_negative;
 using GATED_BASELINE::for_each_vector;
 using GATED_BASELINE::Gelu;
@@ -240,7 +242,7 @@ using GATED_BASELINE::sum_of_row;
 using GATED_BASELINE::Tanh;
 using GATED_BASELINE::transpose_block;
 
-/// Calls `f` with the type that `activation` names: `with_activation(config.activation, [&](auto act) { … act.value(x) … })`.
+/// Calls `f` with an object for `activation`: `with_activation(config.activation, [&](auto act) { … act.value(x) … })`.
 template <class F>
 decltype(auto) with_activation(Activation activation, F&& f) {
   return GATED_BASELINE::choose_activation(activation, std::forward<F>(f));

@@ -16,7 +16,8 @@ namespace gated {
 ///
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
-/// Errors: ShapeError if the sizes do not match. NaN and infinities propagate along their row of a and column of b.
+/// A NaN or infinity in row i of a reaches row i of y; in column j of b, it reaches column j of y.
+/// Errors: ShapeError if the sizes do not match.
 /// Cost: 2·M·N·K flops; scratch for one packed panel of b (two vectors × K) per thread, and for a transposed a.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
@@ -34,7 +35,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("kept matrix", epilogue.kept);
   if (epilogue.scale != nullptr) {
     Epilogue<T> gated = epilogue;
-    gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // the same row for all
+    gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // one row for all rows of y
     return matmul<T>(a, b, y, workspace, gated);
   }
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {

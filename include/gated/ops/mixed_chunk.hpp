@@ -11,22 +11,22 @@
 
 namespace gated {
 
-/// How the products KᵀV of the chunks combine into the global part. c is the chunk size, n the sequence length, h counts chunks
+/// How the chunks' products KᵀV combine into the global part. c is the chunk size, n the sequence length, h the chunk's index
 /// from 0.
 enum class LinearReduction {
-  sum,       ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ over all / n: lucidrains, and the paper's equation 7
-  mean,      ///< causal: mean over the h earlier chunks, 0 for the first; otherwise over all chunks: the paper's pseudo-code
-  own_chunk  ///< not causal: K_hᵀV_h / n of its own chunk only: lucidrains' reduce_group_non_causal_attn = False
+  sum,       ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ_h' K_h'ᵀV_h' / n (lucidrains; the paper's equation 7)
+  mean,      ///< mean of K_h'ᵀV_h' / c; causal: over the h earlier chunks, 0 if none; otherwise over all (the paper's code)
+  own_chunk  ///< not causal: K_hᵀV_h / n of the query's own chunk (lucidrains' reduce_group_non_causal_attn = False)
 };
 
 constexpr auto names_of(LinearReduction) { return words_for<LinearReduction>("sum", "mean", "own_chunk"); }
 
-/// How the tokens of a sequence are mixed.
+/// The options of mixed-chunk attention.
 template <class T>
 struct ChunkMixing {
   Index chunk = 256;
   LinearReduction reduction = LinearReduction::sum;
-  Scoring<T> local{};  ///< within a chunk; `causal` applies to both parts, `visible_keys` spans the whole sequence
+  Scoring<T> local{};  ///< within a chunk; `causal` also applies to the global part; `visible_keys` spans the sequence
 
   bool own_chunk() const { return !local.causal && reduction == LinearReduction::own_chunk; }
 
@@ -56,7 +56,7 @@ struct ChunkParts {
   }
 };
 
-/// The factor of the memory, a sum over `finished` chunks, in a causal sequence: 0 for the first chunk.
+/// The factor of a causal sequence's memory, which sums over the `finished` chunks: 0 if there are none.
 template <class T>
 T memory_scale(LinearReduction reduction, Index finished) {
   if (finished == 0) {
@@ -74,9 +74,9 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Matri
   matmul(transposed(k), v, memory, workspace, {.factor = scale, .added = previous});
 }
 
-/// y = A v + q M · scale with `epilogue` applied, for tokens from position `first` of a chunk with local keys `k` and values
-/// `v`, which include their own. The epilogue must have no factor. A scale of 0 leaves the memory M unread. y may alias the
-/// gate.
+/// y = A v + q M · scale with `epilogue` applied, for the tokens of a chunk from position `first` on. `k` and `v` are the local
+/// keys and values of the chunk, these tokens included. The epilogue must have no factor. If scale is 0, the memory M
+/// is not read. y may alias the gate.
 /// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i is at position
 /// first + i among the keys.
 /// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: M × E and that of attend().
@@ -94,18 +94,18 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
     epilogue.factor = scale;
     epilogue.added = own;
     matmul(global_q, memory, y, workspace, epilogue);
-  } else {  // A v comes first, as if join() followed
+  } else {  // the sum first, then the epilogue, as join() would
     matmul(global_q, memory, own, workspace, {.factor = scale, .added = own});
     detail::finish_rows<T>(own, epilogue, y, workspace);
   }
 }
 
-/// y = A v + Q M for one whole sequence, with `epilogue` applied, which must have no factor.
+/// y = A v + Q M for one whole sequence, with `epilogue` applied. The epilogue must have no factor.
 ///
-/// With several threads, chunks are computed in parallel. The causal form first sums up all the memories.
+/// Several threads compute chunks in parallel; the causal form then computes all memories first.
 /// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Global keys of masked tokens must be 0. `watch`
 /// receives A of each chunk.
-/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch: c·(c + E) + S·E, and S·E per chunk for the causal form with threads.
+/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch: c·(c + E) + S·E, and S·E per chunk if causal with several threads.
 template <class T>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
                   const Epilogue<T>& epilogue = {}, const WeightsWatcher<T>& watch = {}) {
@@ -115,7 +115,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const bool causal = mixing.local.causal, own_chunk = mixing.own_chunk();
   const bool side_by_side = workspace.threads().count() > 1 && chunks > 1 && !watch;
 
-  // Memory h is the one that chunk h reads. One suffices if all chunks read the same, or if they run one after the other.
+  // Chunk h reads memory h. One memory suffices if all chunks share it, or if they run one after the other.
   const Index memories = causal && side_by_side ? chunks : 1;
   MatrixMap<T> memory = workspace.matrix(memories * s, e);
   const auto slot = [&](Index h) { return View<T>(memory.middleRows(memories == 1 ? 0 : h * s, s)); };

@@ -7,7 +7,7 @@
 
 namespace gated {
 
-/// y = norm(x), row by row; `kept`, unless nullptr, receives the moments of the rows.
+/// y = norm(x), row by row. If `kept` is not nullptr, it receives the moments of each row.
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: three passes over a row in cache.
 template <class T>
@@ -26,13 +26,13 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
   });
 }
 
-/// Backward pass of normalise(), given its moments. With x̂ = (x - mean) · factor and g = ∂y ⊙ weight (or gain · ∂y),
-/// row by row
+/// Backward pass of normalise(), given its moments. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙ weight, row by
+/// row:
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens
 ///
-/// for LayerNorm. Other forms have mean = mean(g) = 0 and ∂gain = Σ ∂y ⊙ x̂ over all elements; the last term vanishes if the
-/// size is clamped or nothing is normalised.
+/// In the other forms, mean and mean(g) are 0. The ScaleNorms have g = gain · ∂y, and ∂gain = Σ ∂y ⊙ x̂ over all elements. The
+/// term with mean(g ⊙ x̂) vanishes if the factor does not depend on the row: for affine, and if scale_norm clamps to eps.
 /// Cost: three passes over the rows.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void normalise_backward(Back& back, Variable x, Variable y, const NormParameters<T>& norm, const RowMoments<T>* moments) {
@@ -49,7 +49,7 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   T *const weight_gradient = back.gradient_of(norm.weight), *const bias_gradient = back.gradient_of(norm.bias);
   const bool sums_up = weight_gradient != nullptr || bias_gradient != nullptr;
   MatrixMap<T> sums =
-      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // of each block
+      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // a row per block
   for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while the rows are in cache
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});

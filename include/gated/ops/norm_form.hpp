@@ -22,14 +22,14 @@ constexpr auto names_of(NormForm) {
   return words_for<NormForm>("none", "layer_norm", "scale_norm", "scale_norm_rsqrt", "rms", "affine");
 }
 
-/// A norm's form and parameters. Those that the form does not have are nullptr.
+/// A norm's form and parameters. Parameters that the form lacks are nullptr.
 template <class T>
 struct NormParameters {
   NormForm form;
   double eps;
-  const T* weight = nullptr;  ///< C, for layer_norm and affine
-  const T* bias = nullptr;    ///< C, likewise
-  const T* gain = nullptr;    ///< 1, for the ScaleNorms
+  const T* weight = nullptr;  ///< length C, for layer_norm and affine
+  const T* bias = nullptr;    ///< length C, likewise
+  const T* gain = nullptr;    ///< one scalar, for the ScaleNorms
 };
 
 /// Moments of a row: x̂ = (x - mean) · factor.

@@ -18,7 +18,7 @@ struct Operand {
   Index rows, columns;
   Index row_stride, column_stride;  ///< in elements; for a second factor, one of them is 1
   Index diagonal = -1;              ///< for a lower triangle: the last nonzero column of row 0
-  Index upper = -1;                 ///< for the transpose of a lower triangle: the last row with a nonzero column 0
+  Index upper = -1;                 ///< for a transposed lower triangle: the last row that is nonzero in column 0
   bool quantizable = false;         ///< for a second factor: see quantizable()
 
   Operand(const ConstView<T>& x)
@@ -37,9 +37,9 @@ struct Operand {
     result.diagonal = upper;
     return result;
   }
-  /// The columns that a product reads for the rows up to `row`.
+  /// Number of leading columns that a product reads for rows 0 … `row`.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
-  /// The columns that are 0 in `row` and all later rows of an upper triangle: a product skips them.
+  /// Number of leading columns of an upper triangle that are 0 from `row` on: a product skips them.
   Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
   const T* at(Index row, Index column) const { return detail::shifted(data, row * row_stride + column * column_stride); }
 };
@@ -54,8 +54,8 @@ auto transposed(const M& x) {
   }
 }
 
-/// Allows int8_products() to compute the product with `b` as second factor. Set for products with a layer's weights; not for
-/// attention scores, nor for causal mixing, where a scale would depend on later tokens.
+/// Allows int8_products() to compute the product with `b` as second factor. Used for products with a layer's weights; not for
+/// attention scores, nor for causal mixing, whose scales would depend on later tokens.
 template <class T>
 Operand<T> quantizable(Operand<T> b) {
   b.quantizable = true;

@@ -6,7 +6,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Pooling, and a token prepended to each sequence.
+/// Pooling over tokens, and prepending a token to each sequence.
 
 namespace gated {
 
@@ -22,7 +22,7 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
   });
 }
 
-/// The same as an op. Each row of ∂x receives ∂y[b] / length.
+/// mean_over_tokens() as an op. Each row of ∂x receives ∂y[b] / length.
 /// Shapes: x is rows × C, y is sequences × C.
 /// Errors: ShapeError if the sequences do not cover the rows of x.
 /// Cost: one pass over x, one more backward.
@@ -74,8 +74,8 @@ MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
   return y;
 }
 
-/// y = x with `token` prepended to each sequence, as a class token. ∂token = Σ of the gradients of its rows. The run's
-/// sequences split x.
+/// y = x with `token` prepended to each sequence, as a class token. ∂token is the sum of ∂y over the prepended rows. The run's
+/// sequences are those of x.
 /// Shapes: token has length C, x is rows × C, y is (rows + sequences) × C and must not overlap x.
 /// Cost: one copy, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>

@@ -9,7 +9,7 @@
 #include "gated/ops/angles.hpp"
 
 /// @file
-/// Relative position biases, added to scores by the distance between key and query, and sinusoidal positions.
+/// Relative position biases, which depend on the distance between query and key, and sinusoidal positions.
 ///
 /// For n × n scores such a bias has 2n-1 values, ordered by offset j - i (key minus query) from -(n-1) to n-1: a row of scores
 /// reads them front to back.
@@ -20,7 +20,7 @@ namespace gated {
 struct T5Buckets {
   bool causal = false;       ///< keys after the query share bucket 0
   Index buckets = 32;        ///< size of the table
-  Index max_distance = 128;  ///< from here on, all share the last bucket
+  Index max_distance = 128;  ///< distances from here on share the last bucket
 };
 
 /// T5's bucket (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
@@ -42,7 +42,7 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   }
   const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
-  // Rounding must not decide integer quotients: the originals, in float32, land on the integer or above.
+  // Keeps rounding from lowering an exact integer: the originals, in float32, land on the integer or above.
   const double beyond = std::floor(rounded(growth * static_cast<double>(buckets - exact)) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
@@ -55,7 +55,7 @@ void t5_bias(const T* table, const T5Buckets& form, T scale, Index n, T* relativ
   }
 }
 
-/// Backward pass of t5_bias(): adds the gradient of `relative` to that of the table.
+/// Backward pass of t5_bias(), where `relative` is ∂relative: adds ∂table to `table`.
 template <class T>
 void t5_bias_backward(const T5Buckets& form, T scale, Index n, const T* relative, T* table) {
   for (Index offset = -(n - 1); offset <= n - 1; ++offset) {

@@ -12,7 +12,7 @@ namespace gated {
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each run of elements, in row-major order, that lies within one row of both.
+/// Calls `f(from, to, count)` for each run of elements within one row of both matrices, in row-major order.
 template <class T, class F>
 void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& to, const F& f) {
   const Index total = from.rows() * from.columns();
@@ -28,7 +28,7 @@ void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& t
 /// y = the elements of x in row-major order with `columns` columns: splits tokens into narrower ones, or merges them into wider
 /// ones. ∂x = ∂y, reshaped back.
 ///
-/// A view of x if its rows are contiguous, unless recording.
+/// Returns a view of x if its rows are contiguous and the run does not record.
 /// Errors: ShapeError if the elements do not fill the last row.
 /// Cost: none for a view, otherwise one copy.
 template <class Run, class T = typename Run::Scalar>

@@ -16,7 +16,7 @@
 
 namespace gated {
 
-/// Rotary layout: which channels form pairs, if any are rotated.
+/// Rotary layout: which channels form pairs. `none` rotates nothing.
 enum class Rotary {
   none,
   interleaved,  ///< (0, 1), (2, 3), …: rotary-embedding-torch, GAU-α
@@ -25,7 +25,7 @@ enum class Rotary {
 
 constexpr auto names_of(Rotary) { return words_for<Rotary>("none", "interleaved", "half"); }
 
-/// base^(-2k/r) for k < r/2: the angle of pair k per position.
+/// base^(-2k/r) for k < r/2, with r = `dimensions`: the angle by which pair k turns per position.
 template <class T>
 Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
   require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "rotary_frequencies: dimensions = ", dimensions,
@@ -62,8 +62,8 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
 
 namespace detail {
 
-/// Rotates the rows of every sequence in each of `parts`, head by head, starting at position `first`. sign = -1 rotates by the
-/// opposite angles: the transpose.
+/// Rotates each of `parts`, head by head. Every sequence starts at position `first`. sign = -1 rotates by the opposite angles:
+/// the transpose.
 template <class T, class... Parts>
 void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const Sequences& sequences, Index first, T sign,
                 Workspace<T>& workspace, const Parts&... parts) {
@@ -94,8 +94,8 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 
 }  // namespace detail
 
-/// Rotates each of `parts` by the positions of its rows, as an op: the first r channels of each head. Parts that are moved in
-/// are rotated in place. Recordings rotate all parts in place: only the op that produced a part may have read it before.
+/// Rotates the first r channels of each head in each of `parts`, by the positions of its rows, as an op. Parts that are moved
+/// in are rotated in place. A recording rotates all parts in place, so only the op that produced a part may have read it.
 /// Gradients are rotated back. `frequencies` must outlive the backward pass.
 /// Shapes: frequencies has length r/2; each of `parts` is N × C with at least r columns per head.
 /// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.

@@ -19,7 +19,7 @@ using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weight
 
 namespace detail {
 
-/// A watcher that reports `part` to `watch`; empty if `watch` is.
+/// A watcher that forwards to `watch` with the index `part`; empty if `watch` is empty.
 template <class T>
 WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   if (!watch) {
@@ -28,7 +28,7 @@ WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   return [&watch, part](Index, const ConstView<T>& weights) { watch(part, weights); };
 }
 
-/// y = S, or with a pointwise `activation` the weights A before dropout, for queries starting at position `first`.
+/// y = the scores S or, if there is an `activation`, the weights A before dropout. Queries start at position `first`.
 template <class T>
 void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,
            std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
@@ -69,8 +69,8 @@ void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Wor
 /// Queries per block of scores.
 inline constexpr Index query_block = 256;
 
-/// Calls `f(done, rows, seen)` for each block of at most `block` queries: `rows` queries from `done` on, at key position
-/// `first` + `done`. The block sees the first `seen` keys.
+/// Calls `f(done, rows, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done` on,
+/// which is at key position `first` + `done`, and sees the first `seen` keys.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index block, const F& f) {
   for (Index done = 0; done < query_count; done += block) {
@@ -83,8 +83,8 @@ void for_each_query_block(Index query_count, Index key_count, Index first, bool 
 
 /// y = A v, with `epilogue` applied, for the queries at positions `first`, `first` + 1, … of one sequence, one per row of q.
 ///
-/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` receives A
-/// with all its rows.
+/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` receives
+/// all rows of A at once.
 /// Cost: 2·M·N·(S + E) flops, about half when causal (a block of 256 queries sees the keys up to its last query); scratch: 256
 /// rows of scores.
 template <class T>
@@ -108,7 +108,7 @@ void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identit
   });
 }
 
-/// Scratch that attend() takes for one query among `key_count` keys: scores, a panel of v per thread, and a bias by offset.
+/// Scratch that attend() takes for one query among `key_count` keys: scores, a panel of v per thread, and a relative bias.
 template <class T>
 Index attend_scratch(Index key_count, const Threads& threads) {
   return row_stride<T>(key_count) + 2 * key_count + detail::gemm::thread_scratch<T>(key_count) * threads.count();

@@ -16,8 +16,8 @@ namespace gated {
 /// The kernel that turns scores into attention weights.
 enum class ScoreKernel {
   relu2,           ///< max(S, 0)²: GAU and FLASH
-  laplace,         ///< see Laplace: lucidrains' option
-  laplace_legacy,  ///< with the σ of packages before 0.1.7
+  laplace,         ///< a smooth approximation of relu²: lucidrains' option
+  laplace_legacy,  ///< laplace with the σ of lucidrains' packages before 0.1.7
   softmax,         ///< over the keys
   softmax_plus     ///< softmax(S · ln l / ln 512) for l keys: GAU-α. The factor is softmax_plus_scale()
 };
@@ -26,8 +26,8 @@ constexpr auto names_of(ScoreKernel) {
   return words_for<ScoreKernel>("relu2", "laplace", "laplace_legacy", "softmax", "softmax_plus");
 }
 
-/// How the weights of one sequence (or chunk) are made: S = (q kᵀ + B) · scale if bias_inside, otherwise q kᵀ · scale + B; then
-/// A = kernel(S) · weight_scale; then masks.
+/// How the attention weights A of one sequence (or chunk) follow from q and k: S = (q kᵀ + B) · scale if bias_inside, otherwise
+/// S = q kᵀ · scale + B. Then A = kernel(S) · weight_scale, with the masks applied.
 template <class T>
 struct Scoring {
   ScoreKernel kernel = ScoreKernel::relu2;
@@ -36,7 +36,7 @@ struct Scoring {
   bool bias_inside = false;
   bool causal = false;
   const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at offset 0
-  const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to the relative one
+  const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to `relative`
   Index bias_stride = 0;
   const T* visible_keys = nullptr;     ///< 0 or 1 per key
   const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 zeroes the row
@@ -63,11 +63,11 @@ inline std::optional<Activation> pointwise(ScoreKernel kernel) {
 
 }  // namespace detail
 
-/// Whether a query's weights depend on all its scores and sum to 1.
+/// True if a query's weights depend on all its scores and sum to 1.
 inline bool is_softmax(ScoreKernel kernel) { return !detail::pointwise(kernel); }
 
-/// scale · ln l / ln 512 for l = max(`key_count`, 1) visible keys: Scoring::scale for softmax_plus. Keeps the entropy of the
-/// weights from growing with l (Su, kexue.fm/archives/8823); it is `scale` at 512 keys.
+/// scale · ln l / ln 512 for l = max(`key_count`, 1) visible keys: the Scoring::scale of softmax_plus. Keeps the entropy of the
+/// weights from growing with l (Su, kexue.fm/archives/8823). At 512 keys it equals `scale`.
 template <class T>
 T softmax_plus_scale(Index key_count, T scale = T{1}) {
   return static_cast<T>(static_cast<double>(scale) * elementary::log(static_cast<double>(std::max<Index>(key_count, 1))) /

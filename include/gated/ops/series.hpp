@@ -15,13 +15,13 @@ namespace gated {
 /// How to unfold series into windows.
 struct Windows {
   Index first = 0;     ///< start of the first window
-  Index length = 0;    ///< of each window
-  Index stride = 1;    ///< between window starts
-  Index count = 0;     ///< windows per series
-  Index together = 1;  ///< series to interleave: their windows at one time, then at the next
+  Index length = 0;    ///< length of each window
+  Index stride = 1;    ///< distance between window starts
+  Index count = 0;     ///< number of windows per series
+  Index together = 1;  ///< series per group; the windows of a group are ordered by time, then by series
 };
 
-/// The windows of each series as rows, such as patches. Windows may overlap.
+/// Cuts each series into windows (patches), one per row of y. Windows may overlap.
 /// Shapes: x is rows × L, y is (rows · count) × length.
 /// Errors: ShapeError if a window goes past the end, or `together` does not divide the rows.
 /// Cost: one copy.
@@ -42,7 +42,7 @@ MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
   return y;
 }
 
-/// Transposes each item, `rows` × C, to C × `rows`.
+/// Transposes each item from `rows` × C to C × `rows`.
 /// Shapes: x is (items · rows) × C, y is (items · C) × rows.
 /// Cost: one copy, element by element.
 template <class Run, class T = typename Run::Scalar>
@@ -61,8 +61,8 @@ MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
   return y;
 }
 
-/// y = x with a row prepended to each series of `length` rows: row b of `first` for all series of item b, or zeros if there is
-/// no `first`. The run's sequences are the items, counted in series.
+/// y = x with a row prepended to each series, which has `length` rows here. All series of item b get row b of `first`, or zeros
+/// if `first` is absent. The run's sequences are the items, counted in series.
 /// Shapes: first is items × C, or absent; x is (series · length) × C, y is (series · (length + 1)) × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -100,18 +100,18 @@ MatrixOf<Run> prepend_to_series(Run& run, const MatrixOf<Run>& first, const Matr
 
 /// Layout of the series around a forecast: see surround_forecast().
 struct ForecastSurroundings {
-  Index series = 0;                  ///< M, per item
+  Index series = 0;                  ///< M, series per item
   std::span<const Index> predicted;  ///< the forecast series
-  std::span<const Index> known;      ///< series with a known future, placed after them
-  Index horizon = 0;                 ///< F, forecast times
-  Index context = 0;                 ///< c, times before and after the forecast
-  Index past_end = 0;                ///< where the past ends in x; 0 replaces the past by zeros
+  std::span<const Index> known;      ///< series with a known future, placed after the predicted ones
+  Index horizon = 0;                 ///< F, number of forecast times
+  Index context = 0;                 ///< c, number of times before and after the forecast
+  Index past_end = 0;                ///< column of x where the past ends; if 0, the past is all zeros
 };
 
-/// For each item: the rows [past | forecast | zeros] of the predicted series, then [past | future | zeros] of the known ones. A
-/// row has c + F + c values; the past is c values of x.
-/// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or wider, absent if no series
-/// is known. What the spans refer to must outlive the backward pass.
+/// For each item: a row [past | forecast | zeros] per predicted series, then a row [past | future | zeros] per known series. A
+/// row has c + F + c values; the past is the c values of x before `past_end`. The spans' memory must outlive the backward pass.
+/// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or wider, or absent if no
+/// series is known.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> surround_forecast(Run& run, const MatrixOf<Run>& forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future,

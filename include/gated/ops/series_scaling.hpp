@@ -10,7 +10,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Scaling of time series, and scaling forecasts back: ops with derivatives.
+/// Ops that scale time series, and scale forecasts back, with derivatives.
 
 namespace gated {
 
@@ -23,7 +23,7 @@ enum class SeriesScaling {
 
 constexpr auto names_of(SeriesScaling) { return words_for<SeriesScaling>("standard", "mean", "none"); }
 
-/// Series after scale_series().
+/// The result of scale_series().
 template <class RowsType>
 struct ScaledSeries {
   RowsType x;         ///< (x - μ) / σ
@@ -33,7 +33,7 @@ struct ScaledSeries {
 
 namespace detail {
 
-/// Which values of the series are observed. A NaN is a gap, whatever the mask says.
+/// The mask of observed values. A NaN is a gap, whatever the mask says.
 template <class T>
 struct ObservedSeries {
   const std::uint8_t* mask;  ///< rows × columns, or nullptr if all are observed
@@ -44,7 +44,7 @@ struct ObservedSeries {
   bool counts(const ConstView<T>& x, Index row, Index column) const {
     return (mask == nullptr || mask[row * columns + column] != 0) && !std::isnan(x(row, column));
   }
-  /// Whether a value is replaced by 0: a non-finite one in a gap.
+  /// True if a value is replaced by 0, because it is neither finite nor observed.
   bool is_filled(const ConstView<T>& x, Index row, Index column) const {
     return !std::isfinite(x(row, column)) && !counts(x, row, column);
   }
@@ -57,7 +57,7 @@ struct ObservedSeries {
     }
     return count;
   }
-  /// Σ f(x) over the observed values.
+  /// Σ f(x) over the observed values of a row.
   template <class F>
   double sum(const ConstView<T>& x, Index row, const F& f) const {
     double sums[4] = {0, 0, 0, 0};  // four independent chains of additions
@@ -70,7 +70,7 @@ struct ObservedSeries {
 
 inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
 
-/// Calls `f(row)` for each row, over all items, that holds the same series as `row`: the same index within its item.
+/// Calls `f` with the row of the same series in each item: the row that has the same index within its item as `row`.
 template <class F>
 void for_each_same_series(const Sequences& items, Index row, const F& f) {
   const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);
@@ -81,7 +81,7 @@ void for_each_same_series(const Sequences& items, Index row, const F& f) {
   }
 }
 
-/// Backward pass of scale_series(). ∂σ/∂x = x̂ / c for standard scaling, because Σ (x - μ) = 0.
+/// Backward pass of scale_series(). For standard scaling over c observed values, ∂σ/∂x = (x - μ) / (σ c), as Σ (x - μ) = 0.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, SeriesScaling scaling,
                            const ObservedSeries<T>& observed, const Sequences& items) {
@@ -155,12 +155,12 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 
 }  // namespace detail
 
-/// (x - μ) / σ for each row of x, a series. μ and σ come from the values that `observed` marks by 1, or from all if it is
-/// empty.
+/// y = (x - μ) / σ for each series, a row of x. μ and σ come from the values that `observed` marks by 1, or from all values if
+/// it is empty.
 ///
-/// Unobserved values are scaled too. A NaN is never observed, whatever the mask says, and is read as 0, as the original's data
-/// sets fill gaps; so is an infinity where the mask is 0. With SeriesScaling::mean, a series with no observed value takes its
-/// scale from the same series in the other items, which are the run's sequences.
+/// Unobserved values are scaled too. A NaN is never observed, whatever the mask says. Unobserved NaNs and infinities are read
+/// as 0, as in the original's data sets. With SeriesScaling::mean, a series without observed values takes its scale from the
+/// same series in the other items; the items are the run's sequences.
 /// Shapes: x is rows × L, observed has rows · L entries or none; μ and σ are rows × 1.
 /// Errors: ShapeError if the mask has another size.
 /// Cost: three passes over x; sums are in double.
@@ -194,7 +194,7 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
   return y;
 }
 
-/// x with the gaps filled that scale_series() reads as 0.
+/// y = x, with 0 in place of the values that scale_series() reads as 0.
 /// Shapes: as scale_series().
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>

@@ -7,12 +7,12 @@
 
 namespace gated {
 
-/// Which columns the rows of a softmax see.
+/// The columns that each row of a softmax sees.
 template <class T>
 struct SoftmaxOptions {
   bool causal = false;                 ///< row i sees only the columns j ≤ first + i
   Index first = 0;                     ///< position of row 0, for a block of a larger matrix
-  const T* visible_columns = nullptr;  ///< a 0 or 1 per column: 0 hides it from all rows
+  const T* visible_columns = nullptr;  ///< 0 or 1 per column: 0 hides the column from all rows
 };
 
 /// y_ij = exp(x_ij - m_i) / Σ_j' exp(x_ij' - m_i) with m_i = max_j x_ij, row by row, in place.

@@ -13,8 +13,8 @@ namespace gated {
 
 /// The axis of a gate's softmax.
 enum class GateAxis {
-  channels,  ///< per token
-  tokens     ///< per sequence and channel
+  channels,  ///< one softmax per token
+  tokens     ///< one softmax per sequence and channel
 };
 
 namespace detail {
@@ -46,7 +46,7 @@ void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s
   });
 }
 
-/// y = x ⊙ softmax(z) + residual along an axis; overwrites z.
+/// y = x ⊙ softmax(z) + residual, with the softmax along an axis. Overwrites z.
 template <class T>
 void gate_along(GateAxis axis, const Sequences& sequences, const MatrixView<T>& z, const MatrixView<const T>& x,
                 const MatrixView<const T>& residual, const MatrixView<T>& y, const Workspace<T>& workspace) {
@@ -64,7 +64,7 @@ void gate_along(GateAxis axis, const Sequences& sequences, const MatrixView<T>& 
   });
 }
 
-/// Backward pass of softmax_gate(), given s.
+/// Backward pass of softmax_gate(), given s = softmax(z).
 template <class Back, class Variable, class T>
 void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const MatrixView<T>& s, Variable residual,
                            GateAxis axis, const Sequences& sequences) {
@@ -88,7 +88,7 @@ void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const
 ///
 ///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), summed along the axis
 ///
-/// A plain residual is added in the same pass. Overwrites z if it is moved in.
+/// If the epilogue is just a residual, the same pass adds it. Overwrites z if it is moved in.
 /// Shapes: x, z and y are rows × C; y may be x or the residual.
 /// Errors: ShapeError if x and z differ in shape, or an epilogue matrix is not shaped like y.
 /// Cost: one exponential per element; training also copies z.

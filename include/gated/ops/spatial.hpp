@@ -17,9 +17,9 @@ namespace gated {
 
 namespace detail {
 
-/// The rows of W v + b from `first` on, as many as y has, of one sequence, with `epilogue` applied. v holds the visible tokens:
-/// up to the last row for a causal weight, otherwise all. `sums` (TileSums or StreamSums) holds what transforms have summed
-/// already.
+/// y = the rows of W v + b from row `first` on, for one sequence, with `epilogue` applied. v holds the visible tokens: those up
+/// to the last row of y if W is causal, otherwise all. `sums` (TileSums or StreamSums) provides the part of each row that is
+/// computed by FFT.
 template <class T, class Sums>
 void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Index first, const MatrixView<T>& y,
               const Epilogue<T>& epilogue, Sums& sums, Workspace<T>& workspace) {
@@ -31,7 +31,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // adds the sums first, as join() would
+    const bool joins_later = start > 0 && joined.added;  // the sums are added first, as before a join()
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -52,7 +52,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
   }
 }
 
-/// All sequences.
+/// y = W v + b for all sequences, with `epilogue` applied.
 template <class T>
 void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const MatrixView<const T>& v,
                 const MatrixView<T>& y, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
@@ -74,7 +74,7 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
   });
 }
 
-/// Backward through SpatialWeight::expand_row(): adds row i of ∂W, whose first `count` entries are in `row`, to the gradients
+/// Backward pass of SpatialWeight::expand_row(): adds row i of ∂W, whose first `count` entries are in `row`, to the gradients
 /// of W's parameters. Skips masked entries.
 template <class Back, class T>
 void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Index i, Index count, const T* row) {
@@ -125,8 +125,8 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `f(offset, length, rows, depth)` for each sequence with rows in the block of W from row i on: `rows` rows that see
-/// `depth` tokens. `offset` counts from `first`.
+/// Calls `f(offset, length, rows, depth)` for each sequence that has rows in the block of W from row i on. The sequence has
+/// `rows` rows there, which see `depth` tokens. `offset` is `first` plus the sequence's own.
 template <class T, class F>
 void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -137,7 +137,7 @@ void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, I
   }
 }
 
-/// ∂W = ∂y vᵀ, summed over sequences, for the `rows` rows of a head from row i on, which see `depth` tokens.
+/// Adds ∂W = ∂y vᵀ, summed over sequences, for `rows` rows of a head from row i on. The rows see `depth` tokens.
 template <class Back, class T>
 void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& v,
                      const ConstView<T>& dy, Index head, Index i, Index rows, Index depth) {
@@ -157,8 +157,8 @@ void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences
   }
 }
 
-/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Takes blocks of rows last to first: the first one visited reaches every
-/// token that any block reaches.
+/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Visits the blocks of rows from last to first, because the last block
+/// reaches every token that any block reaches.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                          const ConstView<T>& dy) {
@@ -189,7 +189,7 @@ void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Seque
   }
 }
 
-/// The backward pass through all sequences, from ∂z to v and the parameters of W and b.
+/// The backward pass for all sequences: from ∂z to the gradients of v, b and the parameters of W.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                       const ConstView<T>& dz) {
@@ -201,7 +201,7 @@ void mix_all_backward(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// The next tokens of a stream; its state keeps v and partial sums.
+/// y = the rows of W v + b for the next tokens of a stream. The stream's state keeps v and partial sums.
 template <class T>
 void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const MatrixView<T>& v, const MatrixView<T>& y,
                      const Epilogue<T>& epilogue) {
@@ -228,17 +228,20 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 
 /// y = W v + b over the tokens of each sequence, with `epilogue` applied.
 ///
-/// If W is M × N, v has sequences of N tokens and y of M; the run's sequences are then the residual's, for stochastic depth.
-/// `weight` must outlive the backward pass. A stream keeps v (capacity × C values); a transformed W also keeps as many sums,
-/// and up to 256 bytes per token for unfinished transforms. Streams are bit-equal to a batch, except that a transformed W sums
-/// in another order: equal up to rounding (about 1e-6 of the largest value in float), and bit-equal for any division into
-/// steps.
+/// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences then serve the residual only, for
+/// stochastic depth. `weight` must outlive the backward pass.
+///
+/// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps as many sums, and up to
+/// 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it, sums are added in
+/// another order: the two are equal up to rounding (about 1e-6 of the largest value in float), and a stream gives the same bits
+/// for any division into steps.
 /// Shapes: v is rows × C with C / heads columns per head; y is as v, or (sequences · M) × C for an M × N weight.
 /// Errors: ShapeError for a matrix of the epilogue that does not match y.
 /// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
-/// ∂W. Transformed: about 20·N·C·log₂ N flops, if causal half of that for each doubling of N beyond the tile; scratch of 8·N
-/// vectors per thread, three times that backward. Per token of a stream: 25/2·C·log₂ N flops for each doubling of its position
-/// beyond the tile, computed ahead: spread evenly over steps with prepared weights, otherwise one block's transforms at a time.
+/// ∂W. With the FFT: about 20·N·C·log₂ N flops, or half of that for each doubling of N beyond the tile if causal; scratch of
+/// 8·N vectors per thread, three times that backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of
+/// its position beyond the tile. They are computed ahead: spread evenly over steps if the weights are prepared, otherwise one
+/// block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;

@@ -10,14 +10,15 @@
 /// @file
 /// Toeplitz spatial weights on whole sequences: long convolutions by FFT.
 ///
-/// A non-causal weight is one circulant product per sequence. A causal one is cut into tiles. With the weight's tile size B and
-/// rows in blocks of B, block k meets the blocks before it in squares of B, 2B, 4B, … tokens, one for each set bit of k, and
-/// itself in a plain product. Each pair of tokens j ≤ i meets once, and nothing flows from a later token to an earlier one
-/// (relaxed multiplication; Oncescu et al., arXiv:2410.12982). ops/spatial_stream.hpp cuts streams differently.
+/// A non-causal weight takes one circulant product per sequence. A causal weight is cut into tiles, and its rows into blocks of
+/// the tile size B. Tokens before block k reach it through square tiles of B, 2B, 4B, … tokens, one for each set bit of k; its
+/// own tokens reach it through a plain product. Each pair of tokens j ≤ i is covered once, and nothing flows from a later token
+/// to an earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). ops/spatial_stream.hpp cuts streams
+/// differently.
 
 namespace gated::detail::fourier {
 
-/// Sums that the tiles of a causal weight contribute to later rows of one whole sequence, whose rows arrive in order.
+/// The sums that the tiles of a causal weight contribute to later rows of one whole sequence. Rows are processed in order.
 template <class T>
 class TileSums {
  public:
@@ -31,7 +32,7 @@ class TileSums {
 
   /// The first token of row i's block. All earlier tokens reach row i through tiles.
   Index start(Index i) const { return count_ == 0 ? 0 : i / weight_.tile() * weight_.tile(); }
-  /// Rows left in that block, from i on.
+  /// Number of rows from i to the end of its block.
   Index rest(Index i) const { return count_ == 0 ? length_ : start(i) + weight_.tile() - i; }
 
   /// The contribution of all tiles to rows i … i + rows - 1 of one block. `v` holds all tokens before that block.
@@ -57,7 +58,7 @@ class TileSums {
  private:
   struct Level {
     MatrixView<T> sums;
-    Index begin;  // first token of their tile
+    Index begin;  // first token of the tile behind `sums`
   };
 
   void compute(const MatrixView<const T>& v, Index begin, const MatrixView<T>& y, Workspace<T>& workspace) const {
@@ -73,7 +74,7 @@ class TileSums {
 
   const SpatialWeight<T>& weight_;
   Index length_, count_ = 0;
-  Level levels_[std::numeric_limits<Index>::digits];  // one per doubling
+  Level levels_[std::numeric_limits<Index>::digits];  // one per tile size
 };
 
 /// y = W v + b for one sequence and a non-causal weight, with `epilogue` applied.
@@ -96,12 +97,12 @@ void mix_sequence(const SpatialWeight<T>& weight, const MatrixView<const T>& v, 
   multiply_rows<T>(circle, factors, weight.heads, v, nullptr, y, nullptr, bias, weight.length, epilogue, workspace);
 }
 
-/// ∂v = Wᵀ ∂y, and the gradients of the parameters of W. One transform length, that of the longest sequence, serves all; one
+/// Computes ∂v = Wᵀ ∂y, and the gradients of W's parameters. All sequences use the transform length of the longest one; one
 /// inverse transform serves as many heads as a vector has lanes.
 template <class T>
 class BackwardByTransform {
  public:
-  /// `trained`: also compute W's gradients. Takes memory from the caller's frame.
+  /// If `trained`, also computes W's gradients. Takes memory from the caller's frame.
   BackwardByTransform(const SpatialWeight<T>& weight, const Sequences& sequences, Index columns, bool trained,
                       Workspace<T>& workspace)
       : weight_(weight),
@@ -119,7 +120,7 @@ class BackwardByTransform {
     of_columns_.setZero();
   }
 
-  /// dv = Wᵀ dy; with `adds`, dv += Wᵀ dy.
+  /// dv = Wᵀ dy, or dv += Wᵀ dy if `adds`.
   void mix(const MatrixView<const T>& v, const MatrixView<const T>& dy, const MatrixView<T>& dv, bool adds,
            Workspace<T>& workspace) {
     const Index size = circle_.scratch_size();
@@ -138,7 +139,7 @@ class BackwardByTransform {
     });
   }
 
-  /// Adds the tasks' contributions to ∂w, in order. Two columns are correlated at once; the real part is the sum of both.
+  /// Adds the tasks' contributions to ∂w, in order. Two columns are correlated at once; the real part sums both.
   void add_weight(T* to, Workspace<T>& workspace) const {
     const Index row = row_size<T>(), width = vector_width<T>(), parts = tasks_.per_head();
     T* const x = workspace.take(trained() ? circle_.scratch_size() : 0);
@@ -160,7 +161,7 @@ class BackwardByTransform {
     }
   }
 
-  /// Adds their contributions to the gradients of the scales, heads × N.
+  /// Adds the tasks' contributions to the gradients of the scales, heads × N each.
   void add_scales(T* to_rows, T* to_columns) const {
     for (Index task = 0; task < of_rows_.rows(); ++task) {
       const Index first = task / tasks_.per_head() * weight_.length;
@@ -177,7 +178,8 @@ class BackwardByTransform {
     return scaled_ ? of_head<T>(numbers->data(), head, weight_.length) : nullptr;
   }
 
-  /// One task's columns in a sequence of n tokens. Scratch holds the transforms of v and dy, and the sum of their correlations.
+  /// Processes one task's columns in a sequence of n tokens. z is scratch for the transforms of v and dy, and for the sum of
+  /// their correlations.
   void mix_pair(Index task, Index head, Index n, const Pair<const T>& v, const Pair<const T>& dy, const Pair<T>& dv, bool adds,
                 T* z) {
     const Index size = circle_.scratch_size(), bins = circle_.bins();
@@ -212,7 +214,7 @@ class BackwardByTransform {
   ColumnTasks<T> tasks_;
   bool scaled_;
   Factor<T>* factors_;
-  // Each task's contributions to the gradients: of w, in the frequency domain, and of the scales.
+  // Each task's contributions to the gradients of w (in the frequency domain) and of the scales.
   MatrixMap<T> of_w_, of_rows_, of_columns_;
 };
 

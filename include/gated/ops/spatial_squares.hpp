@@ -8,12 +8,12 @@
 #include "gated/ops/toeplitz.hpp"
 
 /// @file
-/// Square blocks of a Toeplitz weight as FFT products, the building blocks of whole sequences (ops/spatial_fourier.hpp) and
-/// streams (ops/spatial_stream.hpp).
+/// FFT products with square blocks of a Toeplitz weight. Whole sequences (ops/spatial_fourier.hpp) and streams
+/// (ops/spatial_stream.hpp) are composed of them.
 
 namespace gated::detail::fourier {
 
-/// The transforms of d_k = w_{offset + k}, |k| < n, for all heads: circle.bins() factors each.
+/// Writes the transforms of d_k = w_{offset + k}, |k| < n, for all heads to `factors`: circle.bins() factors per head.
 template <class T>
 void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, Index offset, Index n, Factor<T>* factors,
                       T* scratch) {
@@ -34,23 +34,23 @@ void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, I
   }
 }
 
-/// Scalars per factor.
+/// Number of scalars per factor.
 template <class T>
 constexpr Index factor_size = static_cast<Index>(sizeof(Factor<T>) / sizeof(T));
 
-/// A square of a Toeplitz matrix: `rows` tokens meet the `rows` tokens that lie `lag` before them.
+/// A square block of a Toeplitz matrix: it maps `rows` tokens to the `rows` tokens that lie `lag` after them.
 struct Square {
   Index rows, lag;
 
   bool operator==(const Square&) const = default;
 };
 
-/// The squares that a weight needs: one of all its rows, or those that a causal weight is cut into.
+/// The squares that a weight needs: one with all its rows or, for a causal weight, the squares that it is cut into.
 template <class T>
 struct Products {
   SpatialWeight<T> weight;
 
-  /// Calls f(square) for each: first those of whole sequences, then those of streams.
+  /// Calls f(square) for each square: first the squares of whole sequences, then those of streams.
   template <class F>
   void for_each(const F& f) const {
     if (!weight.causal) {
@@ -71,7 +71,7 @@ struct Products {
   void transform(const Square& square, Factor<T>* factors, T* scratch) const {
     transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
-  /// Writes the factors of all squares, and last the arithmetic: prepared_size() scalars.
+  /// Writes the factors of all squares, then a scalar for the current arithmetic(): prepared_size() scalars in all.
   void transform_all(T* factors) const {
     for_each([&](const Square& square) {
       AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
@@ -81,13 +81,13 @@ struct Products {
     *factors = static_cast<T>(arithmetic());
   }
 
-  /// Scalars that prepare() keeps for the weight.
+  /// Number of scalars that prepare() keeps for the weight.
   Index prepared_size() const {
     Index sum = 0;
     for_each([&](const Square& square) { sum += size(square); });
     return sum + 1;
   }
-  /// The factors kept by prepare() in this arithmetic, or nullptr.
+  /// The factors that prepare() kept, or nullptr if there are none in the current arithmetic().
   const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
     const PreparedWeights<T>* const weights = workspace.prepared();
     if (weights == nullptr) {
@@ -114,11 +114,11 @@ struct Products {
     return made;
   }
 
-  /// Scalars in the factors of a square.
+  /// Number of scalars in the factors of a square.
   Index size(const Square& square) const { return weight.heads * circle(square).bins() * factor_size<T>; }
 };
 
-/// Columns of one head that a task processes: transform_columns(), or the rest.
+/// The columns of one head that a task processes: transform_columns(), or fewer in a head's last task.
 struct Columns {
   Index head, first, count;
 };
@@ -148,14 +148,14 @@ void for_each_task(const ColumnTasks<T>& tasks, Index first, Index last, Index r
                [&](Index k, Index thread) { f(first + k, tasks.at(first + k), scratch + thread * scratch_size); });
 }
 
-/// The per-row values of one head, `stride` apart between heads, or nullptr.
+/// The per-row values of one head; `stride` is the distance between heads. nullptr if `numbers` is nullptr.
 template <class T>
 const T* of_head(const T* numbers, Index head, Index stride) {
   return numbers == nullptr ? nullptr : numbers + head * stride;
 }
 
-/// y = T v for the matrix with these factors, with `epilogue` applied; two real columns form one complex column. The scales of
-/// v and y are per row, heads × `row_stride`, or absent.
+/// y = T v with `epilogue` applied, for the matrix T with these factors. Two real columns form one complex column. The scales
+/// of v and y, and `row_bias`, hold a value per row (heads × `row_stride`), or are nullptr.
 template <class T>
 void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const MatrixView<const T>& v,
                    const T* v_scale, const MatrixView<T>& y, const T* y_scale, const T* row_bias, Index row_stride,

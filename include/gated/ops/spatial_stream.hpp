@@ -9,17 +9,20 @@
 /// Toeplitz spatial weights on streams: long convolutions by FFT with no slow step.
 ///
 /// The tiles of whole sequences (ops/spatial_fourier.hpp) do not suit a stream: token i + 1 needs the tile that ends with token
-/// i, so some steps would wait for a whole large tile. Here, for block sizes U = B, 2B, 4B, …, blocks meet only blocks of U
-/// that are not their neighbours: block m meets block m - 2, and if m is odd also m - 3. Closer pairs meet in smaller blocks;
-/// pairs in the same or neighbouring blocks of B meet in a plain product. So each pair j ≤ i meets once. All inputs of block m
-/// are there when block m - 1 begins, and its work is spread over the tokens of block m - 1 (after Gardner, Efficient
-/// convolution without input-output delay, JAES 43(3), 1995): two vectors of columns at a time, in pieces of a few passes over
-/// some hundred rows. A step does a few pieces of each size; unfinished work stays in the stream's memory.
+/// i, so some steps would wait for a whole large tile. Here, tokens are cut into blocks of each size U = B, 2B, 4B, …, and
+/// block m takes input only from blocks that are not its neighbours: from block m - 2, and if m is odd also from m - 3. Smaller
+/// blocks cover closer pairs of tokens; a plain product covers pairs in the same block or in neighbouring blocks of B tokens.
+/// So each pair j ≤ i is covered once.
+///
+/// All inputs of block m are known when block m - 1 begins, so its work is spread over the tokens of block m - 1 (after
+/// Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is done two vectors of columns at a
+/// time, in pieces of a few passes over some hundred rows. A step does a few pieces of each block size; unfinished work stays
+/// in the stream's memory.
 
 namespace gated::detail::fourier {
 
-/// Sums that tokens contribute to later ones in a stream with a causal weight. The stream remembers `sums`, rows() × columns,
-/// `progress`, levels() × 6, and `scratch`, scratch_rows() × widest_row, all zeros at first.
+/// The sums that tokens of a stream contribute to later tokens through a causal weight. The stream remembers three matrices,
+/// all zeros at first: `sums` (rows() × columns), `progress` (levels() × 6) and `scratch` (scratch_rows() × widest_row).
 template <class T>
 class StreamSums {
  public:
@@ -31,7 +34,7 @@ class StreamSums {
     }
     return count;
   }
-  /// Rows of sums: for the current and the next block of each size.
+  /// Number of rows of `sums`: for the current and the next block of each size.
   static Index rows(const SpatialWeight<T>& weight, Index capacity) {
     Index sum = 0;
     for (Index level = 0; level < levels(weight, capacity); ++level) {
@@ -39,7 +42,7 @@ class StreamSums {
     }
     return sum;
   }
-  /// Rows of scratch for the tasks in progress, one of each size.
+  /// Number of rows of `scratch`: for one task in progress per block size.
   static Index scratch_rows(const SpatialWeight<T>& weight, Index capacity) {
     return 2 * weight.stream_tile() * ((Index{1} << levels(weight, capacity)) - 1);
   }
@@ -52,7 +55,7 @@ class StreamSums {
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    // For two squares: factors and scratch to compute them; then the sums and the rows they are added to.
+    // The factors of two squares and scratch to compute them; then the sums and the rows they are added to.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
            2 * row_stride<T>(columns) * weight.stream_tile();
   }
@@ -66,14 +69,14 @@ class StreamSums {
         progress_(progress),
         scratch_(scratch) {}
 
-  /// The first token that row i meets in a plain product: that of the block before its own.
+  /// The first token that reaches row i through a plain product: the first token of the block before i's.
   Index start(Index i) const {
     return levels_ == 0 ? 0 : std::max<Index>(i / weight_.stream_tile() - 1, 0) * weight_.stream_tile();
   }
-  /// Rows left in its block, from i on.
+  /// Number of rows from i to the end of its block.
   Index rest(Index i) const { return levels_ == 0 ? capacity_ : weight_.stream_tile() - i % weight_.stream_tile(); }
 
-  /// Discards the contributions of tokens from `position` on, which were taken back.
+  /// Discards the contributions of tokens from `position` on, after the stream was rewound.
   void rewind(Index position) {
     for (Index level = 0; level < levels_; ++level) {
       for (Index parity = 0; parity < 2; ++parity) {
@@ -97,7 +100,7 @@ class StreamSums {
     return sum;
   }
 
-  /// Does the work that is due after `v.rows()` tokens, for coming blocks.
+  /// Does the work for later blocks that is due after `v.rows()` tokens.
   void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;
@@ -109,7 +112,7 @@ class StreamSums {
       if (next * tokens >= capacity_) {
         continue;
       }
-      // Half a piece early, to stagger the sizes. Small blocks do several pieces at once.
+      // Work is due half a piece early, to stagger the block sizes. Small blocks do several pieces at once.
       const Index all = pieces(level, next, v), several = std::max<Index>(4 * chunk / tokens, 1);
       const Index due = (2 * (token % tokens + 1) * all + tokens) / (2 * tokens);
       const Index wanted = due >= all ? all : due / several * several, missing = wanted - done(level, next);
@@ -147,7 +150,7 @@ class StreamSums {
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const MatrixView<const T>& v) const { return {weight_.heads, v.columns()}; }
-  /// Pieces per task: for each half of the bins, the products of the squares, the inverse transform and the sum.
+  /// Number of pieces per task. Each half of the bins takes the products of the squares, an inverse transform and the sum.
   Index pieces_of_task(Index level, Index block) const {
     const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
     return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);
@@ -156,12 +159,12 @@ class StreamSums {
     return tasks(v).count() * pieces_of_task(level, block);
   }
   Index parts_of(Index level) const { return (size(level) + chunk - 1) / chunk; }
-  /// Block m meets block m - 2, and if m is odd m - 3.
+  /// Number of squares that reach a block m: from block m - 2, and if m is odd also from m - 3.
   static Index squares_of(Index block) { return 1 + block % 2; }
 
   /// The block whose sums are complete or in progress.
   Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, parity, 0)); }
-  /// Finished pieces of a block.
+  /// Number of finished pieces of a block.
   Index done(Index level, Index block) const {
     const Index parity = block % 2;
     const bool is_known = block_of(level, parity) == block && static_cast<Index>(number(level, parity, 2)) == layout();
@@ -172,7 +175,7 @@ class StreamSums {
     number(level, parity, 1) = static_cast<T>(pieces_done);
     number(level, parity, 2) = static_cast<T>(layout());
   }
-  /// Kernels of another layout of scratch start a block over.
+  /// Identifies the layout of `scratch`. Kernels with another layout start a block over.
   static Index layout() { return row_size<T>() + transform_columns<T>(); }
   T& number(Index level, Index parity, Index k) const { return progress_.data[level * progress_.stride + 3 * parity + k]; }
 
@@ -184,7 +187,7 @@ class StreamSums {
     return sums_.rows(first, std::min(kept(weight_, level, capacity_), capacity_ - block * size(level)));
   }
 
-  /// Finishes a block.
+  /// Does all remaining pieces of a block.
   void finish(Index level, Index block, const MatrixView<const T>& v, Workspace<T>& workspace) {
     if (const Index all = pieces(level, block, v); done(level, block) < all) {
       const auto frame = workspace.frame();
@@ -218,7 +221,7 @@ class StreamSums {
       return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(c.head, token) : nullptr;
     };
     Index piece = 0;
-    const auto each = [&](Index count, const auto& f) {  // f(i) for the wanted ones of the next `count` pieces
+    const auto each = [&](Index count, const auto& f) {  // f(i) for each of the next `count` pieces within [begin, end)
       for (Index i = std::max(begin - piece, Index{0}); i < std::min(count, end - piece); ++i) {
         f(i);
       }
@@ -254,7 +257,7 @@ class StreamSums {
     }
   }
 
-  /// Stores at y the rows at `x`, which start at row t. The even bins are written, the odd ones added to them.
+  /// Stores the rows at `x`, which start at row t of the block, in y: writes the sums of the even bins, adds those of the odd.
   static void store(const Circle<T>& circle, Index t, bool odd, T* x, const T* scale, const MatrixView<T>& y) {
     if (odd) {
       circle.multiply(circle.turns() + t, true, y.rows(), x, x);

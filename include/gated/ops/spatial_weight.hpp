@@ -42,20 +42,20 @@ struct SpatialWeight {
   const Matrix<T>* bias;                   ///< heads × M, or nullptr
   Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form uses the FFT
 
-  /// M.
+  /// M, the number of rows of W per head.
   Index outputs() const { return form == SpatialForm::dense ? w->rows() / heads : length; }
-  /// Output tokens for the tokens of whole sequences: as many, or M for each N.
+  /// Number of output tokens for `tokens` tokens of whole sequences: the same number, or M for each N.
   Index outputs_of(Index tokens) const { return outputs() == length ? tokens : tokens / length * outputs(); }
 
-  /// Whether a sequence of `rows` tokens, or a stream of up to as many, uses the FFT. Depends on lengths only. A causal weight
+  /// True if a sequence of `rows` tokens, or a stream of up to as many, uses the FFT. Depends on lengths only. A causal weight
   /// needs at least six tiles, because a tile costs the same for one row as for all the rows it serves.
   bool is_transformed(Index rows) const {
     return form != SpatialForm::dense && (causal ? rows / 6 >= tile() : rows >= fourier_from);
   }
-  /// Rows of a causal weight that meet each other in plain products: fourier_from, rounded down to a power of two.
+  /// Tile size of a causal weight: plain products cover pairs within a tile. fourier_from, rounded down to a power of two.
   Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
 
-  /// Block size of a stream: its rows meet each other and the block before in plain products.
+  /// Block size of a stream: plain products cover pairs within a block and with the block before it.
   Index stream_tile() const { return std::max<Index>(tile() / 2, 1); }
 
   /// w_k of a head: W_ij at i - j = k, without scales; 0 if masked or out of range.
@@ -68,7 +68,7 @@ struct SpatialWeight {
   /// The column of w_k in w.
   Index place(Index k) const { return length - 1 + (form == SpatialForm::toeplitz ? k : -k); }
 
-  /// Rows of W computed together for a sequence of `rows` tokens.
+  /// Number of rows of W that are computed together for a sequence of `rows` tokens.
   Index block(Index rows) const { return causal ? causal_block : std::max<Index>(rows, 1); }
 
   /// Writes entries `first` … `first` + `count` - 1 of row i of W, with the mask applied.
@@ -92,8 +92,9 @@ struct SpatialWeight {
     std::fill(row + visible, row + count, T{0});
   }
 
-  /// Rows i … i + count - 1 of W, columns `first` … `first` + depth - 1, as a factor of a product. Without mask and scales W is
-  /// read in place, a Toeplitz one through strides: one step down is one step right in w, one step right is one step left.
+  /// Rows i … i + count - 1 of W, columns `first` … `first` + depth - 1, as a factor of a product. A W without mask and scales
+  /// is read in place. A Toeplitz W is read through strides: one row down is one step right in w, one column right is one step
+  /// left.
   Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace, Index first = 0) const {
     if (!causal && form == SpatialForm::dense) {
       return Operand<T>(&w->coeffRef(head * outputs() + i, first), count, depth, length, 1);

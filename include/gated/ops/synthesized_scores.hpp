@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// The parameters of the scores of all heads, besides dot products: one of several forms. Non-owning.
+/// The parameters of the synthesized scores S of all heads, in one of several forms. Non-owning.
 template <class T>
 struct SynthesizedScores {
   Index heads = 1;
@@ -19,9 +19,9 @@ struct SynthesizedScores {
   const Matrix<T>*left = nullptr, *right = nullptr;  ///< (heads·L) × k each: S = left rightᵀ
   const Matrix<T>* dense = nullptr;                  ///< L × a, shared by all heads: S_ij = h_i · dense_j
   const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
-  const Vector<T>* share = nullptr;                   ///< 1: σ(share) weighs S, the rest dot products
+  const Vector<T>* share = nullptr;                   ///< one scalar: σ(share) weighs S, 1 - σ(share) dot products
 
-  /// The factor of S; with `derivative`, its derivative by `share`.
+  /// The factor of S, or its derivative with respect to `share` if `derivative`.
   T own_factor(bool derivative = false) const {
     if (share == nullptr || share->size() == 0) {
       return derivative ? T{0} : T{1};
@@ -31,7 +31,7 @@ struct SynthesizedScores {
   }
   /// The factor of dot products.
   T dot_factor() const { return share == nullptr || share->size() == 0 ? T{1} : T{1} - own_factor(); }
-  /// Whether S depends on the tokens, through h.
+  /// True if S depends on the tokens, through h.
   bool is_dense() const { return dense != nullptr || outer != nullptr; }
 };
 
@@ -43,7 +43,7 @@ auto head_rows(const Matrix<T>& m, const SynthesizedScores<T>& of, Index head, I
   return m.middleRows(head * of.length + first, count);
 }
 
-/// y = S of a head, for tokens from position `first` on and y.cols() keys.
+/// y = S of a head, for y.rows() tokens from position `first` on and the first y.cols() keys.
 template <class T>
 void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, View<T> y,
                 Workspace<T>& workspace) {
@@ -70,7 +70,7 @@ void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// y = the scores before the softmax; `own` receives S unless it is empty.
+/// y = the scores before the softmax. If `own` is not empty, it receives S.
 template <class T>
 void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
                 const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<T>& own, View<T> y,

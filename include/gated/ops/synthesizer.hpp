@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// Its inputs: h and v per token; q and k if dot products are added.
+/// The inputs of synthesize(), per token: v; h if S depends on the tokens; q and k if dot products are added.
 template <class Run>
 struct SynthesizerInputs {
   MatrixOf<Run> v, h = {}, q = {}, k = {};
@@ -37,7 +37,7 @@ void attend(const SynthesizedScores<T>& of, Index head, Index first, const Matri
   });
 }
 
-/// The value of x in a run or on a tape; empty if x is.
+/// The value of x in a run or on a tape; empty if x is absent.
 template <class T, class Run, class Variable>
 MatrixView<const T> rows_of(Run& run, const Variable& x) {
   return x ? MatrixView<const T>(run[x]) : MatrixView<const T>();
@@ -101,7 +101,7 @@ Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads
   return attend_scratch<T>(capacity, threads) + 2 * factors + gemm::thread_scratch<T>(of.length) * threads.count();
 }
 
-/// y = attend() for all sequences and heads, where `others` splits k and v and the first token is at position `first`.
+/// y = attend() for all sequences and heads. `others` are the sequences of k and v; the first token is at position `first`.
 template <class Run, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in, const Sequences& others,
                     const MatrixView<const T>& k, const MatrixView<const T>& v, Index first, const MatrixView<T>& y) {
@@ -141,12 +141,12 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 
 }  // namespace detail::synthesizer
 
-/// y = softmax(S) v for each sequence and head, with synthesized S (arXiv:2005.00743): learned values, a function of the
-/// attending token alone, or a mix with dot products: σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ without a share.
-/// Sequences shorter than L use the leading rows and columns, before the softmax.
+/// y = softmax(scores) v for each sequence and head, with synthesized scores S (arXiv:2005.00743). S is learned, or a function
+/// of the attending token alone. With dot products, the scores are σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ without a
+/// share. Sequences shorter than L use the leading rows and columns of S, before the softmax.
 ///
-/// A stream remembers v, and k if there is one. A hook sees the weights as "weights.b", or "weights.b.head" with several heads.
-/// What `of` refers to must outlive the backward pass.
+/// A stream remembers v, and k if there is one. A hook sees the weights as "weights.b", or as "weights.b.head" if there are
+/// several heads. The parameters in `of` must outlive the backward pass.
 /// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
 /// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
 /// Cost: 2·N²·C flops per sequence and as many for S, half when causal, two and a half times that backward; scratch: 256 rows

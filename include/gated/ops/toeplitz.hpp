@@ -9,9 +9,10 @@
 /// @file
 /// FFT products with Toeplitz matrices, for Toeplitz spatial weights and transforms of any length.
 ///
-/// A Toeplitz matrix T_ij = d_{i-j} with up to H rows and columns is a corner of a circulant matrix of size 2H. The even bins
-/// of the latter's transform are a transform of H rows; the odd bins are one of H rows multiplied by e^(-πit/H) first. So
-/// padding zeros are never transformed, and each half stays in cache from its first pass to its last.
+/// A Toeplitz matrix T_ij = d_{i-j} with up to H rows and columns is a corner of a circulant matrix of size 2H. If H rows are
+/// padded to 2H, the even bins of their transform are the transform of the H rows. The odd bins are the transform of the H rows
+/// with row t multiplied by e^(-πit/H). So padding zeros are never transformed, and each half stays in cache from its first
+/// pass to its last.
 
 namespace gated::detail::fourier {
 
@@ -30,15 +31,15 @@ class Circle {
   static const Circle& of(Index n) { return length_table<Circle>(Passes<T>::next(std::max<Index>(n, 1))); }
 
   Index rows() const { return half_.length(); }
-  /// The transform of each half, and the factors that rotate the odd half.
+  /// The transform of each half; turns() are the factors that rotate the odd half.
   const Passes<T>& half() const { return half_; }
   const Factor<T>* turns() const { return turns_.data(); }
-  /// Scalars of scratch, and complex values in a matrix's transform.
+  /// Number of scalars in scratch; bins() is the number of complex values in a matrix's transform.
   Index scratch_size() const { return 2 * rows() * row_size<T>(); }
   Index bins() const { return 2 * rows(); }
 
-  /// Transforms matrices of n ≤ rows() rows, one per lane, into scratch. diagonal(k, row) writes d_k of all lanes to a row,
-  /// |k| < n.
+  /// Transforms matrices of n ≤ rows() rows, one per lane, into scratch. `diagonal(k, row)` writes d_k of all lanes to
+  /// `row`, for |k| < n.
   template <class Diagonal>
   void transform_matrix(Index n, const Diagonal& diagonal, T* x) const {
     const Index h = rows(), row = row_size<T>();
@@ -57,7 +58,7 @@ class Circle {
     half_.forward(odd);
   }
 
-  /// One lane of the result as factors for multiply(), including the scale of the inverse transform.
+  /// Writes one lane of transform_matrix()'s result as factors for multiply(), including the scale of the inverse transform.
   void take_lane(const T* x, Index lane, Factor<T>* factors) const {
     const double scale = 1 / static_cast<double>(bins());
     const Index width = vector_width<T>();
@@ -66,7 +67,7 @@ class Circle {
     }
   }
 
-  /// Transforms `n` rows at the start of scratch.
+  /// Transforms the first `n` rows of scratch.
   void forward(Index n, T* x) const {
     const Index row = row_size<T>();
     T *const odd = x + rows() * row, *const end = odd + rows() * row;
@@ -77,13 +78,13 @@ class Circle {
     half_.forward(odd);
   }
 
-  /// to ← factors ⊙ x, or their conjugates ⊙ x: T or, for real T, Tᵀ in the frequency domain. With `adds`, to += that. `to` may
-  /// be x.
+  /// `to` = factors ⊙ x: the product with T in the frequency domain. If `conjugate`, uses the conjugates of the factors: the
+  /// product with Tᵀ, for a real T. If `adds`, adds to `to` instead. `to` may be x.
   static void multiply(const Factor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds = false) {
     kernels<FourierKernels<T>>().fourier_multiply(factors, conjugate, rows, x, to, adds);
   }
 
-  /// The first `n` rows of the inverse transform, unscaled.
+  /// Computes the first `n` rows of the inverse transform, unscaled.
   void inverse(Index n, T* x) const {
     T* const odd = x + rows() * row_size<T>();
     half_.inverse(x);
@@ -91,8 +92,8 @@ class Circle {
     kernels<FourierKernels<T>>().fourier_add_product(turns_.data(), n, odd, x);
   }
 
-  /// Inverse-transforms a sum of multiply() with conjugate factors: calls `f(k, row, scale)` for each lag |k| < n, where
-  /// scale · row is the sum over i - j = k.
+  /// Inverse-transforms x, a sum of products with conjugate factors. Calls `f(k, row, scale)` for each lag |k| < n;
+  /// scale · row is the sum over all i - j = k.
   template <class F>
   void for_each_lag(Index n, T* x, const F& f) const {
     const Index h = rows(), row = row_size<T>();
@@ -111,7 +112,7 @@ class Circle {
     }
   }
 
-  /// The first `n` rows ← T or Tᵀ times them.
+  /// Multiplies the first `n` rows by T, or by Tᵀ if `transposed`, in place.
   void product(const Factor<T>* factors, bool transposed, Index n, T* x) const {
     forward(n, x);
     multiply(factors, transposed, bins(), x, x);

@@ -33,7 +33,7 @@ struct TokenMoments {
   }
 };
 
-/// Adds to the gradients of weight and bias, either of which may be absent: `given` is ∂y of a sequence, `normed` its x̂.
+/// Adds a sequence's gradients of weight and bias; either target may be nullptr. `given` is its ∂y, `normed` its x̂.
 template <class T, Term A>
 void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
   const auto frame = workspace.frame();

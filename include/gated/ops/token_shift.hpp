@@ -125,8 +125,8 @@ MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& sh
   }
 }
 
-/// Takes the first ⌈C/2⌉ channels of each token from the token before it, zeros at the start of a sequence (lucidrains' FLASH).
-/// A stream remembers the last token.
+/// Takes the first ⌈C/2⌉ channels of each token from the token before it. The first token of a sequence gets zeros (lucidrains'
+/// FLASH). A stream remembers the last token.
 /// Shapes: x and y are N × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>

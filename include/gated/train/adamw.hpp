@@ -25,11 +25,11 @@ constexpr auto names_of(Role) {
   return words_for<Role>("weight", "bias", "norm", "spatial", "position", "embedding", "memory", "constant");
 }
 
-/// Options for some of the parameters.
+/// Options for a group of parameters.
 struct ParameterGroup {
   std::string path = {};            ///< "head" or "trunk.blocks.*.gate": all parameters at this path and below; "" is all
   double learning_rate_factor = 1;  ///< multiplies the learning rate
-  std::optional<double> weight_decay = {};  ///< instead of the optimiser's, for the same roles
+  std::optional<double> weight_decay = {};  ///< replaces the optimiser's, for the same roles
   bool frozen = false;                      ///< never updated
 
   template <class G = ParameterGroup>
@@ -46,9 +46,9 @@ struct AdamWConfig {
   double beta2 = 0.999;         ///< β₂, decay of the mean squared gradient
   double eps = 1e-8;            ///< ε, added to the root of the mean square
   double weight_decay = 0.01;   ///< λ; a step subtracts η λ p
-  /// Roles with weight decay. By default not biases, norms, position tables and spatial weights.
+  /// Roles with weight decay. The default excludes biases, norms, position tables and spatial weights.
   std::vector<Role> decayed_roles = {Role::weight, Role::embedding, Role::memory};
-  std::vector<ParameterGroup> groups = {};  ///< a parameter belongs to the first that matches its path, if any
+  std::vector<ParameterGroup> groups = {};  ///< a parameter belongs to the first group that matches its path, if any
 
   template <class C = AdamWConfig>
   static constexpr auto fields() {
@@ -67,7 +67,7 @@ struct ParameterRule {
   bool frozen = false;
 };
 
-/// Whether `pattern` matches `path` or a layer around it; "blocks.1" is not a layer around "blocks.10.weight".
+/// True if `pattern` matches `path` or a layer around it; "blocks.1" is not a layer around "blocks.10.weight".
 inline bool names_path(std::string_view pattern, std::string_view path) {
   return !pattern.ends_with('.') && match_pattern(pattern, path).has_value();
 }
@@ -89,7 +89,8 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// Whether a group matches a parameter, is the first to match one, and the first to match one that decays.
+/// For a group: it matches a parameter (`named`), is the first group to match one (`won`), and the first to match one whose
+/// role decays (`decayed`).
 struct GroupUse {
   bool named = false, won = false, decayed = false;
 };
@@ -164,8 +165,8 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///     AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{.path = "embedding", .learning_rate_factor = 0.1}}});
 ///     optimizer.update(model, gradient, 3e-4);
 ///
-/// Errors: ArgumentError for invalid settings, groups that match no parameter or only those of earlier groups, and models of
-/// different structure; nothing is changed then.
+/// Errors: ArgumentError for invalid settings, for groups that match no parameter or only those of earlier groups, and for
+/// models of different structure. Nothing is changed then.
 /// Cost: one pass over four models; update() allocates nothing.
 template <class Model>
 struct AdamW {

@@ -25,7 +25,7 @@ template <class T>
 double sum_of_squares(std::span<const T> values, double factor) {
   constexpr std::size_t lanes = 8;  // independent sums, for vectorisation
   std::array<double, lanes> sums{};
-  const auto square = [](double x) { return std::is_same_v<T, float> ? x * x : rounded(x * x); };  // a float's is exact
+  const auto square = [](double x) { return std::is_same_v<T, float> ? x * x : rounded(x * x); };  // exact for a float
   std::size_t i = 0;
   for (; i + lanes <= values.size(); i += lanes) {
     for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -67,7 +67,7 @@ double sum_of_squares(const Model& model, double factor, const Threads& threads)
 /// The global norm √Σx² over all parameters of `gradient` except constants.
 ///
 /// Sums are in double, in a fixed order. If squares of doubles leave double's range (those of floats cannot), the sum is
-/// repeated at another scale. Not finite exactly if a value is not, or if the norm exceeds the largest double.
+/// repeated at another scale. The result is finite unless a value is not, or the norm exceeds the largest double.
 /// Cost: one pass.
 template <class Model>
 double gradient_norm(const Model& gradient, const Threads& threads = {}) {

@@ -61,7 +61,7 @@ MPI_Datatype mpi_type() {
   return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// Hashes of the settings (with generator and step) and of the parameters. Different ones collide once in 2⁶⁴.
+/// Hashes of the settings (with generator and step) and of the parameters. Different inputs collide once in 2⁶⁴.
 template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};
@@ -107,17 +107,17 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///     mpirun -n 2 ./program
 ///
 /// Every rank draws the whole batch with the training's generator: all generators stay equal, rank 0's file serves all ranks,
-/// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, which are the calls of
-/// all_reduce_mean(): if one ends its world early, the others get an error.
+/// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, that is, calls of
+/// all_reduce_mean(). If a rank ends its world early, the others get an error.
 ///
 /// A non-finite loss or gradient on one rank spreads through the sum: Training::step() raises the same TrainingError on all. If
-/// one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. One world per
-/// thread; only the thread that started MPI may use it.
+/// one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. Only the thread
+/// that started MPI may use a world.
 ///
 /// Errors: MpiError if an MPI call fails, instead of MPI's own abort.
 class MpiWorld {
  public:
-  /// All ranks of `communicator`, which is duplicated.
+  /// A world of all ranks of `communicator`, which is duplicated.
   /// Errors: MpiError unless MPI is initialised.
   explicit MpiWorld(MPI_Comm communicator = MPI_COMM_WORLD) {
     int running = 0;
@@ -158,13 +158,13 @@ class MpiWorld {
 
   /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r and returns the same mean of the losses.
   ///
-  /// The weight w_r is the count behind a rank's mean loss: for cross_entropy() the targets that count, which makes the result
-  /// the mean over all targets of all ranks. The default, equal weights, suits shares of equal size. A rank with an empty share
-  /// passes weight 0, and its loss and gradient are ignored.
+  /// The weight w_r is the number of terms in the mean loss of rank r. For cross_entropy(), that is the number of targets that
+  /// count; the result is then the mean over the targets of all ranks. The default, equal weights, suits shares of equal size.
+  /// A rank with an empty share passes weight 0, and its loss and gradient are ignored.
   ///
-  /// Loss and weights travel in the gradient's buffer, in the model's scalar.
-  /// Errors: ArgumentError, the same on every rank, unless all weights are finite, none negative and one positive, and all
-  /// ranks call it with gradients of one size.
+  /// The loss and the weight are sent with the gradient, in the model's scalar.
+  /// Errors: ArgumentError, the same on every rank, if a weight is negative or not finite, if all weights are 0, or if not
+  /// all ranks call it with gradients of the same size.
   /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more scalars, and two passes over
   /// the gradient; allocates on the first call only.
   template <class Model>
@@ -258,9 +258,9 @@ class MpiWorld {
 
 /// Initialises MPI, calls `f(world)` and finalises MPI: the whole of main(). Returns 0.
 ///
-/// An exception that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the message to stderr, and
-/// MPI_Abort() ends the other ranks, which would wait forever, and makes mpirun return 1. If a signal kills a rank, mpirun does
-/// the same. Files of save_model() stay whole in any case.
+/// An exception that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the message to stderr, then
+/// MPI_Abort() ends the other ranks, which would wait forever. mpirun then returns 1. If a signal kills a rank, mpirun also
+/// ends the job. Files written by save_model() stay whole in any case.
 template <class F>
 int run_mpi(int& argc, char**& argv, F&& f) {
   int level = 0;

@@ -33,7 +33,7 @@ class ForgottenBlock {
   ForgottenBlock(const ForgottenBlock&) = delete;
   ForgottenBlock& operator=(const ForgottenBlock&) = delete;
 
-  /// The first recorded step that it drops.
+  /// The index of the first recorded step that the scope drops.
   std::size_t first_step() const { return first_step_; }
 
  private:

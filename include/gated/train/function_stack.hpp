@@ -14,10 +14,10 @@
 
 namespace gated {
 
-/// A stack of functions, stored as bytes: pushing one allocates nothing once a step's memory is there.
+/// A stack of functions, stored as bytes: once the memory for a step exists, a push allocates nothing.
 class FunctionStack {
  public:
-  /// Pushes `f`. It is copied as bytes: it may capture numbers, pointers and references to what outlives the stack.
+  /// Pushes `f`, copied as bytes. It may capture numbers, and pointers and references to objects that outlive the stack.
   template <class F>
   void push(const F& f) {
     static_assert(std::is_trivially_copyable_v<F>,
@@ -49,7 +49,7 @@ class FunctionStack {
       last = std::min(last, next_);
     }
   }
-  /// Called by a running function: continues below `index`, because the functions between have run already.
+  /// For a running function that has already run the functions from `index` up: run_backward() continues below `index`.
   void skip_to(std::size_t index) { next_ = index; }
 
   /// Pops functions until `size` are left.

@@ -19,7 +19,7 @@ using Targets = std::span<const Index>;
 
 /// The options of a cross-entropy.
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< ε: the target is ε / V for every class, plus 1 - ε for its class (arXiv:1512.00567, §7)
+  double label_smoothing = 0;  ///< ε: the target is ε / V per class, plus 1 - ε for the target class (arXiv:1512.00567, §7)
   Index ignored = -100;        ///< rows with this target do not count: padding, unmasked tokens
 };
 
@@ -61,7 +61,7 @@ struct MeanLoss {
   Index count = 0;  ///< rows that count
 };
 
-/// The mean over both.
+/// The mean over the rows of both.
 inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   const Index count = a.count + b.count;
   if (count == 0) {
@@ -98,9 +98,9 @@ MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets,
   return loss;
 }
 
-/// Softmax cross-entropy, a 1 × 1 variable: the mean over the rows that count of -Σ_j t_j log softmax(x)_j, with target t.
+/// Softmax cross-entropy, a 1 × 1 variable: the mean of -Σ_j t_j log softmax(x)_j with target t, over the rows that count.
 ///
-/// ∂x = (softmax(x) - t) / rows.
+/// ∂x = (softmax(x) - t) / (rows that count), and 0 for ignored rows.
 /// Shapes: logits is N × V; `targets` has N classes.
 /// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1, and if no row counts.
 /// Cost: one exponential per logit, in each pass.
@@ -111,7 +111,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Index counted = detail::counted_targets(targets, rows, classes, options);
   require<ArgumentError>(counted > 0, "cross_entropy: none of the ", rows, " targets counts, expected at least one.");
   const double smoothing = options.label_smoothing;
-  // log Σ_j exp(x_j) of each row as a sum of two scalars: one would lose the digits of the smaller.
+  // log Σ_j exp(x_j) of each row as a sum of two scalars: a single one would lose digits of the smaller.
   T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
   for_each_row(rows, tape.workspace(), [&](Index i) {

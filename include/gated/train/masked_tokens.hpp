@@ -56,14 +56,14 @@ inline void expect_masking(Tokens tokens, const Sequences& sequences, const Mask
 
 }  // namespace detail
 
-/// Masks a batch: each token is to be predicted with probability `share`, and at least one per sequence.
+/// Masks a batch: selects each token for prediction with probability `share`, and at least one token per sequence.
 ///
 ///     const MaskedTokens masked = mask_tokens(tokens, sequences, {.mask_token = 103, .vocabulary = 30522}, random);
 ///     const Variable logits = record_rows(tape, model, masked.tokens, sequences, masked.rows);
 ///     tape.backward(cross_entropy(tape, logits, masked.targets));
 ///
-/// A sequence that is empty, or of special tokens only, has nothing to predict. The model should not be causal: one that sees
-/// only the tokens before learns less.
+/// A sequence that is empty, or has special tokens only, has nothing to predict. The model should not be causal: a model that
+/// sees only earlier tokens learns less.
 /// Errors: ShapeError if the sequences do not cover the tokens; ArgumentError for shares outside 0 … 1, or `masked` + `random`
 /// above 1, and for an id outside the vocabulary.
 inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const MaskingOptions& options, Random& random) {

@@ -20,7 +20,8 @@ namespace gated {
 ///     tape.backward(cross_entropy(tape, record(tape, model, tokens, sequences), targets));
 ///
 /// Shapes: tokens and targets have one entry per token.
-/// Errors: ArgumentError if the model is not causal: it would see the target and learn to copy it. ShapeError.
+/// Errors: ArgumentError if the model is not causal: it would see the target and learn to copy it. ShapeError if
+/// the sequences or `targets` do not match the tokens.
 template <class Model>
 void next_token_targets(const Model& model, Tokens tokens, const Sequences& sequences, std::span<Index> targets) {
   constexpr const char* where = "next_token_targets";

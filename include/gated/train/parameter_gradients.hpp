@@ -36,10 +36,10 @@ class ParameterGradients {
     reached_ = false;
   }
 
-  /// True if find() has found a gradient since assign(), or if there is none.
+  /// True if find() has found a gradient since assign(), or if the map is empty.
   bool reached() const { return reached_ || pairs_.empty(); }
 
-  /// The gradient of the parameter at this address; nullptr for one that is not trained.
+  /// The gradient of the parameter at this address; nullptr if the parameter is not trained.
   T* find(const T* parameter) {
     const auto found = std::lower_bound(pairs_.begin(), pairs_.end(), parameter,
                                         [](const Pair& p, const T* wanted) { return std::less<>{}(p.value, wanted); });

@@ -17,7 +17,7 @@ namespace gated::detail {
 /// The operation a rank is about to enter. Trivially copyable: it is sent as bytes.
 struct RankVisit {
   enum Kind : std::uint64_t { reduces, compares, leaves } kind;
-  std::array<std::uint64_t, 2> numbers;  ///< reduces: step and parameters; compares: fingerprint; leaves: steps done
+  std::array<std::uint64_t, 2> numbers;  ///< reduces: step, parameter count; compares: fingerprint; leaves: steps done
 
   std::string describe() const {
     return kind == reduces    ? text("is at step ", numbers[0], " with ", numbers[1], " parameters")
@@ -25,12 +25,12 @@ struct RankVisit {
                               : text("left after step ", numbers[0]);
   }
 
-  /// Whether both enter the same operation.
+  /// True if both ranks enter the same operation.
   bool meets(const RankVisit& other) const { return kind == other.kind && (kind != reduces || numbers == other.numbers); }
 };
 
-/// Describes ranks that are out of step: "rank 0 is at step 11 with 100 parameters, rank 1 left after step 10"; empty if none
-/// is.
+/// Describes all ranks if they are out of step: "rank 0 is at step 11 with 100 parameters, rank 1 left after step 10".
+/// Otherwise empty.
 inline std::string parted_ranks(const std::vector<RankVisit>& visits) {
   std::string list;
   if (!std::all_of(visits.begin(), visits.end(), [&](const RankVisit& visit) { return visit.meets(visits.front()); })) {

@@ -30,7 +30,7 @@ class Recording {
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
       : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {}
 
-  /// The same run with other sequences or another mask.
+  /// The same run with other sequences and no mask, or with another mask.
   Recording with(const Sequences& sequences) const { return Recording(tape_, sequences); }
   Recording with(Mask mask) const { return Recording(tape_, sequences_, mask); }
 
@@ -41,7 +41,7 @@ class Recording {
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
-  /// A handle for tape().sequences() in the backward pass; the overload keeps other sequences.
+  /// The handle of sequences() for tape().sequences() in the backward pass; keep() returns one for other sequences.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
   template <class V>
@@ -91,9 +91,8 @@ class Recording {
     return body(layer, x, more, others...);
   }
 
-  /// Applies `layers` in order; see Tape::block() for what is kept of each. Without TapeOptions::scaled_depth, a step with
-  /// noise drops each layer with probability drop_path: lucidrains' rule, which leaves survivors unscaled and keeps at least
-  /// one.
+  /// Applies `layers` in order, each as a Tape::block(). Unless TapeOptions::scaled_depth is set, a step with noise drops each
+  /// layer with probability `drop_path`. This is lucidrains' rule: survivors are not scaled, and at least one layer is kept.
   template <class L>
   Variable blocks(const std::vector<L>& layers, Variable x, double drop_path = 0) {
     const T* const used = draw(drop_path, static_cast<Index>(layers.size()));
@@ -110,7 +109,7 @@ class Recording {
 
   // --- Dropout ---
 
-  /// x with each element set to 0 with probability `rate`, and otherwise divided by 1 - rate.
+  /// Sets each element of x to 0 with probability `rate`, and divides the other elements by 1 - rate.
   Variable dropout(Variable x, double rate) {
     if (rate <= 0 || tape_.noise() == nullptr) {
       return x;
@@ -119,7 +118,7 @@ class Recording {
   }
   Variable embedding_dropout(Variable x) { return dropout(x, tape_.options().embedding_dropout); }
 
-  /// The attention dropout masks of this step; DropoutMask::at() gives the one of a sequence and head.
+  /// The attention dropout masks of this step; DropoutMask::at() returns the mask of a sequence and head.
   DropoutMask<T> attention_dropout() const {
     const double rate = tape_.options().attention_dropout;
     return rate > 0 && tape_.noise() != nullptr ? DropoutMask<T>(tape_.noise()->bits(), rate) : DropoutMask<T>();
@@ -129,8 +128,8 @@ class Recording {
   bool drops(double drop_path) const {
     return tape_.noise() != nullptr && (tape_.options().residual_dropout > 0 || drops_sequences(drop_path));
   }
-  /// The branch after residual dropout and stochastic depth. With TapeOptions::scaled_depth, each sequence is dropped with
-  /// probability `drop_path` and survivors are divided by 1 - drop_path: timm's rule.
+  /// x, the output of a branch, after residual dropout and stochastic depth. If TapeOptions::scaled_depth is set, each sequence
+  /// is dropped with probability `drop_path`, and survivors are divided by 1 - drop_path: timm's rule.
   Variable drop(Variable x, double drop_path) {
     x = dropout(x, tape_.options().residual_dropout);
     if (!drops_sequences(drop_path)) {
@@ -158,7 +157,7 @@ class Recording {
 
   Recording(Tape<T>& tape, Index kept, Mask mask) : tape_(tape), sequences_(tape.sequences(kept)), mask_(mask), kept_(kept) {}
 
-  /// For each of some blocks, 1 if this step uses it, otherwise 0.
+  /// Returns a value per block: 1 if this step uses the block, otherwise 0.
   const T* draw(double drop_path, Index blocks) {
     T* const used = take(blocks);
     std::fill_n(used, blocks, T{1});
@@ -207,7 +206,7 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, TextInputs{.types = types});
 }
-/// The logits of some tokens only, `rows` of the batch: for masked language modelling.
+/// The logits of the tokens at `rows` of the batch only, for masked language modelling.
 /// Errors: as above; ArgumentError for an empty list or a row outside the batch.
 /// Cost: the head runs on these rows only.
 template <class T, class Model>

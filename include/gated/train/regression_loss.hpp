@@ -10,7 +10,7 @@
 #include "gated/train/loss.hpp"
 
 /// @file
-/// Regression losses, such as for forecasts.
+/// Regression losses, for example for forecasts.
 
 namespace gated {
 
@@ -18,8 +18,8 @@ namespace gated {
 enum class RegressionForm {
   squared,   ///< e²
   absolute,  ///< |e|
-  huber,     ///< e² / 2 where |e| ≤ δ, otherwise δ (|e| - δ / 2)
-  quantile   ///< max(q · (t - y), (q - 1) · (t - y)), smallest if a share q of the targets lies below y
+  huber,     ///< e² / 2 if |e| ≤ δ, otherwise δ (|e| - δ / 2)
+  quantile   ///< max(q · (t - y), (q - 1) · (t - y)): minimal if a share q of the targets lies below y
 };
 
 constexpr auto names_of(RegressionForm) { return words_for<RegressionForm>("squared", "absolute", "huber", "quantile"); }
@@ -49,7 +49,7 @@ struct RegressionLossConfig {
     }
     return std::max(-quantile * error, (1 - quantile) * error);
   }
-  /// Its derivative in y, 0 at a kink.
+  /// The derivative of the loss with respect to y, 0 at a kink.
   double derivative(double error) const {
     const double sign = error > 0 ? 1 : error < 0 ? -1 : error;  // NaN stays NaN
     switch (form) {
@@ -70,7 +70,7 @@ struct RegressionLossConfig {
 /// error.
 ///
 /// Shapes: y and target are N × C, observed has N · C entries or is empty.
-/// Errors: ShapeError; ArgumentError for invalid options, and if no element is observed.
+/// Errors: ShapeError if the sizes do not match; ArgumentError for invalid options, and if no element is observed.
 template <class T>
 Variable regression_loss(Tape<T>& tape, Variable y, const std::type_identity_t<ConstView<T>>& target,
                          const RegressionLossConfig& config = {}, Mask observed = {}) {

@@ -24,8 +24,8 @@ constexpr auto names_of(ScheduleForm) { return words_for<ScheduleForm>("constant
 /// The options of a learning-rate schedule.
 struct ScheduleConfig {
   ScheduleForm form = ScheduleForm::constant;  ///< the curve after the warm-up
-  Index warmup = 0;                            ///< steps below the base rate, before the first at it
-  Index steps = 0;                             ///< in all, warm-up included; not needed if constant
+  Index warmup = 0;                            ///< number of steps before the first at the base rate
+  Index steps = 0;                             ///< total number, warm-up included; not needed if constant
   double final_fraction = 0;                   ///< the last step's rate, as a fraction of the base rate
 
   template <class C = ScheduleConfig>
@@ -35,15 +35,15 @@ struct ScheduleConfig {
   }
 };
 
-/// The learning rate of step `step`, counted from 0, where `base` is the highest.
+/// The learning rate of step s = `step`, counted from 0. `base` is the highest rate.
 ///
 ///     s < warmup                base · (s + 1) / (warmup + 1)
 ///     warmup ≤ s < steps        base · (f + (1 - f) · shape(x)),   x = (s - warmup) / (steps - 1 - warmup)
 ///     s ≥ steps                 base · f
 ///
-/// with f = final_fraction and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine); constant stays at base. Step 0 has base
-/// / (warmup + 1), never 0; step `warmup` is the first at exactly `base`; the last step, `steps - 1`, has exactly f · base (or
-/// base, if it is also step `warmup`), and so have all steps after it.
+/// Here f = final_fraction, and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine). A constant schedule stays at `base`.
+/// Step 0 has base / (warmup + 1), never 0. Step `warmup` is the first at exactly `base`. The last step, `steps - 1`, has
+/// exactly f · base, unless it is also step `warmup`; all steps after it have f · base.
 ///
 /// Errors: ArgumentError for negative arguments, a final_fraction outside [0, 1], and a linear or cosine schedule with steps ≤
 /// warmup.

@@ -11,20 +11,20 @@
 
 namespace gated {
 
-/// A tree of nested layers, one of them current. Layers are numbers; path() writes the text on demand.
+/// A tree of nested layers, one of them current. A layer is stored as a number; path() builds its text on demand.
 class Scopes {
  public:
   /// The number of the running layer; -1 outside all layers.
   Index current() const { return current_; }
 
-  /// Enters a sub-layer of the current layer. Returns the layer for leave() to go back to.
+  /// Enters a sub-layer of the current layer. Returns the outer layer, for leave().
   Index enter(const RunningLayer& layer) {
     const Index outer = current_;
     nodes_.push_back({outer, layer});
     current_ = static_cast<Index>(nodes_.size()) - 1;
     return outer;
   }
-  /// Goes back to the layer `outer`, as enter() returned it.
+  /// Goes back to the layer `outer` that enter() returned.
   void leave(Index outer) { current_ = outer; }
   /// A scope inside a sub-layer.
   class Inside {
@@ -39,7 +39,7 @@ class Scopes {
     Index outer_;
   };
 
-  /// The path by the names in fields(), "blocks.3.gate"; empty for the outermost layer and outside all layers.
+  /// The path made of the names in fields(), such as "blocks.3.gate"; empty for the outermost layer and outside all layers.
   std::string path(Index scope) const {
     if (scope < 0) {
       return {};

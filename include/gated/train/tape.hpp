@@ -17,15 +17,15 @@
 #include "gated/train/variables.hpp"
 
 /// @file
-/// What a training step keeps of its forward pass, and the backward pass.
+/// The record of a training step's forward pass, and the backward pass through it.
 
 namespace gated {
 
 /// The activations of one training step, by name, and the backward pass through them.
 ///
-/// `record(tape, layer, x, …)` of train/recording.hpp runs the body of a layer, which is the one that `layer.forward()` runs.
-/// Each op in it pushes a function that turns the gradient of its output into those of its inputs and parameters; backward()
-/// calls these functions last to first.
+/// `record(tape, layer, x, …)` of train/recording.hpp runs the same body of a layer as `layer.forward()`. Each op in it pushes
+/// a function that turns the gradient of the op's output into the gradients of its inputs and parameters. backward() calls
+/// these functions from last to first.
 ///
 ///     Tape<float> tape(Threads{2});
 ///     tape.begin(model, gradient);                                   // forgets the last step, keeps its memory
@@ -33,12 +33,12 @@ namespace gated {
 ///     const Variable loss = cross_entropy(tape, logits, targets);
 ///     const double value = tape.backward(loss);                      // adds to `gradient`
 ///
-/// A gradient is a model. What reaches a parameter is *added* to the one of the same place in `gradient`; parameters of other
-/// models than the one given to begin(), copies of it included, are taken as fixed. Model and gradient must stay in place until
-/// backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
+/// A gradient is a model. The gradient of a parameter is *added* to the parameter at the same place in `gradient`. Parameters
+/// of any model other than the one given to begin(), even of its copies, are taken as fixed. Model and gradient must stay in
+/// place until backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
 ///
-/// Cost: the activations of all blocks, linear in the depth; with `recompute` two matrices per block and the activations of one
-/// block. From the third step of a shape on nothing is allocated.
+/// Cost: memory for the activations of all blocks, linear in the depth; with `recompute`, for two matrices per block and the
+/// activations of one block. From the third step with the same shapes on, nothing is allocated.
 template <class T>
 class Tape {
  public:
@@ -50,7 +50,7 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Starts a step of `model` whose gradient is added to `gradient`, without dropout and stochastic depth.
+  /// Starts a step without dropout and stochastic depth. backward() adds the gradient of `model` to `gradient`.
   /// Errors: ArgumentError if the two differ in structure, or are one object.
   template <class Model>
   void begin(const Model& model, Model& gradient) {
@@ -61,7 +61,7 @@ class Tape {
     begun_ = true;
   }
 
-  /// The same with dropout and stochastic depth, all of whose choices follow from one number drawn from `random`.
+  /// The same with dropout and stochastic depth. All their choices follow from one number drawn from `random`.
   template <class Model>
   void begin(const Model& model, Model& gradient, Random& random) {
     begin(model, gradient);
@@ -70,17 +70,17 @@ class Tape {
   }
 
   const TapeOptions& options() const { return options_; }
-  /// The generator of this step's dropout and stochastic depth, or nullptr for a step without.
+  /// The generator of this step's dropout and stochastic depth, or nullptr for a step without them.
   Random* noise() { return noisy_ ? &noise_ : nullptr; }
   /// Scratch memory and threads, for the functions that the tape calls.
   Workspace<T>& workspace() { return workspace_; }
-  /// The bytes that the activations and gradients of the largest step took: linear in the tokens, because the backward pass
-  /// recomputes attention scores.
+  /// Number of bytes that the activations and gradients of the largest step took. It is linear in the number of tokens, because
+  /// the backward pass recomputes attention scores.
   std::size_t bytes() const { return variables_.bytes(); }
 
-  // --- Variables. Those of another tape, or of an earlier begin(), are refused: ArgumentError. ---
+  // --- Variables. Errors: ArgumentError for a variable of another tape, or of an earlier begin(). ---
 
-  /// A copy of x, from which no gradient is asked.
+  /// A copy of x that receives no gradient.
   Variable constant(const ConstView<T>& x) {
     const auto hold = hold_begun();
     return variables_.copy(x, false, scopes_.current());
@@ -125,13 +125,13 @@ class Tape {
   /// Scalars that live as long as the step's activations: a mask, a table.
   T* take(Index count) { return variables_.take(count); }
 
-  /// A copy of `values` that lives as long.
+  /// A copy of `values` that lives as long as the step's activations.
   template <class V>
   std::span<const V> keep(std::span<const V> values) {
     return variables_.keep(values);
   }
 
-  /// Keeps a copy of `sequences` for the backward pass; sequences() gives it.
+  /// Keeps a copy of `sequences` for the backward pass. Returns its handle for sequences().
   Index keep(const Sequences& sequences) {
     sequences_.push_back(sequences);
     return static_cast<Index>(sequences_.size()) - 1;
@@ -140,7 +140,7 @@ class Tape {
 
   // --- Names ---
 
-  /// Names the variables that are made while the result lives after a layer, which runs on this thread only.
+  /// Enters a layer. While the result lives, new variables are named after the layer, and only this thread may use the tape.
   template <class L>
   [[nodiscard]] auto enter(const L& layer) {
     struct InLayer {
@@ -151,12 +151,12 @@ class Tape {
     return InLayer{hold(), {}, {scopes_, RunningLayer(nullptr, layer)}};
   }
 
-  /// The path of the layer that runs, and the name of the layer around all others.
+  /// The path of the running layer, and the name of the outermost layer.
   std::string path() const { return scopes_.path(scopes_.current()); }
   const char* outermost() const { return scopes_.outermost(); }
 
-  /// Calls `f(path, values)` for each activation that is kept, in the order in which they were made. A layer that makes several
-  /// has them under one path, its output last; one that ends with a sub-layer has its output there.
+  /// Calls `f(path, values)` for each kept activation, in order of creation. The activations of a layer share its path, and its
+  /// output comes last. If a layer ends with a sub-layer, its output is under the sub-layer's path.
   template <class F>
   void for_each_activation(F&& f) {
     variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
@@ -164,16 +164,16 @@ class Tape {
 
   // --- The backward pass ---
 
-  /// Pushes what the backward pass does here: `backward(tape)`. It is copied as bytes, so it may capture variables, numbers,
-  /// pointers and references to what outlives the step, such as the layer.
+  /// Pushes a function of the backward pass, which calls it as `backward(tape)`. It is copied as bytes, so it may capture
+  /// variables, numbers, and pointers and references to objects that outlive the step, such as the layer.
   template <class F>
   void push(const F& backward) {
     steps_.push([this, backward] { backward(*this); });
   }
 
-  /// y = f(x), a block whose gradients (and, with `recompute`, activations) are given back when the backward pass is through
-  /// it. y has the shape of x. `f` may capture as push() says. Other variables than x that it reads keep their gradients for
-  /// the rest of the step.
+  /// y = f(x), a block: its gradients (and, with `recompute`, its activations) are freed when the backward pass has left it. y
+  /// has the shape of x. `f` may capture what push() allows. Variables other than x that `f` reads keep their gradients for the
+  /// rest of the step.
   /// Errors: ShapeError for a y of another shape.
   template <class F>
   Variable block(Variable x, const F& f) {
@@ -219,9 +219,9 @@ class Tape {
     return y;
   }
 
-  /// Adds the gradient of `loss`, which is 1 × 1, to that of every parameter and input. Returns the loss.
-  /// Errors: ShapeError for another shape; ArgumentError before begin(), for a second call in a step, and afterwards if no
-  /// parameter of the model given to begin() took part, as when a copy of it was recorded.
+  /// Adds the gradient of `loss`, a 1 × 1 variable, to the gradient of every parameter and input. Returns the loss.
+  /// Errors: ShapeError for another shape; ArgumentError before begin(), and for a second call in a step. ArgumentError after
+  /// the pass if no parameter of the model given to begin() took part, for example because a copy of it was recorded.
   double backward(Variable loss) {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
@@ -231,13 +231,13 @@ class Tape {
     return static_cast<double>((*this)[loss](0, 0));
   }
 
-  /// The same from the gradient of a loss with respect to `output`.
+  /// The same from `cotangent`, the gradient of a loss with respect to `output`.
   void backward(Variable output, const ConstView<T>& cotangent) {
     const auto hold = hold_begun();
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
                         "Tape::backward: cotangent is ", cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output),
                         " × ", columns(output), ".");
-    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to gradients that are used up
+    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to gradients already used up
                            "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
     target(output).give(cotangent);
     const detail::KernelChoice kernels;
@@ -247,16 +247,16 @@ class Tape {
                            "Record that model itself and no copy of it.");
   }
 
-  /// The gradient of the loss with respect to x: for the functions that are pushed, and for inputs after backward().
+  /// The gradient of the loss with respect to x: for pushed functions, and for inputs after backward().
   ConstView<T> gradient(Variable x) { return variables_.gradient(x); }
-  /// The same, to be overwritten: for the one function that reads the gradient of its output.
+  /// The same, for its last reader, which may overwrite it.
   View<T> last_gradient(Variable x) { return variables_.last_gradient(x); }
   bool wants_gradient(Variable x) const { return variables_.wants_gradient(x); }
-  /// Where the gradient of x goes: for the functions that are pushed.
+  /// The destination for a contribution to the gradient of x: for pushed functions.
   using Target = GradientTarget<T>;
   Target target(Variable x) { return variables_.target(x); }
 
-  /// The gradient of a parameter, by the parameter's address; nullptr for one that is not trained.
+  /// The gradient of a parameter, by the parameter's address; nullptr if the parameter is not trained.
   T* gradient_of(const T* parameter) { return parameters_.find(parameter); }
 
  private:
@@ -294,7 +294,7 @@ class Tape {
   bool noisy_ = false;
   bool begun_ = false;
   bool ran_backward_ = false;  // backward() was called
-  bool asks_inputs_ = false;   // for the gradient of an input
+  bool asks_inputs_ = false;   // input() was called
 };
 
 }  // namespace gated

@@ -15,8 +15,8 @@ struct TapeOptions {
   double attention_dropout = 0;  ///< of attention weights: GAU, FLASH's local part, tiny and softmax attention
   double embedding_dropout = 0;  ///< after the sum (and norm) of a text model's embeddings
   double residual_dropout = 0;   ///< of a layer's output, before the residual is added
-  bool scaled_depth = false;  ///< stochastic depth per sequence, survivors divided by their probability (timm); otherwise per
-                              ///< block, unscaled (lucidrains)
+  bool scaled_depth = false;     ///< stochastic depth drops sequences and divides survivors by their probability (timm); if
+                                 ///< false, it drops blocks and does not scale (lucidrains)
 
   template <class O = TapeOptions>
   static constexpr auto fields() {

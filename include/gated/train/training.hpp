@@ -18,7 +18,7 @@
 #include "gated/train/training_run.hpp"
 
 /// @file
-/// A training and all that it needs to resume, in one value that can be saved.
+/// A training with the state it needs to resume, in one value that can be saved.
 
 namespace gated {
 
@@ -63,18 +63,19 @@ inline constexpr auto training_architecture = [] {
 /// A loss function may also add to the gradient itself, `[&](const Model& model, Model& gradient) { …; return loss; }`, with
 /// its own Tape or without one.
 ///
-/// A step runs the loss function config.micro_batches times, divides the summed gradient by that number, zeroes the gradient of
-/// frozen parameters, clips the norm, updates the model (AdamW) with the schedule's learning rate, and then the average.
+/// A step runs the loss function config.micro_batches times and divides the summed gradient by that number. It zeroes the
+/// gradient of frozen parameters and clips the norm. Then it updates the model (AdamW) with the schedule's learning rate, and
+/// the average.
 ///
 /// A training is saved like a model: save_model() (io/model_file.hpp) writes the whole training to one file, and load_model()
-/// resumes it, bit for bit, if the loss function draws its random numbers from `random` and keeps no other state.
+/// resumes it. It resumes bit for bit if the loss function draws its random numbers from `random` and keeps no other state.
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
 ///     training.expect_same_run(config);
 ///
-/// Errors: ArgumentError for an invalid configuration. TrainingError for a loss or gradient that is not finite, or whose square
-/// overflows the moments, and if the loss function wrote no gradient. The model, its moments, the average and the step are then
-/// unchanged and the gradient is dropped; so it is if the loss function throws.
+/// Errors: ArgumentError for an invalid configuration. TrainingError if the loss or the gradient is not finite, if the square
+/// of the gradient overflows the moments, or if the loss function wrote no gradient. The model, its moments, the average and
+/// the step are then unchanged, and the gradient is dropped. The same holds if the loss function throws.
 /// Cost: a gradient, two moments and the average are each as large as the model; a step adds a few passes over them to the loss
 /// function's work, and allocates nothing.
 template <ConfiguredModel ModelType>
@@ -87,10 +88,10 @@ struct Training {
   Model model;
   AdamW<Model> optimizer;
   std::optional<Model> average;
-  Random random;      ///< draws batches, dropout
+  Random random;      ///< for batches and dropout
   Threads threads{};  ///< of a step; results are bit-equal for any number
-  /// Computes the products of steps that the training records, forward and backward: bf16_products(). Parameters, sums, and the
-  /// optimiser stay in float. Not in the file: set it again after load_model().
+  /// The engine for the matrix products of recorded steps, forward and backward: bf16_products(). Parameters, sums, and the
+  /// optimiser stay in float. Not saved: set it again after load_model().
   const ProductEngine<Scalar>* products = nullptr;
 
   /// Starts a training with a model initialised by `generator`; `random` continues from there.
@@ -101,7 +102,7 @@ struct Training {
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
-  /// For load_model(), which then fills in a file's parameters: a training at `config.progress` whose model is not initialised.
+  /// For load_model(): a training at `config.progress` with an uninitialised model. load_model() then reads its parameters.
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
@@ -115,7 +116,7 @@ struct Training {
   /// The learning rate of the next update.
   double rate() const { return learning_rate(config_.schedule, config_.optimizer.learning_rate, steps_done()); }
 
-  /// The norm of the last update's gradient, before it was clipped.
+  /// The norm of the last update's gradient before clipping.
   double norm() const { return norm_; }
 
   /// The model to evaluate and to ship: the average if there is one.
@@ -140,8 +141,8 @@ struct Training {
     config_.schedule = schedule;
   }
 
-  /// One step: `f(run)` returns the recorded loss of a micro-batch, or `f(model, gradient)` adds to the gradient and returns
-  /// the loss: see accumulate(). Returns the mean loss of the micro-batches.
+  /// Does one step and returns the mean loss of its micro-batches. Either `f(run)` returns the recorded loss of a micro-batch,
+  /// or `f(model, gradient)` adds to the gradient and returns the loss: see accumulate().
   template <class F>
   double step(F&& f) {
     for (Index i = 0; i < config_.micro_batches; ++i) {
@@ -150,8 +151,8 @@ struct Training {
     return update();
   }
 
-  /// The first half of a step, once per micro-batch: calls `f(model, gradient)`, which adds ∂loss/∂parameter to `gradient`, and
-  /// returns its loss.
+  /// The first half of a step, once per micro-batch: calls `f(model, gradient)` and returns its loss. `f` adds ∂loss/∂parameter
+  /// to `gradient`.
   template <class F>
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
@@ -246,7 +247,7 @@ struct Training {
     for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), -Scalar{0}); },
                        gradient_);
   }
-  /// Whether anything was added since clear_gradient().
+  /// True if anything was added since clear_gradient().
   bool has_gradient() const {
     bool found = false;
     for_each_parameter(
@@ -257,7 +258,7 @@ struct Training {
     return found;
   }
 
-  /// Clears the gradient for the next step, unless `done`: more is to be added.
+  /// A scope: its destructor clears the gradient for the next step, unless `done` is set to keep it.
   struct DropUnlessDone {
     Training& training;
     bool done = false;

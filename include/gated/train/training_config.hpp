@@ -15,8 +15,8 @@ namespace gated {
 
 /// The progress of a training.
 struct TrainingProgress {
-  Index steps = 0;                          ///< done so far
-  Random::State random = Random().state();  ///< of the training's generator
+  Index steps = 0;                          ///< steps done so far
+  Random::State random = Random().state();  ///< state of the training's generator
 
   template <class P = TrainingProgress>
   static constexpr auto fields() {
@@ -27,12 +27,12 @@ struct TrainingProgress {
 /// The options of a training, and its progress.
 template <class Model>
 struct TrainingConfig {
-  typename Model::Config model{};  ///< of the model
-  AdamWConfig optimizer{};         ///< its learning_rate is the highest of the schedule
-  ScheduleConfig schedule{};       ///< of the learning rate
-  double clip_norm = 0;            ///< the largest norm of a gradient; 0 is off
-  double average_decay = 0;        ///< of a moving average of the model; 0 is off
-  Index micro_batches = 1;         ///< whose gradients step() sums for one update
+  typename Model::Config model{};  ///< configuration of the model
+  AdamWConfig optimizer{};         ///< its learning_rate is the highest rate of the schedule
+  ScheduleConfig schedule{};       ///< learning-rate schedule
+  double clip_norm = 0;            ///< the largest gradient norm; 0 is off
+  double average_decay = 0;        ///< decay of a moving average of the model; 0 is off
+  Index micro_batches = 1;         ///< micro-batches per update; step() sums their gradients
   TapeOptions tape{};              ///< dropout and recomputation, for a loss function of the form `f(run)`
   TrainingProgress progress{};     ///< kept in the training's file
 

@@ -36,7 +36,7 @@ class TrainingRun {
   Recorded<T> operator()(const L& layer, const ConstView<T>& x, const Sequences& sequences, Mask mask = {}) const {
     return {&tape_, record(tape_, layer, tape_.constant(x), sequences, mask)};
   }
-  /// The same for an output of this step.
+  /// The same for an x that this step recorded.
   template <class L>
   Recorded<T> operator()(const L& layer, const Recorded<T>& x) const {
     return {&tape_, record(tape_, layer, x.variable)};

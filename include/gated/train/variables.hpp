@@ -30,10 +30,10 @@ struct GradientTarget {
   }
 };
 
-/// The variables of one step: values, column parts, and gradients, allocated on first use. Internal to Tape.
+/// The variables of one step: values, column parts, and gradients. Gradients are allocated on first use. Internal to Tape.
 ///
-/// A variable and its parts share one gradient matrix. Within a block of the backward pass, gradients of the block's own
-/// variables are freed at its end.
+/// A variable and its parts share one gradient matrix. At the end of a block in the backward pass, the gradients of the block's
+/// own variables are freed.
 template <class T>
 class Variables {
  public:
@@ -51,7 +51,7 @@ class Variables {
   }
 
   Index count() const { return static_cast<Index>(entries_.size()); }
-  /// The bytes of the values and gradients of the largest step.
+  /// Number of bytes in the values and gradients of the largest step.
   std::size_t bytes() const { return memory_.bytes() + outer_memory_.bytes(); }
 
   // --- Values ---
@@ -113,13 +113,13 @@ class Variables {
 
   /// Scalars with the lifetime of the values.
   T* take(Index count) { return memory_.take(count); }
-  /// A copy with that lifetime.
+  /// A copy of `values` with that lifetime.
   template <class V>
   std::span<const V> keep(std::span<const V> values) {
     return memory_.copy(values);
   }
 
-  /// Calls `f(scope, values)` for each named variable, without parts.
+  /// Calls `f(scope, values)` for each named variable that is not a part.
   template <class F>
   void for_each(F&& f) {
     for (const Entry& e : entries_) {
@@ -163,7 +163,7 @@ class Variables {
     if (!fresh || e.first_part < 0) {
       return {view(e.gradient, e), fresh};
     }
-    // Parts may have a gradient, now or later: the rest becomes zero, and all contributions are added.
+    // Parts may have a gradient, now or later: the rest is set to zero, and all contributions are added.
     for (Index part = e.first_part; part >= 0; part = at(part).next_part) {
       Entry& p = at(part);
       p.gradient = e.gradient + p.first_column;
@@ -179,7 +179,8 @@ class Variables {
 
   // --- Blocks ---
 
-  /// Scope of a block of the backward pass, whose variables are those from `first` on: their gradients are freed when it ends.
+  /// Scope of a block of the backward pass. The block's variables are those from `first` on; their gradients are freed when the
+  /// scope ends.
   class Inside {
    public:
     Inside(Variables& variables, Index first)
@@ -194,7 +195,7 @@ class Variables {
     Index around_;
   };
 
-  /// Scope that drops its variables, and new parts of older ones, when it ends.
+  /// Scope that drops its variables, and new parts of older variables, when it ends.
   class Forgotten {
    public:
     explicit Forgotten(Variables& variables)
@@ -261,7 +262,7 @@ class Variables {
   }
   /// True if the backward pass is in a block and x is from outside.
   bool is_outer(Index x) const { return x < first_inner_; }
-  /// Memory for the gradient of `e`, the entry of x, that outlives x.
+  /// Memory for the gradient of x, whose entry is `e`. It lives at least as long as x.
   T* take_gradient(const Entry& e, Index x) { return (is_outer(x) ? outer_memory_ : memory_).take(e.rows * e.stride); }
 
   GradientTarget<T> target_of_part(Variable x) {
@@ -283,7 +284,7 @@ class Variables {
   typename Arena<T>::Frame outer_frame_{outer_memory_};
   std::vector<Entry> entries_;
   std::size_t step_ = 0;
-  Index first_inner_ = 0;  // of the current block; 0 outside blocks
+  Index first_inner_ = 0;  // first variable of the current block; 0 outside blocks
 };
 
 }  // namespace gated

@@ -1,8 +1,8 @@
 # Runs the job JOB of PROGRAM on two processes with MPIRUN. Called by ctest.
 
 set(ENV{OMP_WAIT_POLICY} passive)
-set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI never frees some memory
-# For Open MPI with fewer cores than processes, in a container, as root. Other implementations ignore these.
+set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI never frees part of its memory
+# Let Open MPI run with fewer cores than processes, in a container, and as root. Other implementations ignore these variables.
 set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
 set(ENV{OMPI_MCA_mpi_yield_when_idle} 1)
 set(ENV{OMPI_MCA_hwloc_base_binding_policy} none)
@@ -14,18 +14,18 @@ set(file ${FOLDER}/${JOB}.safetensors)
 file(REMOVE ${file})
 execute_process(COMMAND ${MPIRUN} 2 ${PROGRAM} ${JOB} ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 
-# Expects success or failure as in `succeeds`, and output that matches `pattern`.
+# Expects that the job succeeds or fails, as `succeeds` says, and that its output matches `pattern`.
 function(expect succeeds pattern)
   if((succeeds AND NOT code EQUAL 0) OR (NOT succeeds AND code EQUAL 0) OR NOT said MATCHES "${pattern}")
     message(FATAL_ERROR "${JOB}: exit code ${code}, success expected: ${succeeds}; expected output ${pattern}, got:\n${said}")
   endif()
 endfunction()
 
-if(JOB STREQUAL "exception")  # one rank throws while the other waits for it
+if(JOB STREQUAL "exception")  # one rank throws while the other waits for its gradient
   expect(FALSE "rank 1 of 2: no data on this rank")
 elseif(JOB STREQUAL "fewer_steps")  # one rank leaves while the other continues
   expect(FALSE "rank 0 of 2: .*rank 0 is at step 11 with [0-9]+ parameters, rank 1 left after step 10[.]")
-elseif(JOB STREQUAL "death")  # one rank is killed while the other trains, and saves every step
+elseif(JOB STREQUAL "death")  # one rank is killed while the other trains and saves every step
   expect(FALSE "signal 9")
   execute_process(COMMAND ${PROGRAM} whole ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   expect(TRUE "whole after [1-9][0-9]* steps")

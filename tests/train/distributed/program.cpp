@@ -1,4 +1,4 @@
-// train_distributed JOB FILE: runs the ranks of one job, each with its own checks. Started by job.cmake.
+// train_distributed JOB FILE runs one rank of a job, which checks its own results. Started by job.cmake.
 
 #include <csignal>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace gated;
 
-/// A failed check.
+/// The error of a failed check.
 class Failure : public Error {
  public:
   using Error::Error;
@@ -32,7 +32,7 @@ typename Trained<T>::Config config() {
           .average_decay = 0.9};
 }
 
-/// Random tokens, with targets that are a function of the token. If `ragged`, part of the targets is ignored.
+/// Random tokens, and targets that are a function of the token. If `ragged`, some targets are ignored.
 struct Batch {
   static constexpr Index length = 12;
   std::vector<Index> tokens, targets;
@@ -62,8 +62,8 @@ double loss_of(Tape<T>& tape, const GmlpLanguageModel<T>& model, GmlpLanguageMod
   return tape.backward(cross_entropy(tape, logits, targets));
 }
 
-/// Compares ten steps, in which each rank takes its share of a batch of `sequences`, with ten steps of one process on the whole
-/// batch: the losses must agree.
+/// Expects that the losses of ten steps agree between ranks that each take their share of a batch of `sequences`, and one
+/// process that takes the whole batch.
 template <class T>
 void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolerance) {
   Trained<T> shared(config<T>(), Random(1)), alone(config<T>(), Random(1));
@@ -89,7 +89,7 @@ void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolera
   world.expect_same(shared);
 }
 
-/// The message of the `E` that `f` must throw on every rank. A rank without it would wait, or ends the job.
+/// The message of the `E` that `f` must throw on every rank. A rank that throws nothing would wait forever, or fails here.
 template <class E, class F>
 std::string expect_on_all(MpiWorld& world, const F& f) {
   std::string message;
@@ -102,7 +102,7 @@ std::string expect_on_all(MpiWorld& world, const F& f) {
   return message;
 }
 
-/// If the loss of one rank, or one element of its gradient, is not finite, all ranks refuse the step and can continue.
+/// Expects that all ranks refuse a step, and can continue, if the loss or a gradient element of one rank is not finite.
 void not_a_number(MpiWorld& world) {
   Trained<float> training(config<float>(), Random(1));
   const auto step = [&](double loss, float upstream) {
@@ -125,7 +125,7 @@ void not_a_number(MpiWorld& world) {
   world.expect_same(training);
 }
 
-/// Weights: the mean is correct, a rank may have no data, and invalid weights are refused on all ranks.
+/// Expects that weighted means are correct, that a rank may have no data, and that all ranks refuse invalid weights.
 void weights(MpiWorld& world) {
   Random random(1);
   GmlpLanguageModel<double> gradient(config<double>().model, random);
@@ -149,7 +149,7 @@ void weights(MpiWorld& world) {
   require<Failure>(world.share(7).count == (second ? 4 : 3) && none.count == (second ? 1 : 0), "a share is wrong.");
 }
 
-/// Ranks that start differently are told so.
+/// Expects that all ranks report the difference if they start from different trainings.
 void different_ranks(MpiWorld& world) {
   const bool second = world.rank() == 1;
   const auto refused = [&](const Trained<float>& training, const char* expected) {
@@ -182,7 +182,8 @@ void part_after(MpiWorld& world, Index steps, const F& then) {
   then(training);
 }
 
-/// Ranks that diverge are told so, on every rank: by a comparison, and by a gradient of a different size.
+/// Expects an error on every rank if ranks diverge: one rank compares trainings while the other reduces gradients, or their
+/// gradients have different sizes.
 void parted_ranks(MpiWorld& around) {
   const auto expect_error = [&](const std::string& expected, const auto& f) {
     MpiWorld world;
@@ -216,7 +217,7 @@ void end_at_step(MpiWorld& world, Index last, const std::string& file, bool kill
   }
 }
 
-/// The file of a job that died must equal the training of one process after the same number of steps.
+/// Expects that the file of a job that died equals the training of one process after the same number of steps.
 void expect_whole(const std::string& file) {
   auto training = load_model<Trained<float>>(file);
   training.expect_same_run(config<float>());

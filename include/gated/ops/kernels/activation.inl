@@ -1,7 +1,7 @@
 // Vectorised activations: value and derivative.
 //
 // Each activation is a small type with `value(x)` and `derivative(x)`, shared by inference, streaming and training.
-// choose_activation() maps the enumeration Activation to its type, once per call.
+// choose_activation() maps an Activation to its type, once per call.
 
 /// x.
 struct Identity {
@@ -45,7 +45,7 @@ struct GeluTanh {
   static constexpr double cubic = 0.044715;
   static constexpr double root = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(8/π)
   template <class T>
-  static constexpr T bound = T(25);  // σ(w) saturates long before; keeps x³ from overflowing
+  static constexpr T bound = T(25);  // σ(w) saturates long before this; keeps x³ from overflowing
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> inside(Simd<T> x) {
     return max(min(x, Simd<T>(bound<T>)), Simd<T>(-bound<T>));
@@ -107,7 +107,7 @@ struct LaplaceForm {
   static constexpr double inverse_sigma = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {
-    // √½ in two parts: long double could hold both, but on some machines it is no wider than double.
+    // √½ in two parts. A long double could hold both, but on some machines it is no wider than double.
     constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;
     constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);
     return (x - Simd<T>(mean) - Simd<T>(rest)) * Simd<T>(T(inverse_sigma));
@@ -140,7 +140,7 @@ struct Sigmoid {
   }
 };
 
-/// Calls `f` with the type for `activation`: `choose_activation(config.activation, [&](auto act) { … act.value(x) … })`.
+/// Calls `f` with an object for `activation`: `choose_activation(config.activation, [&](auto act) { … act.value(x) … })`.
 template <class F>
 decltype(auto) choose_activation(Activation activation, F&& f) {
   switch (activation) {

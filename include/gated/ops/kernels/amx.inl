@@ -1,12 +1,12 @@
-// Integer products with the tiles of AMX-INT8, beside AVX512-VNNI's kernels. See ops/int8_products.hpp.
+// Integer products with the tiles of AMX-INT8, in addition to the kernels of AVX512-VNNI. See ops/int8_products.hpp.
 //
-// A tile register holds 16 rows of 64 bytes. With A of 16 rows × 64 codes and B of 16 words along K × 16 columns, tdpbusd adds
-// A · B to C of 16 × 16 sums. B is half a panel as it lies in memory; beyond the depth it is multiplied with zeros.
+// A tile register holds 16 rows of 64 bytes. tdpbusd computes C += A · B: A has 16 rows of 64 codes, B has 16 words along K and
+// 16 columns, C has 16 × 16 sums. B is half a panel as it lies in memory; the part beyond the depth is multiplied by zeros.
 
-/// The tile registers of this thread. In inline assembly, because the intrinsics of GCC 12 do not tell it which memory they
-/// read.
+/// The tile registers of this thread. Uses inline assembly, because GCC 12 does not know which memory its intrinsics read.
 struct TileRegisters {
-  /// C of 16 × 16 sums in registers 0 to 3, A of 16 rows of `words` words in 4 and 5, B of `words` rows of 16 words in 6 and 7.
+  /// Registers 0 to 3 hold C (16 × 16 sums), 4 and 5 hold A (16 rows of `words` words), 6 and 7 hold B (`words` rows of 16
+  /// words).
   static void configure(Index words) {
     alignas(64) std::uint8_t palette[64] = {1};
     for (int i = 0; i < 8; ++i) {
@@ -30,14 +30,14 @@ struct TileRegisters {
   static EIGEN_ALWAYS_INLINE void store(void* to, Index stride) {
     __asm__ volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(C) : "memory");
   }
-  /// C += A · B, of unsigned and signed codes.
+  /// C += A · B, with A unsigned and B signed.
   template <int C, int A, int B>
   static EIGEN_ALWAYS_INLINE void add_product() {
     __asm__ volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
   }
 };
 
-/// sum_tile() for 32 rows. Beyond 16 words, those of a are padded with zeros to a multiple of 16.
+/// sum_tile() for 32 rows. If there are more than 16 words, rows of `a` are padded with zeros to a multiple of 16 words.
 template <class Registers>
 void sum_two_by_two_tiles(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel, std::int32_t* to) {
   constexpr Index rows = 16, row_bytes = 64, panel_bytes = 2 * row_bytes;

@@ -1,12 +1,12 @@
 // Products in bf16 with sums in float: AVX512-BF16. See ops/bf16_products.hpp.
 //
 // Both factors are stored in pairs along K: a word holds the value of an even k in its lower half and that of k + 1, or 0, in
-// its upper half. One instruction multiplies 16 pairs by 16 others and adds both products of each to a sum. Words are moved as
-// floats.
+// its upper half. One instruction multiplies 16 pairs by 16 others and adds both products of each pair to a sum. Words are
+// loaded and stored as floats.
 
 using avx512::Simd, avx512::TileRow;
 
-/// The 16 words i + lower, i + upper: indices for a permutation of 16-bit values.
+/// 16 words, each with i + lower in its lower and i + upper in its upper half: indices for a permutation of 16-bit values.
 EIGEN_ALWAYS_INLINE __m512i counting_from(int lower, int upper) {
   const __m512i both = _mm512_setr_epi32(0, 0x10001, 0x20002, 0x30003, 0x40004, 0x50005, 0x60006, 0x70007, 0x80008, 0x90009,
                                          0xa000a, 0xb000b, 0xc000c, 0xd000d, 0xe000e, 0xf000f);
@@ -15,31 +15,31 @@ EIGEN_ALWAYS_INLINE __m512i counting_from(int lower, int upper) {
 
 EIGEN_ALWAYS_INLINE Simd<float> words(__m512i bits) { return Simd<float>::of(_mm512_castsi512_ps(bits)); }
 
-/// `first` and `second` rounded to bf16, to nearest even, one after the other.
+/// The values of `first`, then those of `second`, rounded to bf16 (to nearest even).
 EIGEN_ALWAYS_INLINE __m512i rounded(Simd<float> first, Simd<float> second) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v));
 }
 
-/// The pairs of two rows of 16 values.
+/// Pairs the 16 values of a row of K, `even`, with those of the next row, `odd`.
 EIGEN_ALWAYS_INLINE Simd<float> pairs_of(Simd<float> even, Simd<float> odd) {
   return words(_mm512_permutexvar_epi16(counting_from(0, 16), rounded(even, odd)));
 }
 
-/// The pairs of the first `count` ≤ 32 values of a row, and zeros after them.
+/// Pairs the first `count` ≤ 32 values of a row; zeros follow.
 EIGEN_ALWAYS_INLINE Simd<float> pairs_along(const float* x, Index count) {
   constexpr Index width = Simd<float>::width;
   return words(
       rounded(Simd<float>::load(x, count), count > width ? Simd<float>::load(x + width, count - width) : Simd<float>(0)));
 }
 
-/// The same pair 16 times.
+/// Repeats a pair 16 times.
 EIGEN_ALWAYS_INLINE Simd<float> repeated(float pair) { return Simd<float>::of(_mm512_set1_ps(pair)); }
 
 EIGEN_ALWAYS_INLINE Simd<float> add_products(Simd<float> sums, Simd<float> a, Simd<float> b) {
   return Simd<float>::of(_mm512_dpbf16_ps(sums.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v)));
 }
 
-/// The pairs of `depth` values, `stride` apart.
+/// Stores `depth` values, `stride` apart, as pairs.
 EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index stride, float* to) {
   constexpr Index width = Simd<float>::width;
   for (Index k = 0; k < depth; k += 2 * width, to += width) {
@@ -56,7 +56,7 @@ EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index str
   }
 }
 
-/// pack_panel() of ops/kernels/gemm.inl in pairs.
+/// Like pack_panel() of ops/kernels/gemm.inl, but stores pairs.
 EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, Index columns, float* panel) {
   constexpr Index width = Simd<float>::width;
   if (b.column_stride == 1) {

@@ -28,8 +28,8 @@ struct TileRow {
   }
 };
 
-/// to ← activation(tile + bias), and with `keeps` derivative ← activation'(tile + bias), for the first `columns` columns of
-/// tile rows. `bias` may be nullptr; `to` may be the tile.
+/// `to` ← activation(tile + bias) and, if `keeps`, `derivative` ← activation'(tile + bias), for the first `columns` columns of
+/// the tile's rows. `bias` may be nullptr; `to` may be the tile.
 template <bool keeps, class T>
 EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
                                           Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
@@ -62,14 +62,15 @@ EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const
   activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, derivative, derivative_stride);
 }
 
-/// activation(z) and activation'(z) of a few rows, for code that uses both: activations are compiled once for all such code.
+/// activation(z) and activation'(z) of a few rows, for code that uses both. All such code shares one compiled copy of the
+/// activations.
 template <class T>
 struct ActivatedTile {
   static constexpr auto high = std::size_t{8}, size = high * 2 * Simd<T>::lane_count;
   static constexpr Index most_rows = high, stride = 2 * Simd<T>::width;
   alignas(64) T values[size], derivatives[size];
 
-  /// For `rows` ≤ most_rows rows and `columns` ≤ stride columns.
+  /// Takes `rows` ≤ most_rows rows and `columns` ≤ stride columns.
   ActivatedTile(Activation activation, const T* z, Index z_stride, Index rows, Index columns) {
     if (columns < stride) {  // the kernel reads whole vectors
       for (Index i = 0; i < rows; ++i) {
@@ -119,7 +120,7 @@ void activate_rows(Activation activation, Index rows, Index columns, const T* x,
   }
 }
 
-/// to ← epilogue(tile), for an epilogue without an activation, or a tile that has already been activated.
+/// `to` ← epilogue(tile), for an epilogue without an activation, or for a tile that has already been activated.
 template <class T>
 EIGEN_DONT_INLINE void combine_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, const T* tile,
                                     T* to, Index to_stride) {
@@ -161,7 +162,7 @@ EIGEN_DONT_INLINE void combine_tile(const Epilogue<T>& e, Index row, Index colum
   }
 }
 
-/// to ← epilogue(tile) for a finished tile, rows of two vectors. May overwrite the tile.
+/// `to` ← epilogue(tile), for a finished tile with rows of two vectors. May overwrite the tile.
 template <class T>
 void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {
   constexpr Index tile_stride = 2 * Simd<T>::width;

@@ -1,4 +1,4 @@
-// All kernels after the registers. Included once per form by ops/kernels.hpp.
+// All kernels of a form, except its registers. Included once per form by ops/kernels.hpp, after the registers.
 
 #include "gated/ops/kernels/floating_point.inl"
 #include "gated/ops/kernels/int8.inl"

@@ -1,4 +1,4 @@
-// All kernels that compute in floating point. Each needs those before it.
+// All kernels that compute in floating point. Each file needs those before it.
 
 /// The tables of this form and arithmetic: see ops/kernel_table.hpp. Each is defined below its kernels.
 template <class Table>

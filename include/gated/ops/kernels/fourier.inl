@@ -15,7 +15,7 @@ struct Complex {
 
   friend EIGEN_ALWAYS_INLINE Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
   friend EIGEN_ALWAYS_INLINE Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
-  /// a · (c + is), given -s too.
+  /// This number times c + i·s; minus_s is -s.
   EIGEN_ALWAYS_INLINE Complex times(Simd<T> c, Simd<T> s, Simd<T> minus_s) const {
     return {fma(re, c, im * minus_s), fma(re, s, im * c)};
   }
@@ -25,15 +25,15 @@ struct Complex {
   EIGEN_ALWAYS_INLINE Complex times_conjugate(const FourierFactor<T>& f) const {
     return times(Simd<T>(f.c), Simd<T>(f.minus_s), Simd<T>(f.s));
   }
-  /// -i · a.
+  /// This number times -i.
   EIGEN_ALWAYS_INLINE Complex quarter() const { return {im, -re}; }
 };
 
-/// Values in a row of scratch.
+/// The number of values in a row of scratch.
 template <class T>
 inline constexpr Index fourier_row = 2 * Simd<T>::width;
 
-/// z ← its forward transform, with the kernel e^(-2πi…). `roots` holds e^(-2πik/R), k < R, for odd R.
+/// Replaces z by its forward transform, with the kernel e^(-2πijk/R). For odd R, `roots` holds e^(-2πik/R) for k < R.
 template <unsigned R, class T>
 EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const FourierFactor<T>* roots) {
   if constexpr (R == 2) {
@@ -62,7 +62,7 @@ EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const Fo
       GATED_UNROLL
       for (unsigned k = 0; k < half; ++k) {
         const FourierFactor<T>& root = roots[q * (k + 1) % R];
-        const Simd<T> c(root.c), s(root.minus_s);  // of e^(-iφ) = cos φ - i sin φ
+        const Simd<T> c(root.c), s(root.minus_s);  // cos φ and sin φ of the root e^(-iφ) = cos φ - i sin φ
         a = {fma(sums[k].re, c, a.re), fma(sums[k].im, c, a.im)};
         b = {fma(differences[k].re, s, b.re), fma(differences[k].im, s, b.im)};
       }
@@ -75,7 +75,7 @@ EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const Fo
 
 /// One pass of radix R: see fourier_pass().
 ///
-/// An inverse transform is a forward one with real and imaginary parts swapped, which happens here.
+/// An inverse transform is a forward one with real and imaginary parts swapped; loads and stores here swap them.
 template <unsigned R, class T>
 EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                                      const FourierFactor<T>* turns) {
@@ -116,8 +116,8 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, b
   }
 }
 
-/// One pass over `groups` blocks of radix · m rows. Each butterfly takes `radix` rows that are m apart; a block runs the first
-/// `count` of its m butterflies. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m; it may be null if m = 1.
+/// One pass over `groups` blocks of radix · m rows. Each butterfly takes `radix` rows that are m apart; a block runs `count` of
+/// its m butterflies. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m; it may be null if m = 1.
 template <class T>
 void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                   const FourierFactor<T>* turns) {
@@ -135,8 +135,8 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool in
   }
 }
 
-/// x ← up to a vector of columns of real and of imaginary parts, scaled per row if `scales` is given. An absent imaginary part
-/// is 0.
+/// Loads up to a vector of columns of real parts, and one of imaginary parts, into x; scales each row if `scales` is given.
+/// Absent imaginary parts are 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* scales, T* x) {
   const auto part = [](const MatrixView<const T>& from, Index t) {
@@ -148,7 +148,8 @@ EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const Matri
   }
 }
 
-/// The reverse: stores row t of x to row t of both, scaled per row if `scales` is given; with `adds`, adds it.
+/// The reverse of fourier_load(): stores row t of x to row t of `real` and `imaginary`, or adds it to them if `adds`. Scales
+/// each row if `scales` is given.
 template <class T>
 EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, const MatrixView<T>& real, const MatrixView<T>& imaginary) {
   const auto store = [adds](Simd<T> value, const MatrixView<T>& rows, Index t) {
@@ -165,7 +166,7 @@ EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, con
   }
 }
 
-/// to ← factors ⊙ x, or with `conjugate` their conjugates ⊙ x, row by row; with `adds`, to += that. `to` may be x.
+/// `to` ← factors ⊙ x, row by row; takes the conjugate factors if `conjugate`, and adds to `to` if `adds`. `to` may be x.
 template <class T>
 EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to,
                                         bool adds) {
@@ -194,7 +195,7 @@ EIGEN_DONT_INLINE void fourier_add_correlation(const T* a, const T* b, Index row
   }
 }
 
-/// to[t] += Σ real ⊙ Re x + imaginary ⊙ Im x over the columns of row t.
+/// to[t] += Σ (real ⊙ Re x + imaginary ⊙ Im x) over the columns of row t.
 template <class T>
 EIGEN_DONT_INLINE void fourier_add_dots(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* x, T* to) {
   for (Index t = 0; t < real.rows(); ++t, x += fourier_row<T>) {
@@ -205,7 +206,7 @@ EIGEN_DONT_INLINE void fourier_add_dots(const MatrixView<const T>& real, const M
   }
 }
 
-/// to[2p], to[2p + 1] = the sums over the lanes of the real and imaginary parts of row p.
+/// Sums over the lanes of row p: to[2p] = Σ real parts, to[2p + 1] = Σ imaginary parts.
 template <class T>
 EIGEN_DONT_INLINE void fourier_sum_lanes(const T* x, Index rows, T* to) {
   for (Index p = 0; p < rows; ++p, x += fourier_row<T>) {
@@ -215,8 +216,8 @@ EIGEN_DONT_INLINE void fourier_sum_lanes(const T* x, Index rows, T* to) {
   }
 }
 
-/// Separates the transforms of two sets of real columns a and b, rows m ≤ n/2. x holds the transform of a + ib, with bin k in
-/// row order[k].
+/// Separates the transforms of two sets of real columns, a and b, for rows m ≤ n/2. x holds the transform of a + i·b, with bin
+/// k in row order[k].
 template <class T>
 EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
                                      Index imaginary_stride, Index columns) {
@@ -229,7 +230,8 @@ EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T*
   }
 }
 
-/// Row k of x ← column k of up to a vector of rows of real and of imaginary parts; missing rows are 0.
+/// Loads up to a vector of rows of real parts, and one of imaginary parts, transposed: column k becomes row k of x. Missing
+/// rows are 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load_transposed(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, T* x) {
   constexpr Index width = Simd<T>::width, row = fourier_row<T>;
@@ -247,8 +249,8 @@ EIGEN_DONT_INLINE void fourier_load_transposed(const MatrixView<const T>& real, 
   }
 }
 
-/// Stores the real parts of a transform over d columns, with bin k in row order[k] of x, as rows of y with epilogue `e`
-/// applied. Lane i of bin k is token first + i; with `mirrored`, lane i of bin -k is token first - i. Stores lanes
+/// Applies epilogue `e` to the real parts of a transform over d columns, and stores them as rows of y. Bin k is in row order[k]
+/// of x. Lane i of bin k belongs to token first + i; if `mirrored`, lane i of bin -k belongs to token first - i. Stores lanes
 /// `low` … `high` - 1.
 template <class T>
 EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,

@@ -1,14 +1,14 @@
 // Integer products: int8 codes with exact sums in 32 bits. See ops/int8_products.hpp for the arithmetic.
 //
-// A word holds four codes along K: unsigned for a row of a, signed for a panel's column. Quads in registers_*.inl multiplies
-// words with the instructions of each form.
+// A word holds four codes along K: unsigned for a row of `a`, signed for a column of a panel. `Quads` in registers_*.inl
+// multiplies words with the instructions of its form.
 
 namespace int8 {
 
 using Numbers = Simd<float>;
 using Integers = Numbers::Integers;
 
-/// Ranges below this count as 0: results then do not depend on flushing of subnormals.
+/// Ranges below this count as 0, so results do not depend on whether subnormals are flushed.
 inline constexpr float smallest_range = 0x1p-100f;
 
 EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t high) {
@@ -17,7 +17,7 @@ EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t 
   return x < highest ? x : highest;
 }
 
-/// Stores codes from -128 to 255 of a row, from column k on, in words of four.
+/// Stores some of a row's codes, from column k on, in words of four. Codes are from -128 to 255.
 EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32_t* to) {
   using Bytes [[gnu::vector_size(Numbers::lane_count)]] = std::uint8_t;
   std::uint8_t bytes[Numbers::lane_count];
@@ -52,7 +52,7 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
     }
     return Numbers::load(gathered);
   };
-  Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last becomes NaN for a value that is not finite
+  Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last becomes NaN if a value is not finite
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
     const Numbers v = read(k, lanes);
     low = min(low, v);
@@ -81,7 +81,7 @@ EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* 
   }
 }
 
-/// Encodes a float panel as pack_panel() makes it, a column per lane, as a QuantizedPanel of int8_rows.
+/// Encodes a float panel of pack_panel(), a column per lane, as a QuantizedPanel in int8_rows.
 EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, float* scales, std::int32_t* sums,
                                            std::byte* codes) {
   constexpr Index width = Numbers::width;
@@ -139,7 +139,7 @@ EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_s
   }
 }
 
-/// tile[i][j] = (sums[i][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i; += with `adds`.
+/// tile[i][j] = (sums[i][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i, or += if `adds`.
 EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Index stride, const std::int32_t* sums,
                                          const float* scales, const std::int32_t* column_sums, bool adds, float* tile) {
   constexpr Index width = Numbers::width;
@@ -161,7 +161,7 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Ind
   }
 }
 
-/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i: integers until scale_j.
+/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i, in integers up to scale_j.
 template <unsigned Rows, auto sum = &sum_tile<Rows>>
 void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const RowCode* rows, const QuantizedPanel& panel,
                    float* tile) {

@@ -1,7 +1,7 @@
 // Normalisation of rows: see NormForm.
 
-/// Mean and 1 / √(var + eps) of some rows, interleaved to overlap their chains of additions. The variance is biased (divided by
-/// C), as in PyTorch, and computed from centred values.
+/// Mean and 1 / √(var + eps) of `Rows` rows, interleaved so that their chains of additions overlap. The variance is biased
+/// (divided by C), as in PyTorch, and computed from centred values.
 template <class T, std::size_t Rows>
 EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index channels, double eps,
                                             RowMoments<T> (&moments)[Rows]) {
@@ -29,11 +29,11 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
 template <class T>
 struct RowSize {
   T size;
-  bool clamped;  ///< it is eps: independent of the row
+  bool clamped;  ///< `size` is eps, whatever the row
 };
 
-/// The root mean square of a row, kept away from 0 as the form says. Values are scaled by a power of two before squaring: no
-/// overflow for finite x with a finite mean square.
+/// The root mean square of a row, kept away from 0 by eps as `form` says. Values are scaled by a power of two before squaring,
+/// so nothing overflows for finite x with a finite mean square.
 template <class T>
 RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   Simd<T> largest(T{0});
@@ -122,8 +122,8 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
   }
 }
 
-/// Backward pass for rows: see normalise_backward(). dots = Σ ∂y ⊙ weight ⊙ x̂ per row. dx may be nullptr. Unless `sums` is
-/// nullptr, it accumulates Σ ∂y ⊙ x̂ per channel, followed by Σ ∂y.
+/// Backward pass for rows: see normalise_backward(). `dots` receives Σ ∂y ⊙ weight ⊙ x̂ per row. `dx` may be nullptr. `sums`,
+/// unless nullptr, accumulates Σ ∂y ⊙ x̂ per channel, followed by Σ ∂y.
 template <class T>
 EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
                                                Index channels, const NormParameters<T>& norm, const RowMoments<T>* moments,

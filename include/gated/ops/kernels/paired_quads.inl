@@ -1,7 +1,7 @@
 // Products of int8 codes by instructions that multiply pairs of 16-bit integers.
 
-/// Products of words of four codes: the even and the odd codes separately, so no sum saturates. Each word of a row becomes two,
-/// by store_codes() in ops/kernels/int8.inl.
+/// Multiplies words of four codes. Even and odd codes are multiplied separately, so no sum saturates. store_codes() in
+/// ops/kernels/int8.inl splits each word of a row into two.
 struct Quads {
   static constexpr unsigned rows = Integers::rows;
   using Sums = typename Integers::Type;

@@ -1,4 +1,4 @@
-// AVX-VNNI, beside AVX2's registers: dot products of four codes.
+// AVX-VNNI, in addition to AVX2's registers: dot products of four codes.
 
 using avx2::fetch_ahead, avx2::for_each_vector, avx2::Simd;
 

@@ -13,7 +13,7 @@ struct Register {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) { return a < b ? yes : no; }
 };
 
-/// Products of words of four codes.
+/// Multiplies words of four codes.
 struct Quads {
   static constexpr unsigned rows = 4;
   static constexpr std::int32_t bias = 0;

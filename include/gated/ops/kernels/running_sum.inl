@@ -1,13 +1,13 @@
 // Compensated summation.
 
 /// Σ x with an error that does not grow with the number of terms (Kahan, Communications of the ACM 8 (1965) 40). An infinite
-/// term makes it NaN.
-/// `Lanes` is Simd for a sum per lane, RowSum for one over a row.
+/// term makes the sum NaN.
+/// `Lanes` is Simd for a sum per lane, or RowSum for a sum over a row.
 /// Cost: four dependent additions per vector; negligible beside the exponentials in a sum of exponentials.
 template <class Lanes>
 class RunningSum {
  public:
-  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // explicit: an implicit one would belong to no kernel form
+  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // written out: an implicit one would belong to no form
   EIGEN_ALWAYS_INLINE void add(const Lanes& x) {
     const Lanes term = x - excess_, next = sum_ + term;
     excess_ = (next - sum_) - term;

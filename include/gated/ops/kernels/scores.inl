@@ -14,11 +14,11 @@ EIGEN_ALWAYS_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index
   return scoring.bias_inside ? value * scale : value;
 }
 
-/// The weights after masks and causality.
+/// The weight times weight_scale, or 0 if masks or causality hide its score.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> weight) {
   weight = weight * Simd<T>(scoring.weight_scale);
-  // Replaces the weights of hidden scores, which may be anything: infinity times 0 is not 0.
+  // Replaces hidden weights instead of multiplying them by 0: they may be anything, and infinity times 0 is not 0.
   if (scoring.visible_keys != nullptr) {
     weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.visible_keys + column, lanes), weight, Simd<T>(T{0}));
   }
@@ -28,8 +28,8 @@ EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Ind
   return scoring.causal ? weight.keep(column > row ? 0 : row - column + 1) : weight;
 }
 
-/// to ← S, or the weights A with a pointwise activation, for queries from `row` on and keys from `column` on. May overwrite the
-/// tile.
+/// Writes S to `to`, or the weights A if the kernel has a pointwise `activation`. Queries are those from `row` on, keys those
+/// from `column` on. May overwrite the tile.
 template <class T>
 EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row,
                                   Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {

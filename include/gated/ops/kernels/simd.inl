@@ -39,7 +39,7 @@ struct Simd {
   }
   EIGEN_ALWAYS_INLINE void store(T* to) const { std::memcpy(to, &v, sizeof(Lanes)); }
 
-  /// Loads the first `lanes` values, and zeros after them.
+  /// Loads the first `lanes` values; the other lanes are 0.
   static EIGEN_ALWAYS_INLINE Simd load(const T* from, Index lanes) {
     return lanes >= width ? load(from) : load_part(from, lanes);
   }
@@ -50,7 +50,7 @@ struct Simd {
     }
     store_part(to, lanes);
   }
-  /// The first `lanes` values, and zeros after them.
+  /// Keeps the first `lanes` lanes; the others become 0.
   EIGEN_ALWAYS_INLINE Simd keep(Index lanes) const {
     if (lanes >= width) [[likely]] {
       return *this;
@@ -76,7 +76,7 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd operator/(Simd a, Simd b) { return of(a.v / b.v); }
   friend EIGEN_ALWAYS_INLINE Simd operator-(Simd a) { return of(-a.v); }
 
-  /// Stops GCC from reloading the value at each use. Clang needs no help, and would spill it.
+  /// Stops GCC from reloading the value at each use. Clang needs no help, and would spill the value.
   EIGEN_ALWAYS_INLINE void hold() {
 #if EIGEN_COMP_GNUC_STRICT && (defined(__x86_64__) || defined(__i386__))
     if constexpr (lane_count > 1) {
@@ -127,21 +127,22 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd abs(Simd a) { return from_bits(a.bits() & ~sign()); }
   friend EIGEN_ALWAYS_INLINE Simd sqrt(Simd a) { return of(Register<T>::root(a.v)); }
 
-  /// The magnitude of `a` with the sign of `sign_of`, also of -0.
+  /// The magnitude of `a` with the sign of `sign_of`, even if that is -0.
   friend EIGEN_ALWAYS_INLINE Simd copysign(Simd a, Simd sign_of) {
     return from_bits((a.bits() & ~sign()) | (sign_of.bits() & sign()));
   }
-  /// `a` truncated to the upper half of its digits: its square is exact.
+  /// `a` truncated to the upper half of its digits, so that the square of the result is exact.
   friend EIGEN_ALWAYS_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
     return from_bits(a.bits() & static_cast<Bits>(~Bits{0} << lower));
   }
   /// The integer nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_ALWAYS_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
-  /// 2ⁿ for an integer n ≥ the exponent of the smallest normal number, 0 for the n before it. Must not overflow. Unspecified
-  /// for NaN.
+  /// 2ⁿ for an integer n ≥ the exponent of the smallest normal number; 0 for the next lower n. 2ⁿ must not overflow.
+  /// Unspecified for NaN.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
-    // The last digits of n + 1.5 · 2^(digits - 1) are n; with the bias added they shift up into the exponent.
+    // The last digits of n + 1.5 · 2^(digits - 1) are n. The bias is added to them, and the shift moves them up into the
+    // exponent.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
     return from_bits(biased.bits() << (digits - 1));
   }
@@ -166,7 +167,7 @@ struct Simd {
  private:
   static constexpr bool has_masks = requires(const T* from) { Register<T>::load_part(from, Index{}); };
 
-  // Without masks these are not inlined, which keeps their callers small enough to be.
+  // Without masks, these call functions that are not inlined. So their callers stay small enough to be inlined.
   static EIGEN_ALWAYS_INLINE Simd load_part(const T* from, Index lanes) {
     if constexpr (has_masks) {
       return of(Register<T>::load_part(from, lanes));
@@ -198,7 +199,7 @@ struct Simd {
     }
   }
 
-  /// Joins the upper half of the lanes with the lower until one is left.
+  /// Joins the upper half of the lanes with the lower half, until one lane is left.
   template <std::size_t Half, class Join>
   static EIGEN_ALWAYS_INLINE T halved(Simd a, const Join& join) {
     if constexpr (Half == 0) {
@@ -207,7 +208,7 @@ struct Simd {
       return halved<Half / 2>(join(a, a.template lanes_from<Half>(std::make_index_sequence<lane_count>{})), join);
     }
   }
-  /// The lanes from `First` on, with any after them.
+  /// The lanes from `First` on; the lanes after them are unspecified.
   template <std::size_t First, std::size_t... I>
   EIGEN_ALWAYS_INLINE Simd lanes_from(std::index_sequence<I...>) const {
     return of(__builtin_shufflevector(v, v, (I + First < lane_count ? I + First : I)...));
@@ -227,7 +228,7 @@ struct Simd {
   static EIGEN_ALWAYS_INLINE Simd from_bits(const BitLanes& b) { return of(__builtin_bit_cast(Lanes, b)); }
 };
 
-/// a·b, rounded before it is added to anything if the arithmetic is portable.
+/// a·b. In portable arithmetic, it is rounded before it is added to anything.
 template <class T>
 EIGEN_ALWAYS_INLINE T product(T a, T b) {
   if constexpr (is_portable) {
@@ -237,8 +238,8 @@ EIGEN_ALWAYS_INLINE T product(T a, T b) {
   }
 }
 
-/// Swaps the off-diagonal `Half` × `Half` blocks of each square of twice that size, then recurses into the blocks: transposes a
-/// square of `Width` in log₂ `Width` rounds (Eklundh, IEEE Transactions on Computers C-21 (1972) 801).
+/// Swaps the off-diagonal `Half` × `Half` blocks of each square of twice that size, then recurses into the blocks. This
+/// transposes a square of `Width` in log₂ `Width` rounds (Eklundh, IEEE Transactions on Computers C-21 (1972) 801).
 template <std::size_t Width, std::size_t Half, class Lanes, std::size_t... I>
 EIGEN_ALWAYS_INLINE void exchange_blocks(Lanes (&rows)[Width], std::index_sequence<I...> lanes) {
   GATED_UNROLL
@@ -284,8 +285,8 @@ EIGEN_ALWAYS_INLINE void for_each_vector(Index count, F&& f) {
   }
 }
 
-/// Vectors of a sum over a row. With portable arithmetic they have 16 lanes of floats, or 8 of doubles, in every form: element j
-/// is added to lane j mod 16, or mod 8.
+/// The number of accumulators (vectors) in a sum over a row. In portable arithmetic, they have 16 lanes of floats, or 8 of
+/// doubles, in every form: element j is added to lane j mod 16, or mod 8.
 template <class T>
 inline constexpr Index vectors_of_sum = is_portable ? Index{64 / sizeof(T)} / Simd<T>::width : 1;
 
@@ -299,7 +300,7 @@ struct RowSum {
       sum = Simd<T>(in_all_lanes);
     }
   }
-  /// The lanes of the elements from j on, a multiple of the width of a vector.
+  /// The accumulator for the vector that starts at element j, a multiple of the vector width.
   EIGEN_ALWAYS_INLINE Simd<T>& at(Index j) { return of[vectors_of_sum<T> == 1 ? 0 : j / Simd<T>::width % vectors_of_sum<T>]; }
   friend EIGEN_ALWAYS_INLINE RowSum operator+(RowSum a, const RowSum& b) {
     for (Index k = 0; k < vectors_of_sum<T>; ++k) {
@@ -313,7 +314,7 @@ struct RowSum {
     }
     return a;
   }
-  /// The sum over the lanes: joins the upper half with the lower until one is left.
+  /// The sum over the lanes: adds the upper half to the lower half, until one lane is left.
   EIGEN_ALWAYS_INLINE T total() const {
     RowSum joined = *this;
     for (Index half = vectors_of_sum<T> / 2; half > 0; half /= 2) {
@@ -325,7 +326,7 @@ struct RowSum {
   }
 };
 
-/// Σ over the vectors of each of `Rows` rows, by `sum = add(sum, r, j, lanes)`, in four independent sums per row.
+/// Sums each of `Rows` rows in four independent sums, by `sum = add(sum, r, j, lanes)` for each vector of row r.
 template <class T, std::size_t Rows, class Add>
 EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& add) {
   constexpr Index width = Simd<T>::width, vectors = vectors_of_sum<T>, many = 4;
@@ -354,7 +355,7 @@ EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& a
   }
 }
 
-/// The same for one row, by `sum = add(sum, j, lanes)`.
+/// sum_of_rows() for one row, by `sum = add(sum, j, lanes)`.
 template <class T, class Add>
 EIGEN_ALWAYS_INLINE T sum_of_row(Index channels, const Add& add) {
   T sum[1];

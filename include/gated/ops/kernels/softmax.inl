@@ -12,7 +12,7 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
     }
     return largest;
   }
-  V largest = V::load(data + count - width);  // may overlap the others
+  V largest = V::load(data + count - width);  // may overlap other vectors
   for (Index j = 0; j + width < count; j += width) {
     largest = max(largest, V::load(data + j));
   }
@@ -28,7 +28,7 @@ EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const
     RowSum<T> part;
     for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
       const Index j = first + offset;
-      // A hidden column may hold anything: it must neither overflow nor count.
+      // A hidden column may hold any value: its exponential must neither overflow nor count in the sum.
       Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
       value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
       value.store(data + j, lanes);
@@ -39,7 +39,7 @@ EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const
   return T{1} / sum.total();
 }
 
-/// x ← softmax(x), row by row: see softmax(). `keys` are its visible_columns.
+/// x ← softmax(x), row by row: see softmax(), whose visible_columns are `keys` here.
 template <class T>
 EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys) {
   for (Index row = 0; row < rows; ++row, data += stride) {
@@ -65,18 +65,18 @@ EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index col
   }
 }
 
-/// to_j ← x_j z_j factor.
+/// to_j ← x_j · z_j · factor.
 template <class T>
 EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, T* to, Index lanes) {
   (Simd<T>::load(x, lanes) * (Simd<T>::load(z, lanes) * factor)).store(to, lanes);
 }
-/// to_j ← z_j + residual_j, in a separate loop so that it rounds as the unfused code does.
+/// to_j ← z_j + residual_j, in a separate loop, so it rounds as the unfused code does.
 template <class T>
 EIGEN_ALWAYS_INLINE void add_vector(const T* z, const T* residual, T* to, Index lanes) {
   (Simd<T>::load(z, lanes) + Simd<T>::load(residual, lanes)).store(to, lanes);
 }
 
-/// to ← x ⊙ softmax(z) + residual, row by row. Overwrites z; `to` may be x or the residual, which may be nullptr.
+/// `to` ← x ⊙ softmax(z) + residual, row by row. Overwrites z. `residual` may be nullptr; `to` may be x or `residual`.
 template <class T>
 EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
                                          const T* residual, Index residual_stride, T* to, Index to_stride) {
@@ -93,7 +93,7 @@ EIGEN_DONT_INLINE void softmax_gate_rows(Index rows, Index columns, T* z, Index 
   }
 }
 
-/// x ← exp(x - largest) for one vector of each of `rows` > 0 rows; returns 1 / Σ x.
+/// x ← exp(x - largest) in one vector of columns, over `rows` > 0 rows; returns 1 / Σ x for each column.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> exponentials_of_columns(T* data, Index stride, Index rows, Index lanes) {
   using V = Simd<T>;
@@ -110,7 +110,7 @@ EIGEN_ALWAYS_INLINE Simd<T> exponentials_of_columns(T* data, Index stride, Index
   return V(T{1}) / sum.lanes();
 }
 
-/// softmax_rows() of each column.
+/// x ← softmax(x), column by column.
 template <class T>
 EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index columns) {
   using V = Simd<T>;
@@ -122,7 +122,7 @@ EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index 
   });
 }
 
-/// softmax_gate_rows() of each column.
+/// Like softmax_gate_rows(), with a softmax over each column.
 template <class T>
 EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
                                             const T* residual, Index residual_stride, T* to, Index to_stride) {

@@ -1,14 +1,14 @@
 // Exponential, tanh, logistic function and normal distribution on vectors of float and double.
 //
-// All build on one exponential of a non-positive number: nothing overflows, and nothing cancels. Each result is accurate to its
-// last digits everywhere, also near 0. An exponential below 0.7 of the smallest normal number is 0, because processors are a
-// hundred times slower on subnormals. NaN stays NaN.
+// All are built on one exponential of a non-positive number: nothing overflows, and nothing cancels. Each result is accurate to
+// its last digits everywhere, also near 0. An exponential below 0.7 of the smallest normal number becomes 0, because processors
+// are a hundred times slower on subnormals. NaN stays NaN.
 //
 // Largest errors over all floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the result:
 //
 //     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
 //
-// The last is below 2 relative to |x Φ| + x² φ, the terms of x (x Φ)'; see tests/ops/accuracy_test.cpp.
+// The last figure is below 2 relative to |x Φ| + x² φ, the terms of x (x Φ)'; see tests/ops/accuracy_test.cpp.
 //
 // Polynomials are minimax fits of the relative error, with coefficients rounded to T, from Sollya's fpminimax.
 
@@ -38,7 +38,8 @@ inline constexpr T ln2_high = std::is_same_v<T, float> ? T(0.693359375) : T(0.69
 template <class T>
 inline constexpr T ln2_low = std::is_same_v<T, float> ? T(-0.00021219444005469058) : T(1.9082149292705878161e-10);
 
-/// (exp(r) - 1 - r) / r² on |r| < 0.4 in float: relative error of exp(r) 8e-9; on |r| < 0.3475 in double: 4e-18.
+/// Coefficients of (exp(r) - 1 - r) / r². Relative error of exp(r): 8e-9 in float for |r| < 0.4, 4e-18 in double for |r| <
+/// 0.3475.
 template <class T>
 inline constexpr T exp_coefficients = {};
 template <>
@@ -54,7 +55,7 @@ struct SplitExp {
   Simd<T> rest, exponent;
 };
 
-/// exp(x + small) split, for |small| < 0.05 and x between lowest_exponent and 0.
+/// Splits exp(x + small), for |small| < 0.05 and x between lowest_exponent and 0.
 template <class T>
 EIGEN_ALWAYS_INLINE SplitExp<T> split_exp(Simd<T> x, Simd<T> small) {
   const Simd<T> n = nearest_integer(x * Simd<T>(std::numbers::log2e_v<T>));
@@ -101,8 +102,8 @@ EIGEN_ALWAYS_INLINE Simd<T> bell(Simd<T> t) {
   }
 }
 
-/// exp(t²/2) · (1 - Φ(t)) = P(t) / Q(t): relative error 5e-9 in float up to t = 13.2, 5e-17 in double up to 37.6. All
-/// coefficients are positive, so nothing cancels.
+/// Coefficients of P and Q in exp(t²/2) · (1 - Φ(t)) = P(t) / Q(t). Relative error: 5e-9 in float up to t = 13.2, 5e-17 in
+/// double up to 37.6. All coefficients are positive, so nothing cancels.
 template <class T>
 inline constexpr T tail_numerator = {};
 template <>

@@ -1,6 +1,6 @@
 // Element-wise loops: see Term.
 
-/// Evaluates a vector of a term, from (i, j) on.
+/// Evaluates a vector of a term, from element (i, j) on.
 template <class T>
 struct Evaluate {
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Read<T>& x, Index i, Index j, Index lanes) {
@@ -32,7 +32,7 @@ struct Evaluate {
   }
 };
 
-/// y = term, or with `adds` y += term, for `rows` rows of the term from `first` on. y points at row `first`.
+/// y = term, or y += term if `adds`, for `rows` rows of the term from `first` on. y points at row `first`.
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index columns, T* y, Index stride, bool adds) {
   for (Index i = first; i < first + rows; ++i, y += stride) {
@@ -43,16 +43,16 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
   }
 }
 
-/// to[j] += Σ_i term_ij for the `columns` columns from `first` on, at most `vectors_together` vectors of them, in row order, a
-/// million rows as accurately as 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
+/// to[j] += Σ_i term_ij for `columns` columns from `first` on, at most `vectors_together` vectors. Sums in row order, a million
+/// rows as accurately as 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = vectors_together;
-  constexpr Index block = 64, width = Simd<T>::width;  // rows summed plainly before the compensated sum
+  constexpr Index block = 64, width = Simd<T>::width;  // block: rows summed plainly before each compensated addition
   const Index vectors = (columns + width - 1) / width;
   const auto lanes_of = [&](Index k) { return width < columns - k * width ? width : columns - k * width; };
   RunningSum<Simd<T>> sums[together];
-  const auto add_rows = [&](auto all) {  // true_type: all vectors; false_type: as many as there are
+  const auto add_rows = [&](auto all) {  // true_type: all vectors, each full; false_type: only those in use
     for (Index i = 0; i < rows;) {
       Simd<T> parts[together];
       for (unsigned k = 0; k < together; ++k) {
@@ -97,7 +97,7 @@ EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index
   sum_columns_with(term, rows, first, columns, to, [](Index, Index, Index, Simd<T>) {});
 }
 
-/// The same, and y = term in these columns.
+/// sum_columns(), and y = term in these columns.
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index first, Index columns, T* y, Index stride,
                                               T* to) {
@@ -123,7 +123,7 @@ EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, 
                         });
 }
 
-/// y[j] = the mean of column j over `rows` rows, in order.
+/// y[j] = the mean of column j over `rows` rows, summed in order.
 template <class T>
 EIGEN_DONT_INLINE void mean_of_rows(const T* x, Index stride, Index rows, Index columns, T* y) {
   const Simd<T> factor(rows == 0 ? T{0} : T{1} / static_cast<T>(rows));

@@ -1,6 +1,6 @@
 // Loss and optimiser: see cross_entropy() and AdamW.
 
-/// max_j x_j and log Σ_j exp(x_j - max).
+/// `largest` = max_j x_j and `rest` = log Σ_j exp(x_j - largest).
 template <class T>
 EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest, T* rest) {
   const T most = count == 0 ? -std::numeric_limits<T>::infinity() : largest_of(row, count);
@@ -18,8 +18,8 @@ EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest,
   *rest = is_portable ? static_cast<T>(elementary::log(static_cast<double>(sum.total()))) : std::log(sum.total());
 }
 
-/// to = scale · (softmax(x) - wanted), or with `adds` to += that. softmax(x) = exp((x - largest) - rest); `wanted` is
-/// `everywhere`, plus `more` at `target`.
+/// `to` = scale · (softmax(x) - wanted), or `to` += that if `adds`. Here softmax(x) = exp((x - largest) - rest); the wanted
+/// probability is `everywhere`, plus `more` at `target`.
 template <class T>
 EIGEN_DONT_INLINE void softmax_difference(const T* row, Index count, T largest, T rest, T everywhere, Index target, T more,
                                           T scale, T* to, bool adds) {

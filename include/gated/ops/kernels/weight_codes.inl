@@ -3,7 +3,8 @@
 template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
-/// Prefetches `bytes` one kilobyte ahead of `from` in a weight that is read once: faster than the hardware prefetcher alone.
+/// Prefetches `bytes` bytes, one kilobyte ahead of `from`, for a weight that is read once. Faster than the hardware prefetcher
+/// alone.
 template <Index bytes>
 EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 1024;
@@ -35,7 +36,7 @@ struct Bf16Pairs {
   }
 };
 
-/// Four codes of int8 in 32 bits each.
+/// Quads of int8 codes in 32 bits each.
 struct Int8Quads {
   using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
   Bits bits;
@@ -45,13 +46,13 @@ struct Int8Quads {
     std::memcpy(&result.bits, codes, sizeof(result.bits));
     return result;
   }
-  /// The code of column `i` of the four.
+  /// The code of column `i` of the four, as a float.
   EIGEN_ALWAYS_INLINE Numbers code(Index i) const {
     return Numbers::from_integers(reinterpret_cast<Numbers::Integers>(bits << static_cast<unsigned>(24 - 8 * i)) >> 24);
   }
 };
 
-/// Calls `f(k, left, right)` with the two decoded vectors of each of a panel's `depth` columns.
+/// Calls `f(k, left, right)` for each k < `depth`, with the panel's two vectors at k, decoded.
 template <class F>
 EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const QuantizedPanel& codes, const F& f) {
   constexpr Index width = Numbers::width;
@@ -99,7 +100,7 @@ EIGEN_DONT_INLINE inline void unpack_panel(Index depth, const QuantizedPanel& co
   });
 }
 
-/// multiply_tile() for one row of a and a quantized panel: bit-equal.
+/// multiply_tile() for one row of `a` and a quantized panel; bit-equal to decoding the panel first.
 EIGEN_DONT_INLINE inline void row_by_codes(Index depth, const float* a, Index column_stride, const QuantizedPanel& codes,
                                            float* tile) {
   Numbers left_sum(0.0f), right_sum(0.0f);
