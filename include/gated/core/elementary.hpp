@@ -43,8 +43,10 @@ constexpr std::array<double, N> inverse_factorials(int first, int step, int sign
   return result;
 }
 
-/// ln 2 in two parts. The first is short enough for its product with an exponent to be exact.
-inline constexpr double ln2_high = 0.69314718036912381649, ln2_low = 1.9082149292705877e-10;
+/// ln 2, rounded to so few bits that its product with an exponent is exact.
+inline constexpr double ln2_high = 0.69314718036912381649;
+/// ln 2 - ln2_high.
+inline constexpr double ln2_low = 1.9082149292705877e-10;
 
 /// exp(x), from its series on |r| ≤ ln 2 / 2 for x = n ln 2 + r.
 inline double exp(double x) {
