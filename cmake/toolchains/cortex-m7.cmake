@@ -1,5 +1,5 @@
-# A Cortex-M7 without an operating system: newlib, on QEMU's board MPS2 AN500 (Debian, Ubuntu: g++ for arm-none-eabi is
-# gcc-arm-none-eabi and libstdc++-arm-none-eabi-newlib; qemu-system-arm).
+# A Cortex-M7 without an operating system: newlib, on QEMU's board MPS2 AN500. Packages (Debian, Ubuntu): gcc-arm-none-eabi,
+# libstdc++-arm-none-eabi-newlib, qemu-system-arm.
 
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR cortex-m7)

@@ -17,7 +17,7 @@ struct Data {
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  /// In whole batches; the images left over differ from epoch to epoch.
+  /// Full batches per epoch; the images left over differ from epoch to epoch.
   gated::Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 };
 

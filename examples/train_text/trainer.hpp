@@ -269,7 +269,7 @@ class Trainer {
   examples::ProgressLine progress_;
 };
 
-/// Starts a training of a model of `config()`, or resumes one, as `options` say, and runs it.
+/// Starts training a model of `config()`, or resumes a training, as `options` say.
 template <class Model, class ConfigOf>
 int train_model(const Options& options, const Corpus& corpus, const ConfigOf& config) {
   using Training = gated::Training<Model>;

@@ -64,7 +64,7 @@ Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, cons
   return layer.forward(x, sequences, workspace, mask);
 }
 
-/// Expects that each sequence of a masked ragged batch is bit-equal to itself alone.
+/// Checks that each sequence of a masked ragged batch gets the same bits as when it runs alone.
 template <class Layer>
 void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, std::uint64_t seed) {
   using T = typename Layer::Scalar;

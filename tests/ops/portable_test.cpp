@@ -22,7 +22,7 @@
 #include "tests/ops/restores_kernels.hpp"
 
 // Portable arithmetic: the same bits in every form of the kernels, and in every build, whose signatures are listed here. A
-// signature that changes is a decision: it belongs into the changes of a release.
+// signature that changes is a decision: it belongs in the changes of a release.
 
 namespace gated::portable_test {
 namespace {
@@ -35,7 +35,7 @@ class Portable : public test::RestoresKernels {
   Portable() { use_arithmetic(Arithmetic::portable); }
   ~Portable() override { use_arithmetic(Arithmetic::fastest); }
 
-  /// Expects that `f()`, which returns numbers, returns the same bits in all forms, and returns them.
+  /// Checks that all forms compute the same bits for `f()`, a function that returns numbers. Returns those numbers.
   template <class F>
   static auto expect_same_in_all_forms(const F& f) {
     using Result = decltype(f());

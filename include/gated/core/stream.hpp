@@ -32,8 +32,8 @@ class State {
   Index capacity() const { return capacity_; }
 
   /// Forgets the tokens from `position` on.
-  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), or if the model keeps sums over the tokens, such as FLASH: return
-  /// to a copy of the state instead.
+  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), and for models that keep sums over the tokens, such as FLASH. For
+  /// those, return to a copy of the state instead.
   void rewind(Index position) {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");

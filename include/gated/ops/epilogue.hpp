@@ -16,7 +16,7 @@ using DerivativeKernel = void (*)(Activation activation, const T* tile, Index st
 
 namespace detail {
 
-/// The matrix type of an epilogue: the run's, or a MatrixView if a scalar type takes the run's place.
+/// The matrix type of an epilogue: the run's, or a MatrixView if `Run` is a scalar type.
 template <class Run>
 struct EpilogueOf {
   using Scalar = typename Run::Scalar;

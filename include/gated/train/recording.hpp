@@ -19,7 +19,7 @@ namespace gated {
 
 /// A run over whole sequences, recorded on a tape. See core/run.hpp for the interface of a body.
 ///
-/// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) need a step with noise: see TapeOptions.
+/// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) need Tape::begin() with a generator: see TapeOptions.
 template <class T>
 class Recording {
  public:

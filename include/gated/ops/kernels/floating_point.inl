@@ -1,6 +1,6 @@
 // All kernels that compute in floating point. Each file needs those before it.
 
-/// The tables of this form and arithmetic: see ops/kernel_table.hpp. Each is defined below its kernels.
+/// The kernel tables of this KernelForm and Arithmetic: see ops/kernel_table.hpp. Each is defined below its kernels.
 template <class Table>
 extern const Table table;
 
