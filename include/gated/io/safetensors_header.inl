@@ -207,11 +207,7 @@ GATED_INLINE std::string checksum_of(const SafetensorsContents& contents, Functi
     add(tensor.bytes);
     done(tensor.bytes);
   }
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    digits += "0123456789abcdef"[hash.value() >> shift & 15];
-  }
-  return digits;
+  return detail::hash_text(hash.value());
 }
 
 }  // namespace gated

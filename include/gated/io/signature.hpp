@@ -131,7 +131,7 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
     if (contract.streams() && contract.in != Contract::any) {
       const Index length = sequences.length(0);
       State<T> state = model.start(length);
-      Matrix<T> y(1, model.out() == Contract::any ? 8 : model.out());
+      Matrix<T> y(1, contract.output_columns(contract.in));
       for (Index t = 0; t < length; ++t) {
         model.extend(detail::rows_of_input(x, t, 1), state, y, workspace);
         hash.add(y);
@@ -150,13 +150,7 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
 }
 
 /// `signature` in 16 hexadecimal digits, as in files and in the output of gated_inspect.
-inline std::string signature_text(std::uint64_t signature) {
-  std::string digits(16, '0');
-  for (std::size_t i = digits.size(); i-- > 0; signature >>= 4) {
-    digits[i] = "0123456789abcdef"[signature & 15u];
-  }
-  return digits;
-}
+inline std::string signature_text(std::uint64_t signature) { return detail::hash_text(signature); }
 
 /// The signatures of `model` as metadata for save_model(). expect_signature() checks them:
 ///

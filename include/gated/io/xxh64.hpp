@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 
 /// @file
 /// XXH64, a hash that detects corruption, not forgery: https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
@@ -90,5 +91,14 @@ class Xxh64 {
   std::size_t kept_ = 0;  // number of bytes kept in `rest_`
   std::uint64_t length_ = 0;
 };
+
+/// `hash` in 16 hexadecimal digits.
+inline std::string hash_text(std::uint64_t hash) {
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    digits += "0123456789abcdef"[hash >> shift & 15];
+  }
+  return digits;
+}
 
 }  // namespace gated::detail

@@ -133,7 +133,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
         add_to(positions, 0, T{1});
         for (Index b = 0; b < all.count(); ++b) {
           for (Index t = 0; t < all.length(b); ++t) {
-            *gradient += ordered_sum(dy.cols(), [&](Index j) { return rounded(dy(all.offset(b) + t, j) * positions(t, j)); });
+            *gradient += ordered_dot(dy.row(all.offset(b) + t), positions.row(t));
           }
         }
       });

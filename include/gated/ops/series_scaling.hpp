@@ -243,7 +243,7 @@ MatrixOf<Run> unscale_series(Run& run, MatrixOf<Run> x, const MatrixOf<Run>& loc
       View<T> d_location = accumulator(back, location), d_scale = accumulator(back, scale);
       for (Index i = 0; i < dy.rows(); ++i) {
         d_location(i, 0) += ordered_sum(dy.row(i));
-        d_scale(i, 0) += ordered_sum(dy.cols(), [&](Index j) { return rounded(dy(i, j) * values(i, j)); });
+        d_scale(i, 0) += ordered_dot(dy.row(i), values.row(i));
       }
       add_gradient(back, x, reader<T>(dy) * column(back[scale]));
     });

@@ -116,7 +116,7 @@ void factored_backward(Back& back, const SynthesizedScores<T>& of, const MatrixV
   for (Index j = 0; j < seen; j += width) {
     const Index count = std::min(width, seen - j), p = j / width;
     for (Index i = 0; i < rows; ++i) {
-      outer_gradient(i, p) = ordered_sum(count, [&](Index k) { return rounded(ds(i, j + k) * inner(i, k)); });
+      outer_gradient(i, p) = ordered_dot(ds.row(i).segment(j, count), inner.row(i).head(count));
       for (Index k = 0; k < count; ++k) {
         inner_gradient(i, k) += rounded(ds(i, j + k) * outer(i, p));
       }

@@ -48,7 +48,7 @@ template <class T>
 double product_sum(const MatrixMap<T>& a, const MatrixMap<T>& b) {
   double sum = 0;
   for (Index i = 0; i < a.rows(); ++i) {
-    sum += static_cast<double>(ordered_sum(a.cols(), [&](Index j) { return rounded(a(i, j) * b(i, j)); }));
+    sum += static_cast<double>(ordered_dot(a.row(i), b.row(i)));
   }
   return sum;
 }

@@ -9,9 +9,9 @@
 #include <string>
 #include <type_traits>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/parallel.hpp"
 #include "gated/core/parameters.hpp"
-#include "gated/core/rounded.hpp"
 
 /// @file
 /// Gradient norms, clipping, and finding non-finite values.
@@ -23,21 +23,10 @@ namespace detail {
 /// Σ (factor · x)², in double.
 template <class T>
 double sum_of_squares(std::span<const T> values, double factor) {
-  constexpr std::size_t lanes = 8;  // independent sums, for vectorisation
-  std::array<double, lanes> sums{};
-  const auto square = [](double x) { return std::is_same_v<T, float> ? x * x : rounded(x * x); };  // exact for a float
-  std::size_t i = 0;
-  for (; i + lanes <= values.size(); i += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      const double x = factor * static_cast<double>(values[i + lane]);
-      sums[lane] += square(x);
-    }
-  }
-  for (std::size_t lane = 0; i < values.size(); ++i, ++lane) {
-    const double x = factor * static_cast<double>(values[i]);
-    sums[lane] += square(x);
-  }
-  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+  return ordered_sum(static_cast<Index>(values.size()), [&](Index i) {
+    const double x = factor * static_cast<double>(values[static_cast<std::size_t>(i)]);
+    return std::is_same_v<T, float> ? x * x : rounded(x * x);  // exact for a float
+  });
 }
 
 /// The same over all parameters except constants, in an order fixed by the model.
