@@ -170,6 +170,14 @@ def products(table, _):
     return "\n".join(lines) + "\n"
 
 
+def arithmetic(table, _):
+    forms = list(next(iter(table.values())))
+    lines = ["| model |" + "".join(f" {form} |" for form in forms), "|---|" + "---:|" * len(forms)]
+    for name, q in table.items():
+        lines.append(f"| {name} |" + "".join(f" {q[form][1]:.2f} |" for form in forms))
+    return "\n".join(lines) + "\n"
+
+
 def opening(table, _):
     columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("peak memory, MB", "most MB"),
                ("private at the end, MB", "own MB"), ("mapped from the file, MB", "file MB")]
@@ -194,7 +202,7 @@ def main():
     def plot(name, *arguments):
         draw_curves(options.draw, os.path.join(options.plots, name), *arguments)
 
-    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, opening):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, arithmetic, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], plot))

@@ -109,6 +109,9 @@ void table_of_weights(const TableOptions&);
 /// Trunks with products in float and in bf16, by threads.
 void table_of_products(const TableOptions&);
 
+/// Portable arithmetic: its time, divided by that of the fastest, by kernels, on one thread.
+void table_of_arithmetic(const TableOptions&);
+
 /// Ways to open a large model: time to open, time to the first result, and memory.
 void table_of_openings(const TableOptions&);
 

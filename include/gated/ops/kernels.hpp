@@ -37,6 +37,14 @@
 #define GATED_UNROLL
 #endif
 
+/// Marks a lambda that returns a vector. GCC 12 may zero the upper half of an AVX2 vector that a function returns (vzeroupper),
+/// so no function may return one unless it is inlined.
+#if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
+#define GATED_INLINED __attribute__((always_inline))
+#else
+#define GATED_INLINED
+#endif
+
 // GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about 512-bit vector
 // arguments, which are all inlined.
 #if EIGEN_COMP_GNUC_STRICT

@@ -8,7 +8,7 @@ EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std
                                             Index gradient_stride) {
   using V = Simd<T>;
   const bool drops = scoring.dropout.is_active();
-  const auto share_of = [&](Index i, Index j, Index lanes) {
+  const auto share_of = [&](Index i, Index j, Index lanes) GATED_INLINED {
     return drops ? dropout_of(scoring.dropout, first + i, j, lanes) : V(T{1});
   };
   if (kernel) {

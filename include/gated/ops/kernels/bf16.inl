@@ -61,7 +61,7 @@ EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, I
   constexpr Index width = Simd<float>::width;
   if (b.column_stride == 1) {
     const TileRow<float> nothing{Simd<float>(0), Simd<float>(0)};
-    const auto row = [&](Index k) { return TileRow<float>::load(b.at(k, first), columns); };
+    const auto row = [&](Index k) GATED_INLINED { return TileRow<float>::load(b.at(k, first), columns); };
     for (Index k = 0; k < b.rows; k += 2, panel += 2 * width) {
       const auto even = row(k), odd = k + 1 < b.rows ? row(k + 1) : nothing;
       pairs_of(even.left, odd.left).store(panel);

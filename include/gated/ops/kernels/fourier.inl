@@ -139,7 +139,7 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool in
 /// Absent imaginary parts are 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* scales, T* x) {
-  const auto part = [](const MatrixView<const T>& from, Index t) {
+  const auto part = [](const MatrixView<const T>& from, Index t) GATED_INLINED {
     return from ? Simd<T>::load(from.data + t * from.stride, from.columns()) : Simd<T>(T{0});
   };
   for (Index t = 0; t < real.rows(); ++t, x += fourier_row<T>) {

@@ -42,7 +42,7 @@ EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32
 
 /// Encodes `depth` values, `stride` apart, and returns their quantization.
 EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stride, std::uint32_t* codes) {
-  const auto read = [&](Index k, Index lanes) {
+  const auto read = [&](Index k, Index lanes) GATED_INLINED {
     if (stride == 1) [[likely]] {
       return Numbers::load(x + k, lanes);
     }
@@ -87,7 +87,7 @@ EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, floa
   constexpr Index width = Numbers::width;
   const Numbers zero(0.0f);
   for (Index j = 0; j < 2 * width; j += width) {
-    const auto read = [&](Index k) { return Numbers::load(panel + 2 * width * k + j); };
+    const auto read = [&](Index k) GATED_INLINED { return Numbers::load(panel + 2 * width * k + j); };
     Numbers largest = zero, not_finite = zero;
     for (Index k = 0; k < depth; ++k) {
       largest = max(largest, abs(read(k)));
@@ -143,7 +143,7 @@ EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_s
 EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Index stride, const std::int32_t* sums,
                                          const float* scales, const std::int32_t* column_sums, bool adds, float* tile) {
   constexpr Index width = Numbers::width;
-  const auto load = [](const std::int32_t* from) {
+  const auto load = [](const std::int32_t* from) GATED_INLINED {
     Integers result;
     std::memcpy(&result, from, sizeof(result));
     return result;

@@ -7,16 +7,18 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
                                             RowMoments<T> (&moments)[Rows]) {
   const T reciprocal = T{1} / static_cast<T>(channels);
   T sums[Rows];
-  const auto load = [&](std::size_t r, Index j, Index lanes) {
+  const auto load = [&](std::size_t r, Index j, Index lanes) GATED_INLINED {
     return Simd<T>::load(from + static_cast<Index>(r) * stride + j, lanes);
   };
-  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) { return sum + load(r, j, lanes); });
+  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) GATED_INLINED {
+    return sum + load(r, j, lanes);
+  });
   Simd<T> means[Rows];
   for (std::size_t r = 0; r < Rows; ++r) {
     moments[r].mean = product(reciprocal, sums[r]);
     means[r] = Simd<T>(moments[r].mean);
   }
-  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) {
+  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) GATED_INLINED {
     const Simd<T> centred = (load(r, j, lanes) - means[r]).keep(lanes);
     return fma(centred, centred, sum);
   });
@@ -41,7 +43,7 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   const T peak = largest.largest();
   const T down = std::isfinite(peak) && peak > T{0} ? std::ldexp(T{1}, -std::clamp(std::ilogb(peak), -100, 100)) : T{1};
 
-  const T squares = sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) {
+  const T squares = sum_of_row<T>(channels, [&](Simd<T> sum, Index j, Index lanes) GATED_INLINED {
     const Simd<T> small = Simd<T>::load(row + j, lanes) * Simd<T>(down);
     return fma(small, small, sum);
   });
@@ -60,7 +62,7 @@ EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormPa
                                      T* to) {
   const T *const weight = norm.weight, *const bias = norm.bias;
   const Simd<T> mean(moments.mean), factor(moments.factor);
-  const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
+  const auto normalised = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
   if (weight != nullptr && bias != nullptr) {
     return for_each_vector<T>(channels, [&](Index j, Index lanes) {
       fma(normalised(j, lanes), Simd<T>::load(weight + j, lanes), Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
@@ -133,8 +135,8 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
   const T centred = norm.form == NormForm::layer_norm ? T{1} : T{0};
   for (Index i = 0; i < rows; ++i, x += x_stride, dy += dy_stride) {
     const Simd<T> mean(moments[i].mean), factor(moments[i].factor);
-    const auto normalised = [&](Index j, Index lanes) { return (Simd<T>::load(x + j, lanes) - mean) * factor; };
-    const auto scaled = [&](Index j, Index lanes) {
+    const auto normalised = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(x + j, lanes) - mean) * factor; };
+    const auto scaled = [&](Index j, Index lanes) GATED_INLINED {
       const Simd<T> gradient = Simd<T>::load(dy + j, lanes);
       return weight == nullptr ? gradient : gradient * Simd<T>::load(weight + j, lanes);
     };

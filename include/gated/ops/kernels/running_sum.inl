@@ -21,3 +21,18 @@ class RunningSum {
  private:
   Lanes sum_, excess_;  // excess_: the rounding error in sum_
 };
+
+/// Σ f(j, lanes) over the vectors of a row. Sums `together` vectors plainly, and these sums with compensation.
+template <class T, Index together, class F>
+EIGEN_ALWAYS_INLINE T running_sum_of_row(Index count, const F& f) {
+  constexpr Index group = together * vectors_of_sum<T> * Simd<T>::width;
+  RunningSum<RowSum<T>> sum;
+  for (Index first = 0; first < count; first += group) {
+    RowSum<T> part;
+    for_each_vector<T>(count - first < group ? count - first : group, [&](Index offset, Index lanes) {
+      part.at(offset) = part.at(offset) + f(first + offset, lanes);
+    });
+    sum.add(part);
+  }
+  return sum.total();
+}

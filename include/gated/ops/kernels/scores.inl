@@ -40,7 +40,7 @@ EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional
       for_each_vector<T>(columns, [&](Index j, Index lanes) { f(i, j, lanes, Simd<T>::load(from + j)).store(y + j, lanes); });
     }
   };
-  const auto scored = [&](Index i, Index j, Index lanes, Simd<T> value) {
+  const auto scored = [&](Index i, Index j, Index lanes, Simd<T> value) GATED_INLINED {
     return score_of(scoring, row + i, column + j, lanes, value);
   };
   if (!activation) {
@@ -49,7 +49,9 @@ EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional
   pass(tile, tile_stride, scored);
   activate_tile<T>(*activation, tile, tile_stride, nullptr, rows, columns, tile, tile_stride);
   pass(to, to_stride,
-       [&](Index i, Index j, Index lanes, Simd<T> value) { return visible_of(scoring, row + i, column + j, lanes, value); });
+       [&](Index i, Index j, Index lanes, Simd<T> value) GATED_INLINED {
+         return visible_of(scoring, row + i, column + j, lanes, value);
+       });
 }
 
 template <class T>

@@ -157,11 +157,11 @@ struct Simd {
   }
   /// The sum over the lanes, in a fixed order.
   EIGEN_ALWAYS_INLINE T sum() const {
-    return halved<lane_count / 2>(*this, [](Simd a, Simd b) { return a + b; });
+    return halved<lane_count / 2>(*this, [](Simd a, Simd b) GATED_INLINED { return a + b; });
   }
   /// The largest lane.
   EIGEN_ALWAYS_INLINE T largest() const {
-    return halved<lane_count / 2>(*this, [](Simd a, Simd b) { return select_less(a, b, b, a); });
+    return halved<lane_count / 2>(*this, [](Simd a, Simd b) GATED_INLINED { return select_less(a, b, b, a); });
   }
 
  private:
@@ -359,6 +359,8 @@ EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& a
 template <class T, class Add>
 EIGEN_ALWAYS_INLINE T sum_of_row(Index channels, const Add& add) {
   T sum[1];
-  sum_of_rows<T>(channels, sum, [&](Simd<T> so_far, std::size_t, Index j, Index lanes) { return add(so_far, j, lanes); });
+  sum_of_rows<T>(channels, sum, [&](Simd<T> so_far, std::size_t, Index j, Index lanes) GATED_INLINED {
+    return add(so_far, j, lanes);
+  });
   return sum[0];
 }

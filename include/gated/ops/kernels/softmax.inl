@@ -22,21 +22,13 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
 /// x ← exp(x - largest) for `count` elements of a row; returns 1 / Σ x. Elements whose key is 0 become 0.
 template <class T>
 EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
-  constexpr Index together = 8 * vectors_of_sum<T> * Simd<T>::width;  // summed plainly before the compensated sum
-  RunningSum<RowSum<T>> sum;
-  for (Index first = 0; first < count; first += together) {
-    RowSum<T> part;
-    for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
-      const Index j = first + offset;
-      // A hidden column may hold any value: its exponential must neither overflow nor count in the sum.
-      Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
-      value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
-      value.store(data + j, lanes);
-      part.at(offset) = part.at(offset) + value;
-    });
-    sum.add(part);
-  }
-  return T{1} / sum.total();
+  return T{1} / running_sum_of_row<T, 8>(count, [&](Index j, Index lanes) GATED_INLINED {
+           // A hidden column may hold anything: it must neither overflow nor count.
+           Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
+           value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
+           value.store(data + j, lanes);
+           return value;
+         });
 }
 
 /// x ← softmax(x), row by row: see softmax(), whose visible_columns are `keys` here.

@@ -4,18 +4,11 @@
 template <class T>
 EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest, T* rest) {
   const T most = count == 0 ? -std::numeric_limits<T>::infinity() : largest_of(row, count);
-  constexpr Index together = vectors_of_sum<T> * Simd<T>::width;
-  RunningSum<RowSum<T>> sum;
-  for (Index first = 0; first < count; first += together) {
-    RowSum<T> part;
-    for_each_vector<T>(count - first < together ? count - first : together, [&](Index offset, Index lanes) {
-      const Index j = first + offset;
-      part.at(offset) = exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(most)).keep(lanes);
-    });
-    sum.add(part);
-  }
+  const T sum = running_sum_of_row<T, 1>(count, [&](Index j, Index lanes) GATED_INLINED {
+    return exp_of_negative(Simd<T>::load(row + j, lanes) - Simd<T>(most)).keep(lanes);
+  });
   *largest = most;
-  *rest = is_portable ? static_cast<T>(elementary::log(static_cast<double>(sum.total()))) : std::log(sum.total());
+  *rest = is_portable ? static_cast<T>(elementary::log(static_cast<double>(sum))) : std::log(sum);
 }
 
 /// `to` = scale · (softmax(x) - wanted), or `to` += that if `adds`. Here softmax(x) = exp((x - largest) - rest); the wanted
