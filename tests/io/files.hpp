@@ -16,7 +16,7 @@
 
 namespace gated::test {
 
-/// A folder for this process only, so that several builds can be tested at once. Removed at exit.
+/// A folder of this process, removed at exit. Several builds can be tested at once.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

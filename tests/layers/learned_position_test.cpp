@@ -5,7 +5,7 @@
 namespace gated::learned_position_test {
 namespace {
 
-/// Learned positions in a layer whose contract sees earlier tokens, so that the promises are tested on sequences.
+/// Learned positions in a layer whose contract sees earlier tokens: promises are then tested on whole sequences.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";

@@ -10,7 +10,7 @@
 
 namespace gated::test {
 
-/// Randomises every parameter of `model`, so that every term of a formula has an effect. Parameters of norms are about 1.
+/// Randomises every parameter of `model`: every term of a formula then has an effect. Parameters of norms are about 1.
 template <class Model>
 void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);

@@ -132,7 +132,7 @@ TYPED_TEST(MixedChunkAttentionOf, EqualsItsFormulaAcrossBlocksOfScores) {
   }
 }
 
-/// A layer with u = 1, v = x and an identity output projection, so that only the mixing of tokens remains.
+/// A layer that only mixes tokens: u = 1, v = x, and an identity output projection.
 template <class T>
 MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
   MixedChunkAttention<T> layer({.channels = 2,

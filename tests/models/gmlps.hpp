@@ -38,7 +38,7 @@ inline std::string describe(const GmlpConfig& c) {
               c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
 }
 
-/// A model with random parameters far from their initial values, so that every term of a formula has an effect.
+/// A model with random parameters far from their initial values: every term of a formula has an effect.
 template <class Model>
 Model random_model(const typename Model::Config& config, std::uint64_t seed = 1) {
   Model model(config);
@@ -54,8 +54,8 @@ Index counted_values(const Model& model) {
   return count;
 }
 
-/// Expects that building a model spends about as many values as it holds, so that its own file can afford it but a small file
-/// cannot request a large model. Biases are free.
+/// Checks that building a model spends about as many values as it holds: the budget of its own file suffices, that of a smaller
+/// file does not. Biases are free.
 template <class Model>
 void expect_fair_spending(const typename Model::Config& config) {
   const Index values = counted_values(Model(config));

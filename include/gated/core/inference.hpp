@@ -181,7 +181,7 @@ class Inference : public RunMemory<T> {
     Call& operator=(const Call&) = delete;
 
     /// Returns the body's result y: at the call's place, or in its own memory if that outlives the call. Releases `given`, the
-    /// body's arguments, so that y has the only handle.
+    /// body's arguments, and y has the only handle.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);

@@ -13,8 +13,8 @@
 #include "gated/core/stream.hpp"
 #include "gated/io/safetensors.hpp"
 #include "gated/io/xxh64.hpp"
-#include "gated/layers/embedding.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/ops/embedding.hpp"
 #include "gated/ops/int8_products.hpp"
 
 /// @file
@@ -25,7 +25,6 @@ namespace gated {
 /// Options of a signature, which always covers forward() and, if the model streams, steps of one token.
 struct SignatureOptions {
   bool int8_products = false;  ///< also covers forward() with int8_rows weights and int8_products(); float models only
-  std::uint64_t seed = 1;      ///< seed of the input
 };
 
 namespace detail {
@@ -115,7 +114,7 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
   const detail::KernelChoice portable(static_cast<int>(kernels()) + detail::portable_bit);
   const Contract contract = model.contract();
   const Sequences sequences = Sequences::of_lengths(detail::signature_lengths(contract));
-  Random random(options.seed);
+  Random random(1);
   const auto x = detail::signature_input(model, sequences.total(), random);
   detail::NumberHash hash;
   Workspace<T> workspace;

@@ -131,7 +131,7 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd copysign(Simd a, Simd sign_of) {
     return from_bits((a.bits() & ~sign()) | (sign_of.bits() & sign()));
   }
-  /// `a` truncated to the upper half of its digits, so that the square of the result is exact.
+  /// `a` truncated to the upper half of its digits. The square of the result is exact.
   friend EIGEN_ALWAYS_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
     return from_bits(a.bits() & static_cast<Bits>(~Bits{0} << lower));
