@@ -4,6 +4,7 @@
 /// Everything for inference: layers and models. Files are in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
+#include "gated/layers/depthwise_convolution.hpp"
 #include "gated/layers/external_attention_head.hpp"
 #include "gated/layers/feed_forward.hpp"
 #include "gated/layers/gated_cross_attention.hpp"

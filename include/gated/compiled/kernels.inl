@@ -15,6 +15,7 @@
   GATED_HELD const Int8Kernels& int8_kernels<T>();                                                \
   GATED_HELD_TABLE(ProductKernels<T>)                                                             \
   GATED_HELD_TABLE(RowKernels<T>)                                                                 \
+  GATED_HELD_TABLE(DepthwiseKernels<T>)                                                           \
   GATED_HELD_TABLE(AttentionKernels<T>)                                                           \
   GATED_HELD_TABLE(SoftmaxGateKernels<T>)                                                         \
   GATED_HELD_TABLE(SoftmaxGateDerivatives<T>)                                                     \

@@ -101,6 +101,16 @@ struct AssignAndSumKernels {
   void (*assign_and_sum_columns)(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to);
 };
 
+/// Rows of a tile of a depthwise convolution.
+inline constexpr Index depthwise_tile_rows = 4;
+
+/// Depthwise convolutions.
+template <class T>
+struct DepthwiseKernels {
+  void (*convolve_tile)(Index taps, const T* panel, const T* x, Index tap_stride, Index row_stride, Index rows, Index columns,
+                        bool adds, T* tile);
+};
+
 /// Attention weights.
 template <class T>
 struct AttentionKernels {

@@ -19,6 +19,7 @@ extern const Table table;
 #include "gated/ops/kernels/attention.inl"
 #include "gated/ops/kernels/rotary.inl"
 #include "gated/ops/kernels/terms.inl"
+#include "gated/ops/kernels/depthwise.inl"
 #include "gated/ops/kernels/fourier.inl"
 #include "gated/ops/kernels/training.inl"
 // clang-format on
