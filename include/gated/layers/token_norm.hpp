@@ -48,7 +48,7 @@ struct TokenNorm : Layer<TokenNorm<T>> {
   auto apply(auto& run, auto x) const { return normalise_over_tokens(run, std::move(x), parameters()); }
 
  private:
-  TokenNormParameters<T> parameters() const { return {eps, &weight, &bias}; }
+  TokenNormParameters<T> parameters() const { return {TokenNormForm::layer_norm, eps, &weight, &bias}; }
 };
 
 }  // namespace gated

@@ -154,8 +154,7 @@ void add_depthwise_weight(const Depthwise<T>& d, const MatrixView<const T>& x, c
       if (rows > 0) {
         const Index column = tap / d.taps() * d.channels();
         add_column_sums<T>(rows, d.channels(), &sums(tap, 0), workspace,
-                           reader<T>(dz.rows(offset, rows)) *
-                               reader<T>(x.block(offset + ahead, column, rows, d.channels())));
+                           reader<T>(dz.rows(offset, rows)) * reader<T>(x.block(offset + ahead, column, rows, d.channels())));
       }
     }
   }

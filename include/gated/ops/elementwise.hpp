@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/ops/activation.hpp"
 #include "gated/ops/dropout.hpp"
 #include "gated/ops/gradients.hpp"
@@ -107,6 +108,41 @@ MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_id
       if (T* const to_scale = back.gradient_of(scale)) {
         add_column_sums<T>(dy.rows(), dy.cols(), to_scale, back.workspace(), gradient * x);
       }
+    });
+  }
+  return y;
+}
+
+/// y = x where x > 0, else slope ⊙ x: PReLU (arXiv:1502.01852), with one slope or a slope per channel.
+///
+/// Backward: ∂x = ∂y where x > 0, else ∂y ⊙ slope; ∂slope = Σ ∂y ⊙ x over the elements with x ≤ 0.
+/// Shapes: x and y are N × C, slope has length C or 1; y may be x.
+/// Cost: one pass over x, two more backward.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> leak(Run& run, MatrixOf<Run> x, const Vector<T>& slope) {
+  const auto y = run.reuse(x);
+  const auto with_slopes = [&slope](const auto& f) {
+    return slope.size() == 1 ? f(per_row<T>(slope.data(), 0)) : f(per_channel<T>(slope.data()));
+  };
+  const auto from = reader<T>(run[x]);
+  with_slopes([&](const auto& slopes) { assign<T>(run[y], run.workspace(), where_positive(from, from, from * slopes)); });
+  if constexpr (Run::records) {
+    run.push([x, y, &slope, with_slopes](auto& back) {
+      const ConstView<T> dy = back.gradient(y);
+      const auto given = reader<T>(dy), values = reader<T>(back[x]);
+      if (T* const to = back.gradient_of(slope.data())) {
+        const auto frame = back.workspace().frame();
+        MatrixMap<T> sums = back.workspace().matrix(1, dy.cols());
+        sums.setZero();
+        add_column_sums<T>(dy.rows(), dy.cols(), sums.data(), back.workspace(),
+                           where_positive(values, number(T{0}), given * values));
+        if (slope.size() == 1) {
+          *to += ordered_sum(sums.row(0));
+        } else {
+          Eigen::Map<Matrix<T>>(to, 1, dy.cols()) += sums;
+        }
+      }
+      with_slopes([&](const auto& slopes) { add_gradient(back, x, where_positive(values, given, given * slopes)); });
     });
   }
   return y;

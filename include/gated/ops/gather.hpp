@@ -6,7 +6,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Gathers rows of a matrix.
+/// Gathers rows of a matrix; puts matrices side by side.
 
 namespace gated {
 
@@ -65,6 +65,28 @@ MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> ro
 template <class Run>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows) {
   return gather(run, x, rows, run.rows(x), run.columns(x));
+}
+
+/// y = [a | b]: the columns of a, then those of b.
+/// Shapes: a is N × A, b is N × B, y is N × (A + B).
+/// Errors: ShapeError if the rows differ.
+/// Cost: one copy.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> concatenate(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
+  const Index rows = run.rows(a);
+  require<ShapeError>(run.rows(b) == rows, "concatenate: a has ", rows, " rows and b has ", run.rows(b), ", expected as many.");
+  const auto y = run.make(rows, run.columns(a) + run.columns(b));
+  Index first = 0;
+  for (const auto* x : {&a, &b}) {
+    const Index columns = run.columns(*x);
+    detail::move_numbers(run, *x, y, [rows, columns, first](const auto& visit) {
+      for (Index row = 0; row < rows; ++row) {
+        visit(row, 0, row, first, columns);
+      }
+    });
+    first += columns;
+  }
+  return y;
 }
 
 }  // namespace gated

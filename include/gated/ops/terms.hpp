@@ -60,6 +60,14 @@ struct Product {
   A a;
   B b;
 };
+/// a where x > 0, else b.
+template <class X, class A, class B>
+struct WherePositive {
+  using IsTerm = void;
+  X x;
+  A a;
+  B b;
+};
 
 }  // namespace terms
 
@@ -88,6 +96,11 @@ terms::PerRow<T> per_row(const T* x, Index stride = 1) {
 template <class T>
 terms::Number<T> number(T value) {
   return {value};
+}
+/// a where x > 0, else b; b where x is NaN.
+template <Term X, Term A, Term B>
+terms::WherePositive<X, A, B> where_positive(const X& x, const A& a, const B& b) {
+  return {x, a, b};
 }
 
 namespace terms {  // found by argument-dependent lookup, in user code too

@@ -4,18 +4,29 @@
 
 #include "gated/core/ordered_sum.hpp"
 #include "gated/core/stream.hpp"
+#include "gated/core/words.hpp"
 #include "gated/ops/pool.hpp"
 
 /// @file
-/// Normalisation of each channel over the tokens of a sequence, as an op with its derivative.
+/// Norms over the tokens of a sequence, as an op with its derivative.
 
 namespace gated {
 
-/// Parameters of a LayerNorm over tokens, one weight and bias per token of a sequence. Non-owning.
+/// Which elements of a sequence share a mean and variance, and what a weight and bias belong to.
+enum class TokenNormForm {
+  layer_norm,  ///< each channel by itself; weights per token: a LayerNorm of the transpose
+  instance,    ///< each channel by itself; weights per channel: PyTorch's InstanceNorm1d
+  group        ///< all channels together; weights per channel: GroupNorm with one group
+};
+
+constexpr auto names_of(TokenNormForm) { return words_for<TokenNormForm>("layer_norm", "instance", "group"); }
+
+/// Parameters of a norm over tokens. Non-owning.
 template <class T>
 struct TokenNormParameters {
+  TokenNormForm form;
   double eps;
-  const Vector<T>*weight, *bias;
+  const Vector<T>*weight, *bias;  ///< a value per token or per channel, by the form
 };
 
 namespace detail {
@@ -33,7 +44,26 @@ struct TokenMoments {
   }
 };
 
-/// Adds a sequence's gradients of weight and bias; either target may be nullptr. `given` is its ∂y, `normed` its x̂.
+/// Calls `f(weights, biases)` with the parameters as terms.
+template <class T, class F>
+void with_token_norm(const TokenNormParameters<T>& norm, const F& f) {
+  if (norm.form == TokenNormForm::layer_norm) {
+    f(per_row<T>(norm.weight->data()), per_row<T>(norm.bias->data()));
+  } else {
+    f(per_channel<T>(norm.weight->data()), per_channel<T>(norm.bias->data()));
+  }
+}
+
+/// Replaces the sums of single channels by their mean, if all channels are normalised together.
+template <class T>
+void join_channels(TokenNormForm form, Eigen::Map<Vector<T>> sums) {
+  if (form == TokenNormForm::group) {
+    sums.setConstant(ordered_sum(sums) / static_cast<T>(sums.size()));
+  }
+}
+
+/// Adds a sequence's gradients of weights and biases per token; either target may be nullptr. `given` is its ∂y, `normed` its
+/// x̂.
 template <class T, Term A>
 void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -47,70 +77,103 @@ void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T*
   }
 }
 
+/// The same for weights and biases per channel.
+template <class T, Term A>
+void add_channel_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
+  if (to_weight != nullptr) {
+    add_column_sums<T>(given.rows(), given.cols(), to_weight, workspace, reader<T>(given) * normed);
+  }
+  if (to_bias != nullptr) {
+    add_column_sums<T>(given, to_bias, workspace);
+  }
+}
+
 /// Backward pass of normalise_over_tokens().
 template <class Back, class Variable, class T = typename Back::Scalar>
 void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const TokenNormParameters<T>& norm,
                                     const TokenMoments<T>& moments, const Sequences& sequences) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
-  const Index tokens = norm.weight->size(), channels = moments.channels;
+  const Index channels = moments.channels;
   const MatrixView<const T> dy = back.gradient(y), values = back[x];
   T *const to_weight = back.gradient_of(norm.weight->data()), *const to_bias = back.gradient_of(norm.bias->data());
   const bool wanted = back.wants_gradient(x);
   auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
   const MatrixView<T> dx = target.view;
-  T *const gradients = workspace.take(channels), *const dots = workspace.take(channels);
-  const auto weight = per_row<T>(norm.weight->data());
-  const auto share = number(T{1} / static_cast<T>(tokens));
+  Eigen::Map<Vector<T>> gradients(workspace.take(channels), channels), dots(workspace.take(channels), channels);
   for (Index b = 0; b < sequences.count(); ++b) {
+    const Index tokens = sequences.length(b);
     const auto part = [first = sequences.offset(b), tokens](const auto& rows) { return rows.rows(first, tokens); };
     const ConstView<T> given = part(dy);
-    const auto gradient = reader<T>(given);
     const auto own = moments.normed(reader<T>(part(values)), b);
-    add_token_sums<T>(given, own, to_weight, to_bias, workspace);
-    if (wanted) {
-      std::fill(gradients, gradients + channels, T{0});
-      std::fill(dots, dots + channels, T{0});
-      add_column_sums<T>(tokens, channels, gradients, workspace, gradient * weight);
-      add_column_sums<T>(tokens, channels, dots, workspace, gradient * weight * own);
+    if (norm.form == TokenNormForm::layer_norm) {
+      add_token_sums<T>(given, own, to_weight, to_bias, workspace);
+    } else {
+      add_channel_sums<T>(given, own, to_weight, to_bias, workspace);
+    }
+    if (!wanted || tokens == 0) {
+      continue;
+    }
+    gradients.setZero();
+    dots.setZero();
+    with_token_norm(norm, [&](const auto& weight, const auto&) {
+      const auto gradient = reader<T>(given) * weight;
+      add_column_sums<T>(tokens, channels, gradients.data(), workspace, gradient);
+      add_column_sums<T>(tokens, channels, dots.data(), workspace, gradient * own);
+      join_channels<T>(norm.form, gradients);
+      join_channels<T>(norm.form, dots);
+      const auto share = number(T{1} / static_cast<T>(tokens));
       assign<T>(part(dx), workspace,
-                (gradient * weight - (per_channel<T>(gradients) + own * per_channel<T>(dots)) * share) *
+                (gradient - (per_channel<T>(gradients.data()) + own * per_channel<T>(dots.data())) * share) *
                     per_channel<T>(moments.factors + b * channels),
                 !target.fresh);
-    }
+    });
+  }
+}
+
+/// The moments of sequence b of x, whose means are known per channel.
+template <class T>
+void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& norm, const TokenMoments<T>& moments, Index b,
+                        const Workspace<T>& workspace) {
+  const Index channels = x.cols();
+  Eigen::Map<Vector<T>> means(moments.means + b * channels, channels), factors(moments.factors + b * channels, channels);
+  join_channels<T>(norm.form, means);
+  const auto centred = reader<T>(x) - per_channel<T>(means.data());
+  factors.setZero();
+  add_column_sums<T>(x.rows(), channels, factors.data(), workspace, centred * centred);
+  join_channels<T>(norm.form, factors);
+  for (T& factor : factors) {
+    factor = T{1} / std::sqrt(factor / static_cast<T>(x.rows()) + static_cast<T>(norm.eps));
   }
 }
 
 }  // namespace detail
 
-/// y_ic = (x_ic - mean_c) / √(var_c + eps) · weight_i + bias_i, with the mean and variance of channel c over the tokens of its
-/// sequence: a LayerNorm of the transpose.
+/// y = (x - mean) / √(var + eps) · weight + bias, with mean and variance over the tokens of each sequence, channel by channel
+/// or over all channels: see TokenNormForm. The variance is biased.
 ///
-/// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight_i, channel by channel
+/// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight, means over what is normalised together:
 ///
-///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight_i = Σ ∂y ⊙ x̂, ∂bias_i = Σ ∂y over channels and sequences
+///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over all that they multiply
 ///
-/// Shapes: x and y are N × C; every sequence has one token per weight.
+/// Shapes: x and y are N × C; with weights per token, every sequence has one token per weight.
 /// Errors: ArgumentError in a stream.
 /// Cost: three passes over x, five more backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> normalise_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormParameters<T>& norm) {
   expect_all_tokens(run, "a norm over the tokens");
   const Sequences& sequences = run.sequences();
-  const Index count = sequences.count(), tokens = norm.weight->size(), channels = run.columns(x);
+  const Index count = sequences.count(), channels = run.columns(x);
   const auto y = run.reuse(x);
   const detail::TokenMoments<T> moments{run.take(count * channels), run.take(count * channels), channels};
   mean_over_tokens<T>(run[x], sequences, Eigen::Map<Matrix<T>>(moments.means, count, channels), run.workspace());
-  std::fill(moments.factors, moments.factors + count * channels, T{0});
   for (Index b = 0; b < count; ++b) {
-    const auto rows = reader<T>(run[x].middleRows(sequences.offset(b), tokens));
-    const auto centred = rows - per_channel<T>(moments.means + b * channels);
-    T* const factor = moments.factors + b * channels;
-    add_column_sums<T>(tokens, channels, factor, run.workspace(), centred * centred);
-    std::transform(factor, factor + channels, factor,
-                   [&](T sum) { return T{1} / std::sqrt(sum / static_cast<T>(tokens) + static_cast<T>(norm.eps)); });
-    assign<T>(run[y].middleRows(sequences.offset(b), tokens), run.workspace(),
-              moments.normed(rows, b) * per_row<T>(norm.weight->data()) + per_row<T>(norm.bias->data()));
+    const Index first = sequences.offset(b), tokens = sequences.length(b);
+    detail::find_token_moments<T>(run[x].middleRows(first, tokens), norm, moments, b, run.workspace());
+    detail::with_token_norm(norm, [&](const auto& weight, const auto& bias) {
+      assign<T>(run[y].middleRows(first, tokens), run.workspace(),
+                moments.normed(reader<T>(run[x].middleRows(first, tokens)), b) * weight + bias);
+    });
   }
   if constexpr (Run::records) {
     run.push([x, y, norm, moments, kept = run.kept_sequences()](auto& back) {

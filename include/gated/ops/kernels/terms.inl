@@ -25,6 +25,10 @@ struct Evaluate {
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, B>& x, Index i, Index j, Index lanes) {
     return of(x.a, i, j, lanes) + of(x.b, i, j, lanes);
   }
+  template <class X, class A, class B>
+  static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::WherePositive<X, A, B>& x, Index i, Index j, Index lanes) {
+    return select_less(Simd<T>(T{0}), of(x.x, i, j, lanes), of(x.a, i, j, lanes), of(x.b, i, j, lanes));
+  }
   /// a + b·c, fused if the machine can.
   template <class A, class B, class C>
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, terms::Product<B, C>>& x, Index i, Index j, Index lanes) {
@@ -117,7 +121,8 @@ EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, 
                             T* const to = at(b.to_factor, i, j);
                             (b.adds_to_factor ? Simd<T>::load(to, lanes) + change : change).store(to, lanes);
                           }
-                          const Simd<T> change = (b.factor ? given * Simd<T>::load(at(b.factor, i, j), lanes) : given) * derivative;
+                          const Simd<T> change =
+                              (b.factor ? given * Simd<T>::load(at(b.factor, i, j), lanes) : given) * derivative;
                           T* const to = at(b.dz, i, j);
                           (b.adds_to_dz ? Simd<T>::load(to, lanes) + change : change).store(to, lanes);
                         });
@@ -144,8 +149,8 @@ template <class T, class A>
 inline constexpr SumKernels<T, A> table<SumKernels<T, A>> = {.sum_columns = &sum_columns<T, A>};
 
 template <class T, class A>
-inline constexpr AssignAndSumKernels<T, A> table<AssignAndSumKernels<T, A>> =
-    {.assign_and_sum_columns = &assign_and_sum_columns<T, A>};
+inline constexpr AssignAndSumKernels<T, A> table<AssignAndSumKernels<T, A>> = {.assign_and_sum_columns =
+                                                                                   &assign_and_sum_columns<T, A>};
 
 template <class T>
 inline constexpr RowKernels<T> table<RowKernels<T>> = {.activate_rows = &activate_rows<T>,
@@ -154,6 +159,8 @@ inline constexpr RowKernels<T> table<RowKernels<T>> = {.activate_rows = &activat
                                                        .rotate_rows = &rotate_rows<T>};
 
 template <class T>
-inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> =
-    {.activate_and_keep_derivative = &activate_and_keep_derivative<T>, .activation_backward_rows = &activation_backward_rows<T>,
-     .normalise_backward_rows = &normalise_backward_rows<T>, .scores_backward_rows = &scores_backward_rows<T>};
+inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> = {
+    .activate_and_keep_derivative = &activate_and_keep_derivative<T>,
+    .activation_backward_rows = &activation_backward_rows<T>,
+    .normalise_backward_rows = &normalise_backward_rows<T>,
+    .scores_backward_rows = &scores_backward_rows<T>};

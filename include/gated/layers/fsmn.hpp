@@ -1,0 +1,126 @@
+#pragma once
+
+#include <optional>
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/depthwise_convolution.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/layers/prelu.hpp"
+#include "gated/layers/sequence_norm.hpp"
+#include "gated/ops/gather.hpp"
+
+/// @file
+/// Feedforward sequential memory networks (FSMN): tokens remember their neighbours by a convolution instead of a recurrence.
+
+namespace gated {
+
+/// The options of an FSMN.
+struct FsmnConfig {
+  Index channels = 0;    ///< C
+  Index hidden = 0;      ///< of the feed-forward part; 0 for C
+  Index order = 20;      ///< l: a token remembers l - 1 tokens on each side, or before it if causal
+  bool dilated = false;  ///< two convolutions with norms over the sequence, the second dilated, instead of one
+  bool causal = false;   ///< no token sees a later one; not if dilated
+
+  Index hidden_width() const { return hidden > 0 ? hidden : channels; }
+  /// The taps of its convolutions.
+  Index kernel() const { return causal ? order : 2 * order - 1; }
+
+  template <class C = FsmnConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("order", &C::order),
+                      setting("dilated", &C::dilated), setting("causal", &C::causal));
+  }
+};
+
+/// y = act(norm(conv2([act(norm(conv1(x))) | x]))): two depthwise convolutions, densely connected, the second with dilation 2
+/// and two inputs per channel. The norms are instance norms over the sequence, the activations PReLUs (MossFormer2's
+/// DilatedDenseNet).
+///
+/// Shapes: x and y are N × C.
+/// Errors: ArgumentError when streamed.
+/// Cost: 6·N·C·K flops.
+template <class T>
+struct DilatedMemory : Layer<DilatedMemory<T>> {
+  static constexpr const char* name = "DilatedMemory";
+
+  DepthwiseConvolution<T> conv1, conv2;
+  SequenceNorm<T> norm1, norm2;
+  Prelu<T> prelu1, prelu2;
+
+  DilatedMemory() = default;
+  /// Uninitialised weights, for a checkpoint.
+  DilatedMemory(Index channels, Index kernel)
+      : conv1({.channels = channels, .kernel = kernel, .bias = false}),
+        conv2({.channels = channels, .kernel = kernel, .dilation = 2, .inputs = 2, .bias = false}),
+        norm1(channels, TokenNormForm::instance),
+        norm2(channels, TokenNormForm::instance),
+        prelu1(channels, true),
+        prelu2(channels, true) {}
+
+  static constexpr auto fields() {
+    using M = DilatedMemory;
+    return std::tuple(field("conv1", &M::conv1), field("norm1", &M::norm1), field("prelu1", &M::prelu1),
+                      field("conv2", &M::conv2), field("norm2", &M::norm2), field("prelu2", &M::prelu2));
+  }
+
+  Contract contract() const { return conv1.contract().with(norm1.contract()); }
+
+  auto apply(auto& run, auto x) const {
+    auto first = run(prelu1, run(norm1, run(conv1, x)));                         // N × C
+    auto second = run(conv2, concatenate(run, std::move(first), std::move(x)));  // N × C
+    return run(prelu2, run(norm2, std::move(second)));
+  }
+};
+
+/// y = x + p + conv(p) with p = W₂ relu(W₁ x + b₁): a feed-forward layer whose outputs remember their neighbours (FSMN,
+/// arXiv:1512.08301; MossFormer2's UniDeepFsmn). If dilated, y = x + memory(p): see DilatedMemory.
+///
+/// Shapes: x and y are N × C.
+/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Cost: 4·N·C·hidden + 2·N·C·K flops.
+template <class T>
+struct Fsmn : Layer<Fsmn<T>> {
+  using Config = FsmnConfig;
+  static constexpr const char* name = "Fsmn";
+
+  Config config;
+  Linear<T> linear;   ///< W₁: C → hidden
+  Linear<T> project;  ///< W₂: hidden → C, without bias
+  std::optional<DepthwiseConvolution<T>> conv;
+  std::optional<DilatedMemory<T>> memory;
+
+  Fsmn() = default;
+  /// Uninitialised weights, for a checkpoint.
+  explicit Fsmn(const Config& c)
+      : config(c), linear(c.channels, c.hidden_width()), project(c.hidden_width(), c.channels, false) {
+    require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");
+    require<ArgumentError>(!c.dilated || !c.causal, name,
+                           ": the dilated form normalises over the whole sequence. Set dilated = false or causal = false.");
+    if (c.dilated) {
+      memory.emplace(c.channels, c.kernel());
+    } else {
+      conv.emplace(DepthwiseConvolutionConfig{
+          .channels = c.channels, .kernel = c.kernel(), .bias = false, .skip = true, .causal = c.causal});
+    }
+  }
+  /// Weights drawn by initialize().
+  Fsmn(const Config& c, Random& random) : Fsmn(c) { this->initialize(random); }
+
+  static constexpr auto fields() {
+    return std::tuple(field("linear", &Fsmn::linear), field("project", &Fsmn::project), field("conv", &Fsmn::conv),
+                      field("memory", &Fsmn::memory));
+  }
+
+  Contract contract() const {
+    return linear.contract().then(project.contract()).then(memory ? memory->contract() : conv->contract());
+  }
+
+  auto apply(auto& run, auto x) const {
+    auto p = run(project, run(linear, x, {.activation = Activation::relu}));  // N × C
+    return memory ? run(*memory, std::move(p), {.residual = std::move(x)})
+                  : run(*conv, std::move(p), {.residual = std::move(x)});
+  }
+};
+
+}  // namespace gated

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "gated/layers/gated_fsmn.hpp"
+#include "gated/layers/shared_chunk_attention.hpp"
+
+/// @file
+/// The block of MossFormer2: shared chunk attention, then a gated FSMN.
+
+namespace gated {
+
+/// The options of a MossFormer2 block. Leave `channels` of its parts 0: the block sets them to its own.
+struct MossFormerBlockConfig {
+  Index channels = 512;  ///< C
+  SharedChunkAttentionConfig attention{};
+  GatedFsmnConfig fsmn{};
+
+  SharedChunkAttentionConfig sized_attention() const {
+    auto sized = attention;
+    sized.channels = channels;
+    return sized;
+  }
+  GatedFsmnConfig sized_fsmn() const {
+    auto sized = fsmn;
+    sized.channels = channels;
+    return sized;
+  }
+
+  template <class C = MossFormerBlockConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("attention", &C::attention), setting("fsmn", &C::fsmn));
+  }
+};
+
+/// y = fsmn(attention(x)), each with its residual (MossFormer2, arXiv:2312.11825, Figure 2).
+///
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built, or streamed without `causal` in both parts; ShapeError.
+/// Cost: the sum of its parts.
+template <class T>
+struct MossFormerBlock : Layer<MossFormerBlock<T>> {
+  using Config = MossFormerBlockConfig;
+  static constexpr const char* name = "MossFormerBlock";
+  static constexpr const char* architecture = "gated.MossFormerBlock";
+
+  Config config;
+  SharedChunkAttention<T> attention;
+  GatedFsmnBlock<T> fsmn;
+
+  MossFormerBlock() = default;
+  /// Uninitialised weights, for a checkpoint.
+  explicit MossFormerBlock(const Config& c) : config(c), attention(c.sized_attention()), fsmn(c.sized_fsmn()) {}
+  /// Weights drawn by initialize().
+  MossFormerBlock(const Config& c, Random& random) : MossFormerBlock(c) { this->initialize(random); }
+
+  static constexpr auto fields() {
+    return std::tuple(field("attention", &MossFormerBlock::attention), field("fsmn", &MossFormerBlock::fsmn));
+  }
+
+  Contract contract() const { return attention.contract().then(fsmn.contract()); }
+
+  auto apply(auto& run, auto x) const { return run(fsmn, run(attention, std::move(x))); }
+};
+
+}  // namespace gated

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "gated/core/parameter_budget.hpp"
+#include "gated/layers/layer.hpp"
+#include "gated/ops/elementwise.hpp"
+
+/// @file
+/// The activation with a learned slope.
+
+namespace gated {
+
+/// y = x where x > 0, else slope ⊙ x (PReLU, arXiv:1502.01852).
+///
+/// Shapes: x and y are N × C.
+/// Errors: ShapeError.
+/// Cost: one pass over x.
+template <class T>
+struct Prelu : Layer<Prelu<T>> {
+  static constexpr const char* name = "Prelu";
+
+  Index channels = 0;
+  Vector<T> slope;  ///< C, or 1 for all channels
+
+  Prelu() = default;
+  /// slope = 1/4, as in PyTorch; a slope per channel, or one for all.
+  explicit Prelu(Index channels_, bool per_channel_slopes = false) : channels(channels_) {
+    require<ArgumentError>(channels_ > 0, name, ": channels = ", channels_, " must be positive.");
+    const Index slopes = per_channel_slopes ? channels_ : 1;
+    expect_memory<T>(name, slopes);
+    slope = Vector<T>::Constant(slopes, static_cast<T>(0.25));
+  }
+
+  static constexpr auto fields() { return std::tuple{field("weight", &Prelu::slope, Role::norm)}; }
+
+  Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
+
+  auto apply(auto& run, auto x) const { return leak(run, std::move(x), slope); }
+};
+
+}  // namespace gated

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/layers/convolutional_projection.hpp"
+#include "gated/layers/offset_scale.hpp"
+#include "gated/layers/rotary_embedding.hpp"
+#include "gated/ops/chunk_attention.hpp"
+#include "gated/ops/token_shift.hpp"
+
+/// @file
+/// FLASH whose attention both gate and values share, with convolutional projections: the attention of MossFormer2.
+
+namespace gated {
+
+/// The options of shared chunk attention. The defaults are MossFormer2's.
+struct SharedChunkAttentionConfig {
+  Index channels = 0;                    ///< C
+  Index value = 0;                       ///< E, of u and v; 0 for 2·C
+  Index query_key = 128;                 ///< S
+  Index chunk = 256;                     ///< c, tokens per chunk
+  Index kernel = 17;                     ///< taps of the projections' convolutions; odd unless causal
+  NormForm norm = NormForm::scale_norm;  ///< of the projections' inputs
+  double norm_eps = 1e-5;                ///< ε of the norms
+  Index rotary_dimensions = 32;          ///< r, the first channels of queries and keys that are rotated; at most S are
+  double rotary_base = 10000.0;          ///< the longest wavelength is about 2π times this
+  bool token_shift = true;               ///< the first half of the channels comes from the previous token
+  bool causal = false;                   ///< no token sees a later one
+
+  Index values() const { return value > 0 ? value : 2 * channels; }
+  /// The options of a projection from `in` to `out` channels.
+  ConvolutionalProjectionConfig projection(Index in, Index out) const {
+    return {.channels = in, .out = out, .norm = norm, .norm_eps = norm_eps, .kernel = kernel, .causal = causal};
+  }
+
+  template <class C = SharedChunkAttentionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
+                      setting("chunk", &C::chunk), setting("kernel", &C::kernel), setting("norm", &C::norm),
+                      setting("norm_eps", &C::norm_eps), setting("rotary_dimensions", &C::rotary_dimensions),
+                      setting("rotary_base", &C::rotary_base), setting("token_shift", &C::token_shift),
+                      setting("causal", &C::causal));
+  }
+};
+
+/// y = x + out((a_u ⊙ v) ⊙ σ(a_v ⊙ u)), where a_u and a_v are the same mixed-chunk attention of u and of v (MossFormer2,
+/// arXiv:2312.11825, §2.2; FLASH, arXiv:2202.10447).
+///
+/// v, u, and the queries and keys are convolutional projections of x. The attention is that of MixedChunkAttention with relu²
+/// scores divided by c and LinearReduction::sum: A u + Q KᵀU / N.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Cost: 2·rows·(3·C·E + C·S + c·(S + 2·E) + 4·S·E + K·(2·E + S + C)) flops; scratch rows × (C + 5·E + 5·S).
+template <class T>
+struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
+  using Config = SharedChunkAttentionConfig;
+  static constexpr const char* name = "SharedChunkAttention";
+  static constexpr const char* architecture = "gated.SharedChunkAttention";
+
+  Config config;
+  ConvolutionalProjection<T> hidden;  ///< C → 2E: v, then u
+  ConvolutionalProjection<T> qk;      ///< C → S
+  OffsetScale<T> offset_scale;        ///< four rows: local query, global query, local key, global key
+  RotaryEmbedding<T> rotary;
+  ConvolutionalProjection<T> proj_out;  ///< E → C
+
+  SharedChunkAttention() = default;
+  /// Uninitialised weights, for a checkpoint.
+  explicit SharedChunkAttention(const Config& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.values() > 0 && c.query_key > 0 && c.chunk > 0, name,
+                           ": channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
+                           ", chunk = ", c.chunk, " must be positive.");
+    hidden = ConvolutionalProjection<T>(c.projection(c.channels, (2 * Count(c.values())).value()));
+    qk = ConvolutionalProjection<T>(c.projection(c.channels, c.query_key));
+    offset_scale = OffsetScale<T>(4, c.query_key, true);
+    rotary = RotaryEmbedding<T>(c.rotary_dimensions > 0 ? Rotary::interleaved : Rotary::none,
+                                std::min(c.rotary_dimensions, c.query_key), c.rotary_base);
+    proj_out = ConvolutionalProjection<T>(c.projection(c.values(), c.channels));
+  }
+  /// Weights drawn by initialize().
+  SharedChunkAttention(const Config& c, Random& random) : SharedChunkAttention(c) { this->initialize(random); }
+
+  static constexpr auto fields() {
+    using A = SharedChunkAttention;
+    return std::tuple(field("hidden", &A::hidden), field("qk", &A::qk), field("offset_scale", &A::offset_scale),
+                      field("rotary", &A::rotary), field("proj_out", &A::proj_out));
+  }
+
+  Contract contract() const {
+    return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all};
+  }
+
+  template <class Run>
+  auto apply(Run& run, MatrixOf<Run> x) const {
+    auto shifted = config.token_shift ? shift_first_half(run, x) : x;
+    const auto vu = run(hidden, shifted);                             // rows × 2E
+    const auto mixed = attend(run, run(qk, std::move(shifted)), vu);  // rows × 2E
+    const Index e = config.values();
+    const auto v = run.columns(vu, 0, e), u = run.columns(vu, e, e);
+    auto passed = multiply(run, run.columns(mixed, e, e), v);  // a_u ⊙ v
+    auto gate = activate(run, multiply(run, run.columns(mixed, 0, e), u), Activation::sigmoid);
+    return run(proj_out, multiply(run, std::move(passed), std::move(gate)), {.residual = std::move(x)});
+  }
+
+ private:
+  /// The attention of all columns of `values`, with queries and keys made of z.
+  template <class Run>
+  auto attend(Run& run, MatrixOf<Run> z, const MatrixOf<Run>& values) const {
+    auto local_q = run(offset_scale, z, Index{0}), global_q = run(offset_scale, z, Index{1});
+    auto local_k = run(offset_scale, z, Index{2}), global_k = run(offset_scale, z, Index{3});
+    auto rotated = rotary.rotate(run, std::move(local_q), std::move(global_q), std::move(local_k), std::move(global_k));
+    ChunkInputs<Run> inputs{
+        .local_q = rotated[0], .local_k = rotated[2], .global_q = rotated[1], .global_k = rotated[3], .values = values};
+    const ChunkMixing<T> mixing{
+        .chunk = config.chunk,
+        .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
+    return mix_chunks(run, std::move(inputs), mixing, Epilogue<Run>());
+  }
+};
+
+}  // namespace gated
