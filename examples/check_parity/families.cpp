@@ -17,7 +17,8 @@ std::span<const std::span<const Family>> all_families() {
                                 external_attention_families(),
                                 vit_ff_families(),
                                 time_mixer_families(),
-                                component_families()};
+                                component_families(),
+                                clear_voice_families()};
   return lists;
 }
 

@@ -19,6 +19,7 @@ enum class ShapeForm {
   same,
   flatten_tail,           ///< ours [d, c, p, p], theirs [d, c·p·p]: a convolution over patches stored as a linear layer
   drop_leading_one,       ///< ours [1, n, n], theirs [n, n]: one head, stored without the dimension
+  insert_one,             ///< ours [c, k], theirs [c, 1, k]: a linear layer stored as a convolution of one channel
   append_one,             ///< ours [n, n], theirs [n, n, 1]: a linear layer stored as a convolution of width 1
   append_two_ones,        ///< ours [n, n], theirs [n, n, 1, 1]: a linear layer stored as a convolution of one pixel
   pointwise_convolution,  ///< ours [1, n, n], theirs [n, n, 1]: one head, stored as a convolution of width 1

@@ -30,6 +30,9 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
         out.push_back(1);
       }
       break;
+    case ShapeForm::insert_one:
+      out.insert(out.begin() + 1, 1);
+      break;
     case ShapeForm::append_one:
       out.push_back(1);
       break;
