@@ -12,6 +12,7 @@
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/presets.hpp"
+#include "gated/models/speech_separator.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
 /// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
@@ -315,6 +316,34 @@ inline gated::TinyTimeMixerConfig patchtsmixer(const Shapes& shapes) {
   return config;
 }
 
+// --- ClearerVoice-Studio ---
+
+/// A MossFormer2 mask network whose names begin with `network`, for `speakers` speakers.
+inline gated::MaskNetworkConfig mask_network(const Shapes& shapes, const std::string& network, Index speakers) {
+  const std::string trunk = network + "mdl.intra_mdl.mossformerM.", layer = trunk + "layers.0.", fsmn = trunk + "fsmn.0.";
+  const std::string unit = fsmn + "gated_fsmn.", memory = unit + "fsmn.";
+  gated::MossFormerBlockConfig block{.channels = shapes.size(network + "conv1d_encoder.weight", 0)};
+  block.attention.value = shapes.size(layer + "to_hidden.mdl.1.weight", 0) / 2;
+  block.attention.query_key = shapes.size(layer + "to_qk.mdl.1.weight", 0);
+  block.attention.kernel = shapes.size(layer + "to_qk.mdl.3.sequential.1.conv.weight", 2);
+  block.attention.norm = shapes.has(layer + "to_qk.mdl.0.g") ? gated::NormForm::scale_norm : gated::NormForm::layer_norm;
+  block.fsmn.dilated = shapes.has(memory + "conv.conv2.weight");
+  block.fsmn.inner = shapes.size(fsmn + "conv1.0.weight", 0);
+  block.fsmn.hidden = shapes.size(memory + "linear.weight", 0);
+  block.fsmn.order = (shapes.size(memory + (block.fsmn.dilated ? "conv.conv1.weight" : "conv1.weight"), 2) + 1) / 2;
+  block.fsmn.kernel = shapes.size(unit + "to_u.mdl.3.sequential.1.conv.weight", 2);
+  return {.features = shapes.size(network + "conv1d_encoder.weight", 1),
+          .outputs = shapes.size(network + "conv1_decoder.weight", 0),
+          .speakers = speakers,
+          .positions = shapes.has(network + "pos_enc.scale"),
+          .trunk = {.depth = shapes.count(trunk + "layers.", ".to_qk.mdl.1.weight"), .block = block}};
+}
+
+inline gated::SpeechSeparatorConfig separator(const Shapes& shapes) {
+  const Index speakers = shapes.size("mask_net.conv1d_out.bias", 0) / shapes.size("mask_net.output.0.bias", 0);
+  return {.window = shapes.size("enc.conv1d.weight", 2), .masks = mask_network(shapes, "mask_net.", speakers)};
+}
+
 /// Calls `f(config, std::type_identity<Model>())` with the configuration derived from `file`, which `origin` wrote.
 template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
@@ -363,6 +392,10 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(fnet(shapes), std::type_identity<gated::Fnet<T>>());
   } else if (is("fnet_encoder_names")) {
     f(fnet_encoder(shapes), std::type_identity<gated::FnetEncoder<T>>());
+  } else if (is("mossformer2_se_names")) {
+    f(mask_network(shapes, "mossformer.", 1), std::type_identity<gated::MaskNetwork<T>>());
+  } else if (is("mossformer2_ss_names")) {
+    f(separator(shapes), std::type_identity<gated::SpeechSeparator<T>>());
   }
 }
 

@@ -6,8 +6,9 @@
 INPUT is a PyTorch file (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
 Hugging Face), or the name of a timm model, which timm then fetches. The names of its tensors tell its origin: timm
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH,
-GAU-alpha), mmpose (RTMCCBlock), labml, granite-tsfm (TinyTimeMixer) and transformers (FNet, PatchTSMixer). The tensors keep their
-names; the configuration comes from their shapes, and for a forecaster also from its config.json.
+GAU-alpha), mmpose (RTMCCBlock), labml, granite-tsfm (TinyTimeMixer), transformers (FNet, PatchTSMixer) and
+ClearerVoice-Studio (MossFormer2). The tensors keep their names; the configuration comes from their shapes, and for a
+forecaster also from its config.json.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -89,7 +90,9 @@ def read(source, trust):
     path = pathlib.Path(source)
     if path.is_dir():
         beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
-        for name in ("model.safetensors", "pytorch_model.bin", "model.pth"):
+        best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
+        named = [best.read_text().split("\n")[0].strip()] if best.exists() else []
+        for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):
             if (path / name).exists():
                 return read(path / name, trust)[0], beside
         sys.exit(f"{source}: expected a model.safetensors, pytorch_model.bin or model.pth in this folder.")
@@ -413,6 +416,42 @@ def patchtsmixer(shapes, beside):
     return forecaster(shapes, beside, "model.encoder.", mixes_single_patch=True)
 
 
+def mask_network(shapes, network, speakers):
+    trunk = network + "mdl.intra_mdl.mossformerM."
+    layer, fsmn = trunk + "layers.0.", trunk + "fsmn.0."
+    unit, memory = fsmn + "gated_fsmn.", fsmn + "gated_fsmn.fsmn."
+    channels, features = shapes.of(network + "conv1d_encoder.weight")[:2]
+    dilated = shapes.has(memory + "conv.conv2.weight")
+    taps = shapes.of(memory + ("conv.conv1.weight" if dilated else "conv1.weight"))[2]
+    return {"features": features, "outputs": shapes.of(network + "conv1_decoder.weight")[0], "speakers": speakers,
+            "positions": shapes.has(network + "pos_enc.scale"), "trunk": {
+                "depth": shapes.count(trunk + "layers.", ".to_qk.mdl.1.weight"), "block": {
+                    "channels": channels,
+                    "attention": {"value": shapes.of(layer + "to_hidden.mdl.1.weight")[0] // 2,
+                                  "query_key": shapes.of(layer + "to_qk.mdl.1.weight")[0],
+                                  "kernel": shapes.of(layer + "to_qk.mdl.3.sequential.1.conv.weight")[2],
+                                  "norm": "scale_norm" if shapes.has(layer + "to_qk.mdl.0.g") else "layer_norm"},
+                    "fsmn": {"inner": shapes.of(fsmn + "conv1.0.weight")[0], "hidden": shapes.of(memory + "linear.weight")[0],
+                             "order": (taps + 1) // 2, "kernel": shapes.of(unit + "to_u.mdl.3.sequential.1.conv.weight")[2],
+                             "dilated": dilated}}}}
+
+
+def mossformer2_se(shapes, _):
+    return "gated.MaskNetwork", mask_network(shapes, "mossformer.", 1)
+
+
+def mossformer2_ss(shapes, _):
+    speakers = shapes.of("mask_net.conv1d_out.bias")[0] // shapes.of("mask_net.output.0.bias")[0]
+    return "gated.SpeechSeparator", {"window": shapes.of("enc.conv1d.weight")[2],
+                                     "masks": mask_network(shapes, "mask_net.", speakers)}
+
+
+def without_unused_speakers(tensors):
+    """MossFormer2_SE_48K without the masks of the speakers after the first, which nobody reads."""
+    channels = tensors["mossformer.output.0.bias"].shape[0]
+    return {name: tensor[:channels] if ".conv1d_out." in name else tensor for name, tensor in tensors.items()}
+
+
 # Each origin, the function that derives its configuration, and the endings of names that identify it, as in gated/io/origin.hpp.
 ORIGINS = [
     ("timm", timm_gmlp, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
@@ -436,6 +475,8 @@ ORIGINS = [
     ("transformers, PatchTSMixer", patchtsmixer, "model.encoder.patcher.weight", "head.base_forecast_block.weight"),
     ("transformers, FNet", fnet, "embeddings.projection.weight", "fourier.output.LayerNorm.weight"),
     ("transformers, FNetEncoder", fnet_encoder, "layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"),
+    ("ClearerVoice-Studio, MossFormer2_SE", mossformer2_se, "mossformer.conv1d_encoder.weight", "mossformer.conv1d_out.weight"),
+    ("ClearerVoice-Studio, MossFormer2_SS", mossformer2_ss, "enc.conv1d.weight", "mask_net.conv1d_out.weight"),
 ]
 
 
@@ -484,6 +525,8 @@ def main():
         tensors = part_of(tensors, shapes.prefix(known[2]))
     elif all(name.startswith("model.") for name in tensors):
         tensors = part_of(tensors, "model.")
+    if describe is mossformer2_se:
+        tensors = without_unused_speakers(tensors)
     architecture, config = describe(Shapes(tensors), beside)
     for assignment in arguments.set:
         set_option(config, assignment)

@@ -66,7 +66,9 @@ set(cases
   "ttm_levels_disabled|TinyTimeMixer"
   "ttm_prefix_raw_residual_position|TinyTimeMixer"
   "ttm_grad_frozen_exogenous|TinyTimeMixer"
-  "patchtsmixer_mix_channel|TinyTimeMixer")
+  "patchtsmixer_mix_channel|TinyTimeMixer"
+  "mf2_se_masknet|MaskNetwork"
+  "mf2_ss_separate|SpeechSeparator")
 foreach(case IN LISTS cases)
   string(REGEX REPLACE "[|].*" "" name "${case}")
   string(REGEX REPLACE "^[^|]*[|]([^|]*).*" "\\1" expected "${case}")

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gated/io/clear_voice.hpp"
 #include "gated/io/forecaster_names.hpp"
 #include "gated/io/hugging_face.hpp"
 #include "gated/io/junnyu.hpp"
@@ -43,6 +44,14 @@ inline bool has_plain_token_mlp(const SafetensorsFile& file) {
 inline bool is_plain_forecaster(const SafetensorsFile& file) {
   return std::none_of(file.tensors().begin(), file.tensors().end(),
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
+}
+
+/// The names of a MossFormer2 mask network, which `file` holds with one speaker or two.
+inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_view) {
+  const TensorEntry* const parts = tensor_ending(file, "conv1d_out.bias");
+  const TensorEntry* const own = tensor_ending(file, "output.0.bias");
+  return mossformer2_se_names(
+      parts == nullptr || own == nullptr || own->count() == 0 ? 0 : static_cast<Index>(parts->count() / own->count()) - 1);
 }
 
 template <NameMap (*names)()>
@@ -221,6 +230,18 @@ inline constexpr auto origins = std::to_array<Origin>({
      "FnetEncoder",
      {"layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"},
      made_by<fnet_encoder_names>},
+    {"ClearerVoice-Studio",
+     "gated/io/clear_voice.hpp",
+     "mossformer2_se_names",
+     "MaskNetwork",
+     {"mossformer.conv1d_encoder.weight", "mossformer.conv1d_out.weight"},
+     mossformer2_se_names_in},
+    {"ClearerVoice-Studio",
+     "gated/io/clear_voice.hpp",
+     "mossformer2_ss_names",
+     "SpeechSeparator",
+     {"enc.conv1d.weight", "mask_net.conv1d_out.weight"},
+     made_by<mossformer2_ss_names>},
 });
 
 }  // namespace detail
