@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 
+#include "gated/io/clear_voice.hpp"
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/io/timm.hpp"
@@ -136,6 +137,14 @@ gated::NameMap flash_trunk_names() {
   return names;
 }
 
+/// The parameter names of a layer of MossFormer2, its attention and its FSMN.
+gated::NameMap mossformer_block_names() {
+  gated::NameMap names{.origin = "ClearerVoice-Studio"};
+  gated::detail::add_shared_chunk_attention(names, "attention.", "attention.");
+  gated::detail::add_gated_fsmn_block(names, "fsmn.", "fsmn.");
+  return names;
+}
+
 /// timm's names for a model that is the trunk only: drops the prefix "trunk." of our names.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
@@ -167,6 +176,12 @@ Work make_work(const bench::WorkFile& file, const Setup& setup) {
   if (kind == "gau") {
     return forward<gated::GatedAttentionUnit<float>>(file, gated::gau_presets::lucidrains({.channels = channels}),
                                                      gated::lucidrains_gau_names(), setup);
+  }
+  if (kind == "mossformer_block") {
+    return forward<gated::MossFormerBlock<float>>(file, {.channels = channels}, mossformer_block_names(), setup);
+  }
+  if (kind == "mossformer2_se") {
+    return forward<gated::MaskNetwork<float>>(file, gated::mossformer2_se_48k(), gated::mossformer2_se_names(0), setup);
   }
   if (kind == "mixer") {
     return mixer<gated::MlpMixer<float>>(file, gated::timm_mixer, setup);

@@ -7,6 +7,7 @@
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/mixer_image_classifiers.hpp"
+#include "gated/models/mossformer2.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
 /// @file
@@ -78,6 +79,26 @@ inline double mixing_flops(const gated::TokenProjection<float>& layer, Index len
   return spatial_flops(layer.config.channels, length, layer.proj.is_causal());
 }
 
+inline double mixing_flops(const gated::DepthwiseConvolution<float>& conv, Index length) {
+  return 2.0 * static_cast<double>(conv.weight.size()) * static_cast<double>(length);
+}
+
+/// A part of a chunk at the end has scores of its own length.
+inline double mixing_flops(const gated::SharedChunkAttention<float>& layer, Index length) {
+  const auto& c = layer.config;
+  const Index whole = length / c.chunk * c.chunk;
+  const auto n = static_cast<double>(length), e = 2.0 * static_cast<double>(c.values()), s = static_cast<double>(c.query_key);
+  const double scored = static_cast<double>(whole * c.chunk + (length - whole) * (length - whole));
+  return 2.0 * (scored * (s + e) + 2 * n * s * e) + mixing_flops(layer.hidden.conv, length) +
+         mixing_flops(layer.qk.conv, length) + mixing_flops(layer.proj_out.conv, length);
+}
+
+inline double mixing_flops(const gated::MossFormerBlock<float>& block, Index length) {
+  const auto& gated = block.fsmn.gated_fsmn;
+  return mixing_flops(block.attention, length) + mixing_flops(gated.to_u.conv, length) + mixing_flops(gated.to_v.conv, length) +
+         mixing_flops(*gated.fsmn.conv, length);
+}
+
 template <class TokenMixer, class ChannelMixer>
 double mixing_flops(const gated::MixerBlock<TokenMixer, ChannelMixer>& block, Index length) {
   return mixing_flops(block.tokens.mixer, length);
@@ -90,6 +111,10 @@ double mixing_flops(const gated::Stack<Block, Config>& trunk, Index length) {
     sum += mixing_flops(block, length);
   }
   return sum;
+}
+
+inline double mixing_flops(const gated::MaskNetwork<float>& model, Index length) {
+  return mixing_flops(model.trunk.trunk, length);
 }
 
 // --- Whole models ---

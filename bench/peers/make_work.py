@@ -21,6 +21,7 @@ import os
 import sys
 
 import models  # adds tests/ and tests/train/ to the path for the next imports
+import mossformer2
 import safetensors_file
 import tiny_time_mixer
 import torch
@@ -38,7 +39,7 @@ def whole(path):
 def files(name, folder, with_onnx):
     endings = [".safetensors"]
     if with_onnx and not models.WORKS[name].training:
-        endings += [".onnx", ".identity.onnx", ".int8.onnx"]
+        endings += [".onnx", ".identity.onnx"] + ([".int8.onnx"] if models.WORKS[name].quantizes else [])
     return [os.path.join(folder, name + ending) for ending in endings]
 
 
@@ -46,7 +47,8 @@ def start(model, random):
     """Sets the parameters of `model` to values that matter; constants stay."""
     state = model.state_dict()
     for name, parameter in model.named_parameters():
-        state[name] = models.initial_value(name, parameter.shape, random).float()
+        shape = [size for size in parameter.shape if size > 1] or [1]  # a convolution of one tap is a linear layer
+        state[name] = models.initial_value(name, shape, random).float().reshape(parameter.shape)
     model.load_state_dict(state)
 
 
@@ -71,6 +73,8 @@ def expected(work, model, compute):
     if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
         sys.exit(f"{work.title}: the plain model is off by {tiny_time_mixer.prove():.1e}, expected at most {AGREEMENT:.0e}. "
                  "Correct tiny_time_mixer.py.")
+    if work.kind in ("mossformer_block", "mossformer2_se", "kw_mlp") and not mossformer2.prove() <= AGREEMENT:
+        sys.exit(f"{work.title}: mossformer2.py is off by {mossformer2.prove():.1e}, expected at most {AGREEMENT:.0e}. Correct it.")
     results = []
     for proven in (True, False):
         in_double = work.build(proven, torch.float64).eval()
@@ -114,7 +118,8 @@ def write(name, folder, with_onnx):
             try:
                 export(model, x, paths[1])
                 export(torch.nn.Identity(), x, paths[2])
-                quantize(paths[1], paths[3])
+                if work.quantizes:
+                    quantize(paths[1], paths[3])
             except Exception as problem:  # whatever it is, only ONNX Runtime is left out
                 print(f"ONNX Runtime is left out of {name}, whose export failed: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
@@ -123,7 +128,7 @@ def write(name, folder, with_onnx):
 
 
 def is_fresh(path):
-    modules = (models, models.ten_steps, models.gradient_cases, tiny_time_mixer, safetensors_file)
+    modules = (models, models.ten_steps, models.gradient_cases, mossformer2, tiny_time_mixer, safetensors_file)
     scripts = [__file__, os.path.join(os.path.dirname(os.path.abspath(__file__)), "quantize_onnx.py"),
                *(module.__file__ for module in modules)]
     return os.path.exists(path) and os.path.getmtime(path) > max(map(os.path.getmtime, scripts))

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import ten_steps  # noqa: E402
 import gradient_cases  # noqa: E402
+import mossformer2  # noqa: E402
 import tiny_time_mixer  # noqa: E402
 from ten_steps import FLASH, GMLP, RotaryEmbedding, SpatialGatingUnit, decays, initial_value  # noqa: E402,F401
 
@@ -206,6 +207,7 @@ class Work:
     seed: int = 1
     training: dict = field(default_factory=dict)
     threads: int = 0
+    quantizes: bool = True  # quantize_onnx.py has no rule for convolutions
 
     def build(self, proven=False, dtype=torch.float32):
         """The timed model, or the one that tests/train proves. Tables are in `dtype`, parameters in float32."""
@@ -219,6 +221,12 @@ class Work:
         if self.kind in ("mixer", "resmlp"):
             block = MixerBlock if self.kind == "mixer" else ResBlock
             return MixerTrunk(block, c["channels"], c["depth"], self.tokens, proven)
+        if self.kind == "mossformer_block":
+            return mossformer2.Pair(c["channels"], 256, 128, 256, self.tokens, dtype)
+        if self.kind == "mossformer2_se":
+            return mossformer2.Enhancer(c["channels"], 961, self.tokens, dtype)
+        if self.kind == "kw_mlp":
+            return mossformer2.KwMlp()
         if self.kind == "ttm":
             return tiny_time_mixer.TinyTimeMixer(c["model"], proven)
         return gradient_cases.GAU(c["channels"]) if proven else Gau(c["channels"], self.tokens)
@@ -272,6 +280,11 @@ WORKS = {
     "ttm_b64": forecaster(64),
     "ttm_b1_alone": forecaster(1, threads=1),
     "ttm_b64_alone": forecaster(64, threads=1),
+    "mossformer_block": Work("MossFormer2 block d512, 500 frames", "mossformer_block", 1, 500, {"channels": 512},
+                             quantizes=False),
+    "mossformer2_se": Work("MossFormer2 SE 48K mask network, 500 frames", "mossformer2_se", 1, 500, {"channels": 180},
+                           quantizes=False),
+    "kw_mlp": Work("KW-MLP, one second", "kw_mlp", 1, 1, {"channels": 98 * 40}),
     "train_gmlp": Work("training step, causal gMLP d256 L4 n256 ff×4, vocabulary 256, batch 8, AdamW", "train_gmlp", 8, 256,
                        {"channels": 256, "hidden": 1024, "depth": 4, "causal": True, "vocabulary": 256},
                        training={"rate": 1e-3, "weight_decay": 0.05, "steps": 3}),
