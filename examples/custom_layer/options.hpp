@@ -2,15 +2,14 @@
 
 #include <string>
 
-namespace speech {
+namespace smoothing {
 
 /// The command line.
 struct Options {
-  std::string out = "cgmlp.safetensors";
-  bool causal = false;
+  std::string out = "ema_mlp.safetensors";
 };
 
 /// Reads the command line. Errors: examples::UsageError for an unknown option or a missing value.
 Options parse_options(int count, char** arguments);
 
-}  // namespace speech
+}  // namespace smoothing
