@@ -74,6 +74,16 @@ TEST(SpeechSeparator, AddsOverlappingFrames) {
   EXPECT_EQ(y(0, 20), 0);
 }
 
+TEST(SpeechSeparator, AllocatesNothingWhenWarm) {
+  Random random(1);
+  const SpeechSeparator<float> model({.window = 4, .masks = {.features = 6, .outputs = 6, .trunk = small_trunk()}}, random);
+  const auto x = random_matrix<float>(1, 30, 2);
+  Matrix<float> y(1, 30);
+  Workspace<float> workspace;
+  model.forward(x, y, workspace);
+  EXPECT_EQ(test::allocations_during([&] { model.forward(x, y, workspace); }), 0);
+}
+
 TEST(SpeechSeparator, IsSavedAndLoaded) {
   Random random(1);
   const SpeechSeparator<float> model({.window = 4, .masks = {.features = 6, .outputs = 6, .trunk = small_trunk()}}, random);

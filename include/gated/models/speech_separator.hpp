@@ -67,10 +67,18 @@ struct SpeechSeparator {
   void initialize(Random& random) { initialize_sublayers(*this, random); }
 
   /// The wave of each speaker in each wave of x.
-  Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
+  void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
+    constexpr Where where(name, "forward");
+    expect_shape<T>(where, "y", y, x.rows(), config.masks.speakers * x.cols());
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::uniform(x.rows(), x.cols()));
-    return View<T>(apply(run, RunMatrix<T>(input_view<T>(x))));
+    MatrixView<T>(y).assign(apply(run, RunMatrix<T>(input_view<T>(x))));
+  }
+  /// The same, into a new matrix.
+  Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
+    Matrix<T> y(x.rows(), config.masks.speakers * x.cols());
+    forward(x, y, workspace);
+    return y;
   }
 
   /// The forward pass, for training too: `run` may be a Recording.
