@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_presets.hpp"
+#include "gated/models/pose_head.hpp"
 #include "gated/models/presets.hpp"
 #include "gated/models/speech_separator.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
@@ -123,6 +125,18 @@ inline gated::GmlpImageClassifierConfig lucidrains_vision(const Shapes& shapes) 
   return config;
 }
 
+/// A KW-MLP. A row of its image is a frame, and a patch is a row: see gated::kw_mlp().
+inline gated::GmlpImageClassifierConfig kw_mlp(const Shapes& shapes) {
+  auto config = gated::kw_mlp(shapes.size("to_logits.2.weight", 0));
+  const gated::GmlpConfig trunk = lucidrains_trunk(shapes);
+  config.trunk.channels = trunk.channels;
+  config.trunk.hidden = trunk.hidden;
+  config.trunk.depth = trunk.depth;
+  config.patch = {1, shapes.size("to_patch_embed.1.weight", 1)};
+  config.image = {trunk.length, config.patch.width};
+  return config;
+}
+
 inline gated::GmlpLanguageModelConfig lucidrains_text(const Shapes& shapes) {
   return {.vocabulary = shapes.size("to_embed.weight", 0),
           .head = {.form = gated::HeadForm::untied, .bias = true},
@@ -213,6 +227,19 @@ inline gated::GatedAttentionUnitConfig rtmcc(const Shapes& shapes) {
     config.relative_bias = gated::RelativeBiasForm::toeplitz;
     config.max_length = (shapes.size("w", 0) + 1) / 2;
   }
+  return config;
+}
+
+/// RTMPose's head. Assumes two bins per pixel, and a feature map with the proportions of the picture.
+inline gated::PoseHeadConfig rtmcc_head(const Shapes& shapes) {
+  const gated::ImageSize input{shapes.size("cls_y.weight", 0) / 2, shapes.size("cls_x.weight", 0) / 2};
+  const double area = static_cast<double>(std::max<Index>(shapes.size("mlp.1.weight", 1), 1));
+  const auto pixels = static_cast<double>(input.height) * static_cast<double>(input.width);
+  const Index stride = std::max<Index>(static_cast<Index>(std::sqrt(pixels / area)), 1);
+  auto config = gated::rtmpose_head(shapes.size("final_layer.weight", 1), shapes.size("final_layer.weight", 0), input);
+  config.features = {input.height / stride, input.width / stride};
+  config.kernel = shapes.size("final_layer.weight", 2);
+  config.unit = rtmcc(shapes);
   return config;
 }
 
@@ -360,6 +387,8 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(resmlp(shapes, "stem.", "linear_tokens", "mlp_channels"), std::type_identity<gated::ResmlpImageClassifier<T>>());
   } else if (is("facebook_resmlp_names")) {
     f(resmlp(shapes, "patch_embed.", "attn", "mlp"), std::type_identity<gated::ResmlpImageClassifier<T>>());
+  } else if (is("kw_mlp_names")) {
+    f(kw_mlp(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
   } else if (is("lucidrains_vision_names")) {
     f(lucidrains_vision(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
   } else if (is("lucidrains_language_model_names")) {
@@ -378,6 +407,8 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(junnyu_flash(shapes), std::type_identity<gated::FlashLanguageModel<T>>());
   } else if (is("gau_alpha_names")) {
     f(gau_alpha(shapes), std::type_identity<gated::GauEncoder<T>>());
+  } else if (is("rtmcc_head_names")) {
+    f(rtmcc_head(shapes), std::type_identity<gated::PoseHead<T>>());
   } else if (is("rtmcc_cross_names")) {
     f(rtmcc_cross(shapes), std::type_identity<gated::GatedCrossAttention<T>>());
   } else if (is("rtmcc_names")) {

@@ -5,10 +5,10 @@
 
 INPUT is a PyTorch file (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
 Hugging Face), or the name of a timm model, which timm then fetches. The names of its tensors tell its origin: timm
-(gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), JunnYu (FLASH-Quad, FLASH,
-GAU-alpha), mmpose (RTMCCBlock), labml, granite-tsfm (TinyTimeMixer), transformers (FNet, PatchTSMixer) and
-ClearerVoice-Studio (MossFormer2). The tensors keep their names; the configuration comes from their shapes, and for a
-forecaster also from its config.json.
+(gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), Keyword-MLP, JunnYu (FLASH-Quad,
+FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, granite-tsfm (TinyTimeMixer), transformers (FNet, PatchTSMixer) and
+ClearerVoice-Studio (MossFormer2). The tensors keep their names; the configuration comes from their shapes, and for a forecaster
+also from its config.json. Of a whole RTMPose, the head is converted.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -229,6 +229,26 @@ def lucidrains_vision(shapes, _):
         "classes": shapes.of("to_logits.2.weight")[0], "norm_eps": 1e-5, "trunk": trunk}
 
 
+def is_square(area):
+    return math.isqrt(area) ** 2 == area
+
+
+def is_keyword_mlp(shapes):
+    """A KW-MLP has the names of an early gMLPVision, whose patches and grid are square."""
+    if not shapes.has("layers.0.fn.fn.sgu.proj.weight"):
+        return False
+    pixels, tokens = shapes.of("to_patch_embed.1.weight")[1], shapes.of("layers.0.fn.fn.sgu.proj.weight")[0]
+    return not (pixels % 3 == 0 and is_square(pixels // 3) and is_square(tokens))
+
+
+def kw_mlp(shapes, _):
+    trunk = {**lucidrains_trunk(shapes), "norm_position": "res_post", "drop_path": 0.1}
+    tokens, pixels = trunk.pop("length"), shapes.of("to_patch_embed.1.weight")[1]
+    return f"gated.ImageClassifier<{GMLP}>", {
+        "image": {"height": tokens, "width": pixels}, "patch": {"height": 1, "width": pixels}, "image_channels": 1,
+        "classes": shapes.of("to_logits.2.weight")[0], "norm_eps": 1e-5, "pixel_mean": 0, "pixel_deviation": 1, "trunk": trunk}
+
+
 def lucidrains_text(shapes, _):
     return f"gated.LanguageModel<{GMLP}>", {"vocabulary": shapes.of("to_embed.weight")[0], "head": {"form": "untied", "bias": True},
                                             "trunk": lucidrains_trunk(shapes)}
@@ -320,6 +340,17 @@ def rtmcc(shapes, _):
     if shapes.has("w"):
         layer.update(relative_bias="toeplitz", max_length=(shapes.of("w")[0] + 1) // 2)
     return "gated.GatedAttentionUnit", layer
+
+
+def rtmcc_head(shapes, _):
+    """RTMPose's head. Assumes two bins per pixel, and a feature map with the proportions of the picture."""
+    key_points, channels, kernel = shapes.of("final_layer.weight")[:3]
+    height, width = shapes.of("cls_y.weight")[0] // 2, shapes.of("cls_x.weight")[0] // 2
+    stride = max(math.isqrt(height * width // shapes.of("mlp.1.weight")[1]), 1)
+    return "gated.PoseHead", {
+        "feature_channels": channels, "features": {"height": height // stride, "width": width // stride},
+        "input": {"height": height, "width": width}, "key_points": key_points, "kernel": kernel, "unit": rtmcc(shapes, _)[1],
+        "simcc": {"sigma_x": round(math.sqrt(width / 8), 2), "sigma_y": round(math.sqrt(height / 8), 2)}}
 
 
 def rtmcc_cross(shapes, _):
@@ -458,6 +489,7 @@ ORIGINS = [
     ("timm", timm_mixer, "blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"),
     ("timm", resmlp, "blocks.0.linear_tokens.weight", "stem.proj.weight"),
     ("Facebook, ResMLP", facebook_resmlp, "blocks.0.attn.weight", "blocks.0.gamma_1"),
+    ("Keyword-MLP", kw_mlp, "to_patch_embed.1.weight", "proj_in.0.weight"),
     ("g-mlp-pytorch, gMLPVision", lucidrains_vision, "to_patch_embed.1.weight", "proj_in.0.weight"),
     ("g-mlp-pytorch, gMLP", lucidrains_text, "to_embed.weight", "proj_in.0.weight"),
     ("g-mlp-pytorch, gMLP without tokens", lambda shapes, _: (GMLP, lucidrains_trunk(shapes)), "layers.0.fn.norm.weight",
@@ -468,6 +500,7 @@ ORIGINS = [
     ("FLASHQuad_pytorch, FLASH-Quad", flash_quad, "embeddings.scaledsin_scalar", "uv.weight"),
     ("FLASHQuad_pytorch, FLASH", junnyu_flash, "embeddings.scale", "qk_offset_scale.weight"),
     ("GAU-alpha-pytorch", gau_alpha, "embeddings.word_embeddings.weight", "q_scaleoffset.weight"),
+    ("mmpose, RTMCCHead", rtmcc_head, "final_layer.weight", "cls_x.weight", "cls_y.weight"),
     ("mmpose, RTMCCBlock across", rtmcc_cross, "k_fc.weight", "uv.weight"),
     ("mmpose, RTMCCBlock", rtmcc, "ln.g", "uv.weight", "gamma"),
     ("labml, GMLPBlock", labml, "proj1.weight", "sgu.weight"),
@@ -478,6 +511,9 @@ ORIGINS = [
     ("ClearerVoice-Studio, MossFormer2_SE", mossformer2_se, "mossformer.conv1d_encoder.weight", "mossformer.conv1d_out.weight"),
     ("ClearerVoice-Studio, MossFormer2_SS", mossformer2_ss, "enc.conv1d.weight", "mask_net.conv1d_out.weight"),
 ]
+
+# Further conditions on files whose names fit more than one origin.
+FITS = {kw_mlp: is_keyword_mlp}
 
 
 def part_of(tensors, prefix):
@@ -515,7 +551,7 @@ def main():
     shapes = Shapes(tensors)
     if any("residual_forecaster." in name for name in tensors):
         sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, a different model that gated does not support.")
-    known = next((origin for origin in ORIGINS if shapes.has(*origin[2:])), None)
+    known = next((origin for origin in ORIGINS if shapes.has(*origin[2:]) and FITS.get(origin[1], lambda _: True)(shapes)), None)
     if known is None:
         sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")
     origin, describe = known[:2]

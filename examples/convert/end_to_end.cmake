@@ -43,6 +43,7 @@ set(cases
   "timm_gmixer_grad|GmixerImageClassifier"
   "timm_resmlp_grad|ResmlpImageClassifier"
   "lucid_gmlpvision|GmlpImageClassifier"
+  "kwmlp_postnorm|GmlpImageClassifier"
   "lucid_gmlp_causal|GmlpLanguageModel|--set|trunk.causal=true"
   "lucid_amlp_noncausal|GmlpLanguageModel"
   "lucid_gmlp_circulant_noncausal|GmlpLanguageModel"
@@ -55,6 +56,7 @@ set(cases
   "junnyu_flashquad_mlm|GauEncoder"
   "junnyu_flash_model|FlashLanguageModel"
   "gau_alpha_softmaxplus_mask|GauEncoder"
+  "rtmcc_head|PoseHead"
   "rtmcc_self|GatedAttentionUnit"
   "rtmcc_self_relbias_small|GatedAttentionUnit"
   "labml_gmlp_block|GmlpBlock"
@@ -80,6 +82,9 @@ foreach(case IN LISTS cases)
 endforeach()
 expect(0 "The names are those of g-mlp-pytorch.*names = gated::lucidrains_language_model_names[(]lucidrains_layout[(]file, .model[.].[)][)];.*names.prefix = .model[.].;.*names.ignored.insert[(]names.ignored.end[(][)], {.*.input."
        ${PROGRAM} ${CASES}/lucid_gmlp_causal.safetensors)
+expect(0 "The names are those of Keyword-MLP.*.image.:{.height.:13,.width.:9},.patch.:{.height.:1,.width.:9}.*.norm_position.:.res_post."
+       ${PROGRAM} ${CASES}/kwmlp_postnorm.safetensors)
+expect(0 "It is a PoseHead of.*names = gated::rtmcc_head_names[(][)]" ${PROGRAM} ${CASES}/rtmcc_head.safetensors)
 expect(0 "no known origin" ${PROGRAM} ${CASES}/components.safetensors)
 include(${HERE}/../common/expect_run.cmake)
 expect_no_file(FILE)
@@ -116,8 +121,20 @@ tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/timm_gmlp_small.saf
 state = {'module.' + name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
 torch.save({'state_dict': state, 'epoch': 3}, 'plain.pth')
 torch.save({'state_dict': state, 'meta': pathlib.PurePosixPath('x')}, 'more.pth')
+
+def state_of_case(name, prefix):
+    tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/' + name + '.safetensors'))
+    return {prefix + name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
+
+torch.save({'epoch': 3, 'model_state_dict': state_of_case('kwmlp_postnorm', '')}, 'kwmlp.pth')
+torch.save({'state_dict': {'backbone.stem.0.conv.weight': torch.ones(2, 3, 1, 1), **state_of_case('rtmcc_head', 'head.')}},
+           'rtmpose.pth')
 ")
 expect(0 "" ${PYTHON} -B wrap.py)
+expect(0 "kwmlp.safetensors: Keyword-MLP" ${PYTHON} ${HERE}/convert.py kwmlp.pth)
+expect(0 "It is a GmlpImageClassifier of.*.norm_position.:.res_post." ${PROGRAM} kwmlp.safetensors)
+expect(0 "rtmpose.safetensors: mmpose, RTMCCHead, [0-9,]+ elements in 12 tensors" ${PYTHON} ${HERE}/convert.py rtmpose.pth)
+expect(0 "It is a PoseHead of.*load_model<gated::PoseHead<float>>" ${PROGRAM} rtmpose.safetensors)
 file(WRITE ${FOLDER}/labels.txt "a\nb\nc\nd\ne\n")
 expect(0 "plain.safetensors: timm" ${PYTHON} ${HERE}/convert.py plain.pth --labels labels.txt)
 expect(0 "It names 5 classes: a.*It is a GmlpImageClassifier" ${PROGRAM} plain.safetensors)

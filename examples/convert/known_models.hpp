@@ -20,9 +20,9 @@ bool any_known_model(const F& f) {
          f.template operator()<GatedAttentionUnit<float>>("GatedAttentionUnit") ||
          f.template operator()<MixedChunkAttention<float>>("MixedChunkAttention") ||
          f.template operator()<GatedCrossAttention<float>>("GatedCrossAttention") ||
-         f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer") ||
-         f.template operator()<MaskNetwork<float>>("MaskNetwork") ||
-         f.template operator()<SpeechSeparator<float>>("SpeechSeparator");
+         f.template operator()<PoseHead<float>>("PoseHead") || f.template operator()<MaskNetwork<float>>("MaskNetwork") ||
+         f.template operator()<SpeechSeparator<float>>("SpeechSeparator") ||
+         f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer");
 }
 
 }  // namespace inspect

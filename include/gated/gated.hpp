@@ -23,6 +23,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/inspect.hpp"
+#include "gated/models/pose_head.hpp"
 #include "gated/models/prepare.hpp"
 #include "gated/models/presets.hpp"
 #include "gated/models/resize.hpp"

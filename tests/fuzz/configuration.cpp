@@ -82,6 +82,15 @@ void run(const ImageClassifier<Trunk>& model) {
   model.forward(Matrix<typename Trunk::Scalar>::Ones(1, model.in()), workspace);
 }
 
+void run(const PoseHead<float>& head) {
+  const PoseHeadConfig& c = head.config;
+  if (c.key_points > 1000 || (Count(head.in()) * c.kernel * c.kernel).value() > most_values) {
+    return;
+  }
+  Workspace<float> workspace;
+  head.decode(head.forward(Matrix<float>::Ones(1, head.in()), workspace));
+}
+
 template <class Model>
 void run(const Training<Model>& training) {
   run(training.model);

@@ -177,6 +177,12 @@ mixers = {
          "embedding_projection": True,
          "trunk": {"depth": 2, "block": mixer_block({}, {"hidden": 8}, norm_position="post")}},
     ]),
+    "PoseHead": ("gated.PoseHead", [
+        {"feature_channels": 3, "features": {"height": 4, "width": 2}, "input": {"height": 8, "width": 6}, "key_points": 5,
+         "kernel": 3, "norm_eps": 1e-5, "unit": {**unit, "score_scale": "sqrt_width", "norm_position": "res_post"},
+         "simcc": {"split_ratio": 1.5, "visibility": True, "beta": 150.0, "sigma_x": 4.9, "sigma_y": 5.66}},
+        {"feature_channels": 9223372036854775807, "key_points": -1, "kernel": 4, "simcc": {"split_ratio": 1e300}},
+    ]),
 }
 training = {"optimizer": {"learning_rate": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01,
                           "decayed_roles": ["weight", "embedding"],

@@ -18,7 +18,7 @@ struct List {};
 
 using EveryModel = List<GmlpLanguageModel<float>, GmlpImageClassifier<float>, FlashLanguageModel<float>, GauEncoder<float>,
                         Fnet<float>, MixerImageClassifier<float>, GmixerImageClassifier<float>, ResmlpImageClassifier<float>,
-                        Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
+                        PoseHead<float>, Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
                         Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
 
 /// Calls `f.operator()<Model>()` for the model whose architecture is `name`. Does nothing if there is no such model.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "attention_files.hpp"
+#include "gated/models/presets.hpp"
 
 namespace gated::lucidrains_test {
 namespace {
@@ -207,6 +208,29 @@ TEST(Lucidrains, RefusesLeftoversInVersionsWithoutThem) {
   expect_error<FileError>([&] { load_parameters(loaded, file, lucidrains_trunk_names(lucidrains_layout(file))); },
                           {"names of g-mlp-pytorch", "4 unexpected", "layers.*.fn.fn.fn.sgu.proj.bias"});
   expect_equal(loaded, Gmlp<float>(model.config));
+}
+
+TEST(Lucidrains, KeywordMlpHasTheNamesOfTheOriginal) {
+  auto config = kw_mlp(3);
+  config.image = {5, 4};
+  config.patch = {1, 4};
+  config.trunk.channels = 6;
+  config.trunk.hidden = 8;
+  config.trunk.depth = 1;
+  GmlpImageClassifier<float> model(config);
+  test::randomize(model, 1);
+  const SafetensorsFile file = test::saved(model, kw_mlp_names());
+  const std::string block = "layers.0.fn.fn.";
+  test::Names names{"to_patch_embed.1.weight [6, 4]", "to_patch_embed.1.bias [6]", "layers.0.fn.norm.weight [6]",
+                    "layers.0.fn.norm.bias [6]",      "to_logits.0.weight [6]",    "to_logits.0.bias [6]",
+                    "to_logits.2.weight [3, 6]",      "to_logits.2.bias [3]"};
+  for (const char* const name :
+       {"proj_in.0.weight [8, 6]", "proj_in.0.bias [8]", "sgu.norm.weight [4]", "sgu.norm.bias [4]",
+        "sgu.proj.weight [5, 5, 1]", "sgu.proj.bias [5]", "proj_out.weight [6, 4]", "proj_out.bias [6]"}) {
+    names.insert(block + name);
+  }
+  EXPECT_EQ(test::listed(file), names);
+  test::expect_loads(model, file, kw_mlp_names());
 }
 
 }  // namespace

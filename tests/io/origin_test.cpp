@@ -6,7 +6,11 @@
 
 #include "files.hpp"
 #include "gated/io/checkpoint.hpp"
+#include "gated/io/lucidrains.hpp"
+#include "gated/io/mmpose.hpp"
 #include "gated/io/timm.hpp"
+#include "gated/models/pose_head.hpp"
+#include "gated/models/presets.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
 namespace gated::origin_test {
@@ -42,6 +46,8 @@ TEST(Origin, IsRecognisedByTensorNames) {
       {"junnyu_flash_model", "junnyu_flash_names()"},
       {"gau_alpha_softmaxplus_mask", "gau_alpha_names()"},
       {"rtmcc_self", "rtmcc_names()"},
+      {"rtmcc_head", "rtmcc_head_names()"},
+      {"kwmlp_postnorm", "kw_mlp_names()"},
       {"labml_gmlp_block", "labml_block_names()"},
       {"ttm_grad", "ttm_names(forecaster_layout(file))"},
       {"ttm_sincos_stride", "ttm_names(forecaster_layout(file))"},
@@ -77,10 +83,27 @@ TEST(Origin, DoesNotRecogniseTinyTimeMixerR3) {
   EXPECT_EQ(origin_of(SafetensorsFile(path)), nullptr);
 }
 
+TEST(Origin, TellsKeywordMlpFromAnEarlyGmlpVision) {
+  const auto path = temporary("model.safetensors");
+  const auto names_of_saved = [&](const GmlpImageClassifierConfig& config) {
+    save_parameters(GmlpImageClassifier<float>(config), path, {}, kw_mlp_names());
+    return std::string(origin_of(SafetensorsFile(path))->names);
+  };
+  auto config = kw_mlp(3);
+  config.trunk.depth = 1;
+  EXPECT_EQ(names_of_saved(config), "kw_mlp_names");
+  config.image_channels = 3;
+  config.image = {8, 8};
+  config.patch = {4, 4};
+  EXPECT_EQ(names_of_saved(config), "lucidrains_vision_names");
+  config.image = {8, 12};
+  EXPECT_EQ(names_of_saved(config), "kw_mlp_names");
+}
+
 TEST(Origin, FindsPrefixAndBodyAtAnyDepth) {
   for (const char* name :
        {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model", "junnyu_flashquad_mlm",
-        "rtmcc_self", "labml_gmlp_block", "ttm_sincos_stride", "patchtsmixer_mix_channel"}) {
+        "rtmcc_self", "rtmcc_head", "kwmlp_postnorm", "labml_gmlp_block", "ttm_sincos_stride", "patchtsmixer_mix_channel"}) {
     const SafetensorsFile file(std::filesystem::path(GATED_REFERENCE_DIR) / text(name, ".safetensors"));
     EXPECT_EQ(names_of(file, *origin_of(file)).prefix, "model.") << name;
   }
@@ -112,6 +135,18 @@ TEST(Origin, PresetsAreRecognisedByShapes) {
   EXPECT_EQ(preset_of_saved(mixer_s16_224(21843)), "mixer_s16_224(21843)");
   EXPECT_EQ(preset_of_saved(gmixer_12_224()), "gmixer_12_224()");
   EXPECT_EQ(preset_of_saved(resmlp_12_224(0)), "resmlp_12_224(0)");
+  save_parameters(GmlpImageClassifier<float>(kw_mlp()), path, {}, kw_mlp_names());
+  EXPECT_EQ(preset_of(SafetensorsFile(path)), "kw_mlp()");
+  save_parameters(GmlpImageClassifier<float>(kw_mlp(12)), path, {}, kw_mlp_names());
+  EXPECT_EQ(preset_of(SafetensorsFile(path)), "kw_mlp(12)");
+  save_parameters(PoseHead<float>(rtmpose_s_head()), path, {}, rtmcc_head_names());
+  EXPECT_EQ(preset_of(SafetensorsFile(path)), "rtmpose_s_head(17, {256, 192})");
+  save_parameters(PoseHead<float>(rtmpose_x_head()), path, {}, rtmcc_head_names());
+  EXPECT_EQ(preset_of(SafetensorsFile(path)), "rtmpose_x_head(26, {384, 288})");
+  auto other_head = rtmpose_t_head();
+  other_head.kernel = 1;
+  save_parameters(PoseHead<float>(other_head), path, {}, rtmcc_head_names());
+  EXPECT_EQ(preset_of(SafetensorsFile(path)), "");
   auto other = gmlp_ti16_224();
   other.trunk.depth = 29;
   save_parameters(GmlpImageClassifier<float>(other), path, {}, timm_names());

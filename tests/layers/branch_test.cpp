@@ -18,7 +18,7 @@ constexpr Index channels = 6, length = 9;
 /// Branches with every norm position, layer scale and drop path, and with other norms.
 std::vector<BranchOptions> forms() {
   std::vector<BranchOptions> all;
-  for (const NormPosition position : {NormPosition::pre, NormPosition::post}) {
+  for (const NormPosition position : {NormPosition::pre, NormPosition::post, NormPosition::res_post}) {
     for (const double layer_scale : {0.0, 0.1}) {
       for (const double drop_path : {0.0, 0.5}) {
         all.push_back({.channels = channels, .norm_position = position, .layer_scale = layer_scale, .drop_path = drop_path});
@@ -68,8 +68,9 @@ void expect_formula(const typename Mixer::Config& config, const Sequences& seque
     SCOPED_TRACE(describe(options));
     Branch<Mixer> branch(options, config);
     test::randomize(branch, 1);
-    const bool post = options.norm_position == NormPosition::post;
-    Matrix<double> mixed = branch.mixer.forward(post ? x : branch.norm.forward(x), sequences);
+    const bool pre = options.norm_position == NormPosition::pre, post = options.norm_position == NormPosition::post;
+    Matrix<double> mixed = branch.mixer.forward(pre ? branch.norm.forward(x) : x, sequences);
+    mixed = pre || post ? mixed : branch.norm.forward(mixed);
     if (options.layer_scale > 0) {
       mixed = mixed * branch.scale.asDiagonal();
     }
@@ -126,8 +127,8 @@ TEST(Branch, RefusesInvalidConfigurations) {
 
 /// Expects that a dropped sequence equals its input, and that the branches of other sequences are scaled to compensate.
 template <class Mixer>
-void expect_stochastic_depth(const typename Mixer::Config& config) {
-  Branch<Mixer> branch({.channels = channels, .layer_scale = 0.1, .drop_path = 0.5}, config);
+void expect_stochastic_depth(const typename Mixer::Config& config, NormPosition position) {
+  Branch<Mixer> branch({.channels = channels, .norm_position = position, .layer_scale = 0.1, .drop_path = 0.5}, config);
   test::randomize(branch, 1);
   const auto sequences = Sequences::uniform(40, length);
   const auto x = random_matrix<double>(sequences.total(), channels, 2);
@@ -152,8 +153,10 @@ void expect_stochastic_depth(const typename Mixer::Config& config) {
 }
 
 TEST(Branch, DropPathDropsWholeSequences) {
-  expect_stochastic_depth<TokenProjection<double>>({.channels = channels, .length = length});
-  expect_stochastic_depth<GatedAttentionUnit<double>>(attention);
+  for (const NormPosition position : {NormPosition::pre, NormPosition::res_post}) {
+    expect_stochastic_depth<TokenProjection<double>>({.channels = channels, .length = length}, position);
+    expect_stochastic_depth<GatedAttentionUnit<double>>(attention, position);
+  }
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ GatedAttentionUnitConfig any(Random& random) {
   config.offset_bias = one_of(true, false);
   config.activation = one_of(Activation::silu, Activation::relu);
   config.norm = one_of(NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms);
-  config.norm_position = one_of(NormPosition::pre, NormPosition::post);
+  config.norm_position = one_of(NormPosition::pre, NormPosition::post, NormPosition::res_post);
   config.kernel = one_of(ScoreKernel::relu2, ScoreKernel::laplace, ScoreKernel::laplace_legacy, ScoreKernel::softmax,
                          ScoreKernel::softmax_plus);
   config.score_scale = one_of(ScoreScale::length, ScoreScale::max_length, ScoreScale::sqrt_width, ScoreScale::one);
@@ -210,9 +210,11 @@ TYPED_TEST(GatedAttentionUnitOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
     }
     const Matrix<T> y = run(unit, x, sequences, mask);
     EXPECT_TRUE(near(y, literal::attention_unit(unit, wide(x), sequences, mask)));
-    Matrix<double> left = literal::add_residual<T>(literal::linear(unit.proj_out, Matrix<double>::Zero(12, unit.config.value)),
-                                                   wide(x), unit.config.residual, unit.residual_scale);
-    left = unit.config.norm_position == NormPosition::post ? literal::norm(unit.norm, left) : left;
+    const NormPosition position = unit.config.norm_position;
+    Matrix<double> left = literal::linear(unit.proj_out, Matrix<double>::Zero(12, unit.config.value));
+    left = position == NormPosition::res_post ? literal::norm(unit.norm, left) : left;
+    left = literal::add_residual<T>(left, wide(x), unit.config.residual, unit.residual_scale);
+    left = position == NormPosition::post ? literal::norm(unit.norm, left) : left;
     EXPECT_TRUE(near<T>(y.middleRows(4, 3), left.middleRows(4, 3)));
 
     Tape<T> tape;

@@ -17,7 +17,7 @@ constexpr Index length = 11, channels = 10;
 /// Configurations with one option each, and one with many options at once.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
-  std::vector<GmlpConfig> configs(12, plain);
+  std::vector<GmlpConfig> configs(14, plain);
   configs[1].norm_position = NormPosition::post;
   configs[2].token_shift = 1;
   configs[3].token_shift = 2, configs[3].causal = true;
@@ -41,6 +41,8 @@ std::vector<GmlpConfig> all_options() {
   configs[10].gate = GateForm::identity, configs[10].token_shift = 1, configs[10].causal = true;
   configs[11].norm_position = NormPosition::post, configs[11].hidden = channels;  // hidden width = channels
   configs[11].activation = Activation::identity;
+  configs[12].norm_position = NormPosition::res_post;
+  configs[13].norm_position = NormPosition::res_post, configs[13].causal = true, configs[13].token_shift = 1;
   return configs;
 }
 

@@ -218,9 +218,15 @@ Matrix<double> branch(const GmlpBlock<T>& block, const Matrix<double>& x, const 
 
 template <class T>
 Matrix<double> block(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences) {
-  return block.config.norm_position == NormPosition::pre
-             ? Matrix<double>(x + branch(block, layer_norm(block.norm, x), sequences))
-             : layer_norm(block.norm, x + branch(block, x, sequences));
+  switch (block.config.norm_position) {
+    case NormPosition::pre:
+      return x + branch(block, layer_norm(block.norm, x), sequences);
+    case NormPosition::post:
+      return layer_norm(block.norm, x + branch(block, x, sequences));
+    case NormPosition::res_post:
+      return x + layer_norm(block.norm, branch(block, x, sequences));
+  }
+  return {};
 }
 
 }  // namespace gated::literal

@@ -300,7 +300,11 @@ Matrix<double> attention_unit(const GatedAttentionUnit<T>& layer, const Matrix<d
       }
     }
   }
-  const Matrix<double> y = add_residual(linear(layer.proj_out, attended), x, c.residual, layer.residual_scale);
+  const Matrix<double> out = linear(layer.proj_out, attended);
+  if (c.norm_position == NormPosition::res_post) {
+    return add_residual(norm(layer.norm, out), x, c.residual, layer.residual_scale);
+  }
+  const Matrix<double> y = add_residual(out, x, c.residual, layer.residual_scale);
   return c.norm_position == NormPosition::post ? norm(layer.norm, y) : y;
 }
 

@@ -17,6 +17,7 @@
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
+#include "gated/models/pose_head.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "tests/core/numbers.hpp"
 
@@ -111,6 +112,14 @@ void for_each_model(Index size) {
         {.channels = 4, .heads = 2, .max_length = 4, .form = form, .rank = 2, .factors = {2, 2}}, size);
   }
   expect_our_errors<ExternalAttention<float>>({.channels = 4, .heads = 2, .memories = 3}, size);
+  expect_our_errors<PoseHead<float>>(
+      {.feature_channels = 2,
+       .features = {2, 2},
+       .input = {4, 4},
+       .key_points = 3,
+       .kernel = 3,
+       .unit = {.channels = 4, .value = 8, .query_key = 2, .max_length = 3, .relative_bias = RelativeBiasForm::toeplitz}},
+      size);
   expect_our_errors<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2}, size);
 }
 

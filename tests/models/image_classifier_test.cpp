@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "gated/models/mixer_image_classifiers.hpp"
+#include "gated/models/presets.hpp"
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
@@ -324,6 +325,21 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
   config.trunk.channels = 10;
   config.trunk.heads = 5;
   EXPECT_THROW(Model{config}, ArgumentError);
+}
+
+TEST(GmlpImageClassifier, TakesFramesAsRowsOrAsColumns) {
+  GmlpImageClassifierConfig frames = kw_mlp(7);
+  frames.trunk.depth = 2;
+  const auto by_rows = random_layer<GmlpImageClassifier<float>>(frames);
+  frames.image = {40, 98};
+  frames.patch = {40, 1};
+  const auto by_columns = random_layer<GmlpImageClassifier<float>>(frames);
+  const Matrix<float> mfcc = random_matrix<float>(98, 40, 2), turned = mfcc.transpose();
+  const auto scores = [](const auto& model, const Matrix<float>& image) {
+    Workspace<float> workspace;
+    return model.forward(Matrix<float>(Eigen::Map<const Matrix<float>>(image.data(), 1, image.size())), workspace);
+  };
+  EXPECT_TRUE(same_bits(scores(by_rows, mfcc), scores(by_columns, turned)));
 }
 
 TEST(MixerImageClassifier, ComputesTheLengthOfEveryKindOfTokenMixer) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "gated/core/summary.hpp"
+#include "gated/models/pose_head.hpp"
 #include "gated/models/presets.hpp"
 
 namespace gated::parameter_counts_test {
@@ -64,6 +65,22 @@ TEST(ParameterCounts, MatchTheMixers) {
   expect(resmlp_24_224(0), 29'635'680);
   expect(resmlp_36_224(), 44'690'488);
   expect(resmlp_big_24_224(), 129'138'280);
+}
+
+TEST(ParameterCounts, MatchKeywordMlp) {
+  EXPECT_EQ(count(kw_mlp()), 424'811);
+  EXPECT_EQ(count(kw_mlp(12)), 424'811 - 23 * 65);
+}
+
+TEST(ParameterCounts, MatchTheHeadsOfRtmpose) {
+  const auto count = [](const PoseHeadConfig& config) { return count_whole<PoseHead<float>>(config); };
+  EXPECT_EQ(count(rtmpose_t_head()), 988'307);
+  EXPECT_EQ(count(rtmpose_s_head()), 1'094'931);
+  EXPECT_EQ(count(rtmpose_m_head()), 1'308'179);
+  EXPECT_EQ(count(rtmpose_l_head()), 1'521'427);
+  EXPECT_EQ(count(rtmpose_m_head(17, {384, 288})), 1'438'227);
+  EXPECT_EQ(count(rtmpose_m_head(133)), 5'673'607);
+  EXPECT_EQ(count(rtmpose_x_head()), 2'429'212);
 }
 
 TEST(ParameterCounts, ExtrapolationFromTwoBlocksIsExact) {

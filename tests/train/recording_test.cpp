@@ -111,7 +111,7 @@ GmlpConfig gmlp(bool causal, Index attention, Index token_shift) {
 
 TEST(Recording, GradientsOfAnAmlpWithAllOptionsAreCorrect) {
   for (const bool causal : {false, true}) {
-    for (const auto position : {NormPosition::pre, NormPosition::post}) {
+    for (const auto position : {NormPosition::pre, NormPosition::post, NormPosition::res_post}) {
       SCOPED_TRACE(testing::Message() << "causal " << causal << ", norm " << name_of(position));
       auto config = gmlp(causal, 3, 2);
       config.attention_bias = true;

@@ -20,7 +20,8 @@
   GATED_HELD_FILES_OF(MixerImageClassifier<T>)  \
   GATED_HELD_FILES_OF(GmixerImageClassifier<T>) \
   GATED_HELD_FILES_OF(ResmlpImageClassifier<T>) \
-  GATED_HELD_FILES_OF(TinyTimeMixer<T>)
+  GATED_HELD_FILES_OF(TinyTimeMixer<T>)         \
+  GATED_HELD_FILES_OF(PoseHead<T>)
 
 namespace gated {
 

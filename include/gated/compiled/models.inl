@@ -43,7 +43,8 @@
   GATED_HELD_WALK(T, LanguageModel<Flash<T>>)      \
   GATED_HELD_WALK(T, GauEncoder<T>)                \
   GATED_HELD_WALK(T, Fnet<T>)                      \
-  GATED_HELD_WALK(T, TinyTimeMixer<T>)
+  GATED_HELD_WALK(T, TinyTimeMixer<T>)             \
+  GATED_HELD_WALK(T, PoseHead<T>)
 
 #define GATED_HELD_MODELS(T)                                                  \
   GATED_HELD_LAYER(Layer, T, Stack<GmlpBlock<T>, GmlpConfig>)                 \
@@ -57,6 +58,7 @@
   GATED_HELD_LAYER(Layer, T, ImageClassifier<GMixer<T>>)                      \
   GATED_HELD_LAYER(Layer, T, ImageClassifier<ResMlp<T>>)                      \
   GATED_HELD struct TinyTimeMixer<T>;                                         \
+  GATED_HELD_LAYER(Layer, T, PoseHead<T>)                                     \
   GATED_HELD_WALKS(T)
 
 namespace gated {

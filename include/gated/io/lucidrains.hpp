@@ -8,7 +8,7 @@
 #include "gated/models/gmlp.hpp"
 
 /// @file
-/// Checkpoints of lucidrains' g-mlp-pytorch: gMLP, gMLPVision, and their parts.
+/// Checkpoints of lucidrains' g-mlp-pytorch (gMLP, gMLPVision, and their parts) and of its port Keyword-MLP.
 
 namespace gated {
 
@@ -122,6 +122,16 @@ inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block 
       "", "",
       {{"patch_embedding", "to_patch_embed.1", ShapeForm::flatten_tail}, {"norm", "to_logits.0"}, {"head", "to_logits.2"}});
   detail::add_lucidrains_trunk(names, "trunk.", layout);
+  return names;
+}
+
+/// Name map to load KW_MLP of Keyword-MLP as GmlpImageClassifier with kw_mlp(). Its names are those of gMLPVision 0.0.18.
+inline NameMap kw_mlp_names() {
+  NameMap names = lucidrains_vision_names({.block = "layers.*.fn.fn.",
+                                           .spatial = "proj.",
+                                           .weight = ShapeForm::pointwise_convolution,
+                                           .bias = ShapeForm::drop_leading_one});
+  names.origin = "Keyword-MLP";
   return names;
 }
 

@@ -3,8 +3,11 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of mmpose's RTMCCBlock, the gated attention unit of RTMPose's heads. To load the unit from the file of a whole
-/// model:
+/// Checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). The file of a whole RTMPose
+/// opens as a head as it is. For the unit alone, say where it is and what to ignore:
+///
+///     PoseHead<float> head(rtmpose_m_head());
+///     load_parameters(head, SafetensorsFile("rtmpose.safetensors"), rtmcc_head_names());
 ///
 ///     NameMap names = rtmcc_names();
 ///     names.prefix = "head.gau.";
@@ -13,10 +16,11 @@
 
 namespace gated {
 
-/// Name map to load an RTMCCBlock with self-attention as GatedAttentionUnit.
-inline NameMap rtmcc_names() {
-  NameMap names{.origin = "mmpose"};
-  names.add("", "",
+namespace detail {
+
+/// Adds the rules for the gated attention unit at `ours`, called `theirs` in the file. Both end in a dot or are empty.
+inline void add_rtmcc(NameMap& names, const char* ours, const char* theirs) {
+  names.add(ours, theirs,
             {{"norm.gain", "ln.g"},
              {"projection.hidden", "uv"},
              {"offset_scale.weight", "gamma"},
@@ -24,6 +28,27 @@ inline NameMap rtmcc_names() {
              {"relative_bias.weight", "w"},
              {"proj_out", "o"},
              {"residual_scale", "res_scale.scale"}});
+}
+
+}  // namespace detail
+
+/// Name map to load an RTMCCBlock with self-attention as GatedAttentionUnit.
+inline NameMap rtmcc_names() {
+  NameMap names{.origin = "mmpose"};
+  detail::add_rtmcc(names, "", "");
+  return names;
+}
+
+/// Name map to load an RTMCCHead as PoseHead, from a file of the head alone or of a whole model, whose backbone is ignored.
+inline NameMap rtmcc_head_names() {
+  NameMap names{.origin = "mmpose", .body = "head.", .ignored = {"backbone", "neck"}};
+  names.add("", "",
+            {{"convolution", "final_layer"},
+             {"norm.gain", "mlp.0.g"},
+             {"proj_in", "mlp.1"},
+             {"head_x", "cls_x"},
+             {"head_y", "cls_y"}});
+  detail::add_rtmcc(names, "unit.", "gau.");
   return names;
 }
 

@@ -45,8 +45,8 @@ NameMap names_of(const SafetensorsFile& file, const Origin& origin);
 /// The C++ call that returns the name map: "lucidrains_trunk_names(lucidrains_layout(file))".
 std::string names_call(const Origin& origin, std::string_view prefix = "");
 
-/// The preset of models/presets.hpp that has the shapes of `file`, as C++: "gmlp_s16_224()", or "gmlp_s16_224(37)" for 37
-/// classes. Empty if no preset has them.
+/// The preset of models/presets.hpp or models/pose_head.hpp that has the shapes of `file`, as C++: "gmlp_s16_224()", or
+/// "gmlp_s16_224(37)" for 37 classes. Empty if no preset has them.
 std::string preset_of(const SafetensorsFile& file);
 
 }  // namespace gated

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "gated/io/origin.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/timm_models.hpp"
+#include "gated/models/pose_head.hpp"
 
 namespace gated {
 
@@ -54,6 +56,19 @@ inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_
       parts == nullptr || own == nullptr || own->count() == 0 ? 0 : static_cast<Index>(parts->count() / own->count()) - 1);
 }
 
+/// True for a KW-MLP, whose names are those of an early gMLPVision. A gMLPVision has square patches of three channels on a
+/// square grid.
+inline bool is_keyword_mlp(const SafetensorsFile& file) {
+  const TensorEntry* const patches = tensor_ending(file, "to_patch_embed.1.weight");
+  const TensorEntry* const spatial = tensor_ending(file, "layers.0.fn.fn.sgu.proj.weight");
+  const auto is_square = [](Index area) {
+    const auto side = static_cast<Index>(std::lround(std::sqrt(static_cast<double>(area))));
+    return side * side == area;
+  };
+  return patches != nullptr && spatial != nullptr && patches->shape.size() == 2 && spatial->shape.size() == 3 &&
+         !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));
+}
+
 template <NameMap (*names)()>
 NameMap made_by(const SafetensorsFile&, std::string_view) {
   return names();
@@ -67,14 +82,16 @@ NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
   return names(forecaster_layout(file, prefix));
 }
 
+/// True if `file` has a tensor of this shape.
+inline bool has_tensor(const SafetensorsFile& file, std::string_view ending, const std::vector<Index>& shape) {
+  const TensorEntry* const tensor = tensor_ending(file, ending);
+  return tensor != nullptr && tensor->shape == shape;
+}
+
 /// preset_of() for one kind of timm's models.
 template <class Config>
 std::string timm_preset(const SafetensorsFile& file) {
   using Models = TimmModels<Config>;
-  const auto has = [&](const std::string& ending, const std::vector<Index>& shape) {
-    const TensorEntry* const tensor = tensor_ending(file, ending);
-    return tensor != nullptr && tensor->shape == shape;
-  };
   const TensorEntry* const head = tensor_ending(file, "head.bias");
   const TensorEntry* const tokens = tensor_ending(file, text("blocks.0.", Models::over_tokens, ".weight"));
   const Index depth = count_blocks(file, "blocks.", ".mlp_channels.fc1.weight");
@@ -83,9 +100,52 @@ std::string timm_preset(const SafetensorsFile& file) {
     Config config = preset(classes);
     const Index channels = Models::channels(config);
     if (tokens != nullptr && tokens->shape.size() == 2 && tokens->shape[1] == config.tokens() &&
-        has("stem.proj.weight", {channels, config.image_channels, config.patch.height, config.patch.width}) &&
-        has("blocks.0.mlp_channels.fc1.weight", {Models::hidden(config), channels}) && config.trunk.depth == depth) {
+        has_tensor(file, "stem.proj.weight", {channels, config.image_channels, config.patch.height, config.patch.width}) &&
+        has_tensor(file, "blocks.0.mlp_channels.fc1.weight", {Models::hidden(config), channels}) &&
+        config.trunk.depth == depth) {
       return classes == Config{}.classes ? text(name, "()") : text(name, "(", classes, ")");
+    }
+  }
+  return {};
+}
+
+/// preset_of() for KW-MLP.
+inline std::string kw_mlp_preset(const SafetensorsFile& file) {
+  const TensorEntry* const head = tensor_ending(file, "to_logits.2.bias");
+  const Index classes = head == nullptr ? 0 : static_cast<Index>(head->count());
+  const GmlpImageClassifierConfig config = kw_mlp(classes);
+  const Index channels = config.trunk.channels, tokens = config.tokens();
+  if (!has_tensor(file, "to_patch_embed.1.weight", {channels, config.patch.area()}) ||
+      !has_tensor(file, "layers.0.fn.fn.proj_in.0.weight", {config.trunk.hidden, channels}) ||
+      !has_tensor(file, "layers.0.fn.fn.sgu.proj.weight", {tokens, tokens, 1}) ||
+      count_blocks(file, "layers.", ".fn.norm.weight") != config.trunk.depth) {
+    return {};
+  }
+  return classes == kw_mlp().classes ? text("kw_mlp()") : text("kw_mlp(", classes, ")");
+}
+
+/// preset_of() for RTMPose's heads.
+inline std::string rtmpose_preset(const SafetensorsFile& file) {
+  const TensorEntry* const kernel = tensor_ending(file, "final_layer.weight");
+  const TensorEntry* const across = tensor_ending(file, "cls_x.weight");
+  const TensorEntry* const down = tensor_ending(file, "cls_y.weight");
+  if (kernel == nullptr || kernel->shape.size() != 4 || across == nullptr || across->shape.size() != 2 || down == nullptr ||
+      down->shape.size() != 2) {
+    return {};
+  }
+  const std::pair<const char*, PoseHeadConfig (*)(Index, ImageSize)> presets[] = {{"rtmpose_t_head", rtmpose_t_head},
+                                                                                  {"rtmpose_s_head", rtmpose_s_head},
+                                                                                  {"rtmpose_m_head", rtmpose_m_head},
+                                                                                  {"rtmpose_l_head", rtmpose_l_head},
+                                                                                  {"rtmpose_x_head", rtmpose_x_head}};
+  const ImageSize input{down->shape[0] / 2, across->shape[0] / 2};
+  for (const auto& [name, preset] : presets) {
+    const PoseHeadConfig c = preset(kernel->shape[0], input);
+    if (kernel->shape == std::vector<Index>{c.key_points, c.feature_channels, c.kernel, c.kernel} &&
+        has_tensor(file, "mlp.1.weight", {c.unit.channels, c.features.area()}) &&
+        has_tensor(file, "gau.o.weight", {c.unit.channels, c.unit.value}) &&
+        has_tensor(file, "gau.gamma", {2, c.unit.query_key}) && tensor_ending(file, "gau.w") == nullptr) {
+      return text(name, "(", c.key_points, ", {", input.height, ", ", input.width, "})");
     }
   }
   return {};
@@ -134,6 +194,15 @@ inline constexpr auto origins = std::to_array<Origin>({
      "ResmlpImageClassifier",
      {"blocks.0.attn.weight", "blocks.0.gamma_1"},
      made_by<facebook_resmlp_names>},
+    {"Keyword-MLP",
+     "gated/io/lucidrains.hpp",
+     "kw_mlp_names",
+     "GmlpImageClassifier",
+     {"to_patch_embed.1.weight", "proj_in.0.weight"},
+     made_by<kw_mlp_names>,
+     "",
+     is_keyword_mlp,
+     kw_mlp_preset},
     {"g-mlp-pytorch",
      "gated/io/lucidrains.hpp",
      "lucidrains_vision_names",
@@ -191,6 +260,15 @@ inline constexpr auto origins = std::to_array<Origin>({
      "GauEncoder",
      {"embeddings.word_embeddings.weight", "q_scaleoffset.weight"},
      made_by<gau_alpha_names>},
+    {"mmpose",
+     "gated/io/mmpose.hpp",
+     "rtmcc_head_names",
+     "PoseHead",
+     {"final_layer.weight", "cls_x.weight"},
+     made_by<rtmcc_head_names>,
+     "",
+     nullptr,
+     rtmpose_preset},
     {"mmpose",
      "gated/io/mmpose.hpp",
      "rtmcc_cross_names",

@@ -15,19 +15,19 @@ namespace gated {
 struct BranchOptions {
   Index channels = 0;                              ///< C
   NormForm norm = NormForm::layer_norm;            ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;  ///< norm before the mixer, or after the residual
+  NormPosition norm_position = NormPosition::pre;  ///< norm before the mixer, after the residual, or between the two
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
 };
 
-/// y = x + s ⊙ mixer(norm(x)), or post-norm y = norm(x + s ⊙ mixer(x)). The learned per-channel scales s are optional
-/// (LayerScale, arXiv:2103.17239).
+/// y = x + s ⊙ mixer(norm(x)), post-norm y = norm(x + s ⊙ mixer(x)), or res-post-norm y = x + s ⊙ norm(mixer(x)). The learned
+/// per-channel scales s are optional (LayerScale, arXiv:2103.17239).
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
 /// A mixer is any layer whose y has the shape of x. If its body takes an epilogue, scale and residual are fused into its last
-/// product; otherwise they cost one more pass. Streaming, masks and sequence lengths are up to the mixer.
+/// product; otherwise, and in res-post-norm, they cost one more pass. Streaming, masks and sequence lengths are up to the mixer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built.
 /// Cost: the mixer's.
@@ -68,13 +68,10 @@ struct Branch : Layer<Branch<Mixer>> {
 
   Contract contract() const { return norm.contract().then(mixer.contract()); }
 
-  auto apply(auto& run, auto x) const {
-    if (norm_position == NormPosition::post) {
-      auto sum = run(mixer, x, {.scale = scale.data(), .residual = x, .drop_path = drop_path});  // rows × C
-      return run(norm, std::move(sum));
-    }
-    auto normed = run(norm, x);  // rows × C
-    return run(mixer, std::move(normed), {.scale = scale.data(), .residual = std::move(x), .drop_path = drop_path});
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    return residual_branch(run, norm_position, norm, std::move(x), Epilogue<Run>{.scale = scale.data(), .drop_path = drop_path},
+                           [&](auto input, auto then) { return run(mixer, std::move(input), std::move(then)); });
   }
 };
 

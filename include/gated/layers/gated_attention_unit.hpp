@@ -128,7 +128,11 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = parts.v, .relative_gradient = relative.gradient};
     const auto scoring_of = [this, terms](const Sequences& sequences, Index b) { return scoring(sequences, b, terms); };
     const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(parts.u)});     // N × E
-    auto y = run(proj_out, gated, with_residual<Run>(config.residual, std::move(x), residual_scale));  // N × out
+    auto residual = with_residual<Run>(config.residual, std::move(x), residual_scale);
+    if (config.norm_position == NormPosition::res_post) {
+      return run(norm, run(proj_out, gated), std::move(residual));  // N × out
+    }
+    auto y = run(proj_out, gated, std::move(residual));  // N × out
     return pre ? y : run(norm, std::move(y));
   }
 

@@ -44,7 +44,7 @@ struct GatedAttentionUnitConfig {
   bool offset_bias = true;                                ///< β of queries and keys
   Activation activation = Activation::silu;               ///< of u, v and z
   NormForm norm = NormForm::layer_norm;                   ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, or of the output
+  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, the output, or the branch
   double norm_eps = 1e-5;                                 ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to weights
   ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores

@@ -35,7 +35,7 @@ struct GmlpConfig {
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's parameter counts imply one
   Index token_shift = 0;        ///< largest shift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< norm before the branch, or after the residual
+  NormPosition norm_position = NormPosition::pre;     ///< norm before the branch, after the residual, or between
   Activation activation = Activation::gelu;           ///< σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< of the gate, before the product
   double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm has 1e-6
@@ -75,7 +75,7 @@ struct GmlpConfig {
 };
 
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
-/// §2).
+/// §2). The norm may have another place: see NormPosition.
 ///
 /// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the
 /// gate.
@@ -133,13 +133,10 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
     return contract;
   }
 
-  auto apply(auto& run, auto x) const {
-    if (config.norm_position == NormPosition::post) {
-      auto sum = branch(run, x, {.residual = x, .drop_path = config.drop_path});  // N × C
-      return run(norm, std::move(sum));
-    }
-    auto normed = run(norm, x);  // N × C
-    return branch(run, std::move(normed), {.residual = std::move(x), .drop_path = config.drop_path});
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    return residual_branch(run, config.norm_position, norm, std::move(x), Epilogue<Run>{.drop_path = config.drop_path},
+                           [&](auto input, auto then) { return branch(run, std::move(input), std::move(then)); });
   }
 
   /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.

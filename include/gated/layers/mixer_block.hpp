@@ -17,7 +17,7 @@ struct MixerBlockConfig {
   bool channels_first = false;                     ///< channel mixer before token mixer
   NormForm token_norm = NormForm::layer_norm;      ///< of the token mixer
   NormForm channel_norm = NormForm::layer_norm;    ///< of the channel mixer
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, or after the residuals
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
   double norm_eps = 1e-5;                          ///< ε of both norms
   double layer_scale = 0;                          ///< initial value of the per-channel scales of both branches; 0 for none
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)

@@ -23,7 +23,7 @@ struct SeriesMixerBlockConfig {
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one
   double norm_eps = 1e-5;                          ///< ε of the norms
   double dropout = 0;                              ///< of each MLP, in training
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, or after the residuals
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
   double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
 

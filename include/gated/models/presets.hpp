@@ -133,6 +133,22 @@ inline auto resmlp_big_24_224(Index classes = 1000) {
   return timm_resmlp({.depth = 24, .channels = 768, .patch = 8, .layer_scale = 1e-6}, classes);
 }
 
+/// KW-MLP, which spots keywords in a second of speech (arXiv:2110.07749): 424,811 parameters for 35 keywords.
+///
+/// A row of the image is a frame of 40 MFCCs, and a patch is a row: 98 frames × 40 coefficients, row-major, are an image as
+/// they are. The original cuts their transpose, [1, 40, 98], into patches of [40, 1]; `.image = {40, 98}, .patch = {40, 1}`
+/// does the same. Tokens, weights and results are equal.
+inline GmlpImageClassifierConfig kw_mlp(Index classes = 35) {
+  return {.image = {98, 40},
+          .patch = {1, 40},
+          .image_channels = 1,
+          .classes = classes,
+          .norm_eps = 1e-5,
+          .pixel_mean = 0,
+          .pixel_deviation = 1,
+          .trunk = {.channels = 64, .hidden = 256, .depth = 12, .norm_position = NormPosition::res_post, .drop_path = 0.1}};
+}
+
 /// The sizes of a language model of the gMLP paper.
 struct PaperLanguageModel {
   Index depth = 0;            ///< blocks

@@ -18,7 +18,7 @@ struct SeriesTrunkConfig {
   Index depth = 3;            ///< blocks per level
   Index levels = 0;           ///< adaptive patching: level k cuts each patch into 2^k parts, finest first; 0 for none
   bool mixes_series = false;  ///< blocks also mix the series of an item
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers or after the residuals
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
   double layer_scale = 0;                          ///< initial per-channel scale of each branch; 0 for no scales
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
 
