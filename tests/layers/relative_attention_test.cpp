@@ -1,9 +1,7 @@
 #include "gated/layers/relative_attention.hpp"
 
-#include <cmath>
-
-#include "literal.hpp"
 #include "literal_attention.hpp"
+#include "literal_branchformer.hpp"
 #include "tests/promises.hpp"
 
 namespace gated::relative_attention_test {
@@ -21,64 +19,6 @@ RelativeAttentionConfig config_of(ScorePosition position, bool causal) {
   return {.channels = 12, .heads = 3, .position = position, .causal = causal};
 }
 
-/// P(r), from its sines.
-template <class T>
-Matrix<double> position_vector(const RelativeAttention<T>& layer, Index r) {
-  const Index channels = layer.config.channels;
-  Matrix<double> s(1, channels);
-  for (Index k = 0; k < channels / 2; ++k) {
-    const double angle =
-        static_cast<double>(r) * std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(channels));
-    s(0, 2 * k) = std::sin(angle);
-    s(0, 2 * k + 1) = std::cos(angle);
-  }
-  return s * wide(layer.position->weight).transpose();
-}
-
-/// The layer by its formula, one score at a time.
-template <class T>
-Matrix<double> literal_attention(const RelativeAttention<T>& layer, const Matrix<double>& x, const Sequences& sequences,
-                                 Mask mask = {}) {
-  const auto& c = layer.config;
-  const Index w = c.channels / c.heads;
-  const Matrix<double> q = literal::linear(layer.query, x), k = literal::linear(layer.key, x),
-                       v = literal::linear(layer.value, x);
-  Matrix<double> mixed = Matrix<double>::Zero(x.rows(), c.channels);
-  for (Index b = 0; b < sequences.count(); ++b) {
-    const Index n = sequences.length(b), offset = sequences.offset(b);
-    std::vector<Matrix<double>> p;  // P(-(n - 1)) … P(n - 1)
-    for (Index r = 1 - n; r < n && c.position != ScorePosition::none; ++r) {
-      p.push_back(position_vector(layer, r));
-    }
-    for (Index head = 0; head < c.heads; ++head) {
-      for (Index i = 0; i < n; ++i) {
-        const Index seen = c.causal ? i + 1 : n;
-        Vector<double> weights = Vector<double>::Zero(seen);
-        for (Index j = 0; j < seen; ++j) {
-          double score = 0;
-          for (Index d = 0; d < w; ++d) {
-            const Index column = head * w + d;
-            const double own = q(offset + i, column);
-            if (c.position == ScorePosition::none) {
-              score += own * k(offset + j, column);
-              continue;
-            }
-            const Index r = c.position == ScorePosition::key ? j : i - j;
-            score +=
-                (own + static_cast<double>(layer.content_bias(head, d))) * k(offset + j, column) +
-                (own + static_cast<double>(layer.position_bias(head, d))) * p[static_cast<std::size_t>(r + n - 1)](0, column);
-          }
-          const bool visible = mask.empty() || mask[static_cast<std::size_t>(offset + j)] != 0;
-          weights(j) = visible ? std::exp(score / std::sqrt(static_cast<double>(w))) : 0;
-        }
-        mixed.row(offset + i).segment(head * w, w) +=
-            (weights / weights.sum()).transpose() * v.block(offset, head * w, seen, w);
-      }
-    }
-  }
-  return literal::linear(layer.proj_out, mixed);
-}
-
 template <class T>
 void expect_formula(const std::vector<Index>& lengths) {
   const auto sequences = Sequences::of_lengths(lengths);
@@ -90,8 +30,9 @@ void expect_formula(const std::vector<Index>& lengths) {
       RelativeAttention<T> layer(config_of(position, causal));
       test::shake(layer, 1);
       Workspace<T> workspace;
-      EXPECT_TRUE(near(layer.forward(x, sequences, workspace), literal_attention(layer, wide(x), sequences)));
-      EXPECT_TRUE(near(layer.forward(x, sequences, workspace, mask), literal_attention(layer, wide(x), sequences, mask)))
+      EXPECT_TRUE(near(layer.forward(x, sequences, workspace), literal::relative_attention(layer, wide(x), sequences)));
+      EXPECT_TRUE(
+          near(layer.forward(x, sequences, workspace, mask), literal::relative_attention(layer, wide(x), sequences, mask)))
           << "masked";
     }
   }
