@@ -18,7 +18,8 @@ std::span<const std::span<const Family>> all_families() {
                                 vit_ff_families(),
                                 time_mixer_families(),
                                 component_families(),
-                                clear_voice_families()};
+                                clear_voice_families(),
+                                branchformer_families()};
   return lists;
 }
 
