@@ -22,7 +22,8 @@ bool any_known_model(const F& f) {
          f.template operator()<GatedCrossAttention<float>>("GatedCrossAttention") ||
          f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer") ||
          f.template operator()<MaskNetwork<float>>("MaskNetwork") ||
-         f.template operator()<SpeechSeparator<float>>("SpeechSeparator");
+         f.template operator()<SpeechSeparator<float>>("SpeechSeparator") ||
+         f.template operator()<Branchformer<float>>("Branchformer");
 }
 
 }  // namespace inspect

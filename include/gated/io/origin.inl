@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gated/io/clear_voice.hpp"
+#include "gated/io/espnet.hpp"
 #include "gated/io/forecaster_names.hpp"
 #include "gated/io/hugging_face.hpp"
 #include "gated/io/junnyu.hpp"
@@ -52,6 +53,11 @@ inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_
   const TensorEntry* const own = tensor_ending(file, "output.0.bias");
   return mossformer2_se_names(
       parts == nullptr || own == nullptr || own->count() == 0 ? 0 : static_cast<Index>(parts->count() / own->count()) - 1);
+}
+
+/// True for WeNet's files. ESPnet's have the same names, without a table of positions and with statistics elsewhere.
+inline bool is_of_wenet(const SafetensorsFile& file) {
+  return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
 
 template <NameMap (*names)()>
@@ -242,6 +248,20 @@ inline constexpr auto origins = std::to_array<Origin>({
      "SpeechSeparator",
      {"enc.conv1d.weight", "mask_net.conv1d_out.weight"},
      made_by<mossformer2_ss_names>},
+    {"WeNet",
+     "gated/io/espnet.hpp",
+     "wenet_names",
+     "Branchformer",
+     {"encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"},
+     made_by<wenet_names>,
+     "",
+     is_of_wenet},
+    {"ESPnet",
+     "gated/io/espnet.hpp",
+     "espnet_names",
+     "Branchformer",
+     {"encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"},
+     made_by<espnet_names>},
 });
 
 }  // namespace detail
