@@ -162,8 +162,8 @@ PositionedHeads<T> positioned_heads(Values& values, const PositionedInputs<Run>&
 }
 
 /// The matrices of all heads for the next tokens of a stream, which remembers k, v and P.
-template <class T>
-PositionedHeads<T> positioned_heads(Stream<T>& run, const PositionedInputs<Stream<T>>& in) {
+template <class Run, class T = typename Run::Scalar>
+PositionedHeads<T> remembered_heads(Run& run, const PositionedInputs<Run>& in) {
   const Index capacity = run.capacity(), first = run.position(), rows = run.rows(in.q), seen = first + rows;
   const auto remember = [&](const auto& x, Index at) {
     Matrix<T>& memory = run.remember(capacity, run.columns(x));
@@ -209,7 +209,7 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v), epilogue);
   const MatrixView<T> y = run[joined.y];
   if constexpr (Run::streams) {
-    const auto all = detail::positioned_heads(run, in);
+    const auto all = detail::remembered_heads(run, in);
     const Index capacity = run.capacity();
     run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()) + row_stride<T>(capacity));
     detail::attend_positioned<Run>(run, in.heads, all, scoring_of, Sequences::single(all.k.rows()), run.position(), {}, y,
