@@ -43,6 +43,9 @@ CaseFile::CaseFile(const std::string& path) : file_(path) {
   if (class_name_.empty() && config.contains("class") && config["class"].is_string()) {
     class_name_ = config["class"];
   }
+  if (config.contains("variant") && config["variant"].is_string()) {
+    variant_ = config["variant"];
+  }
   if (const std::string names = metadata(file_, "no_effect_params"); !names.empty()) {
     const auto list = nlohmann::json::parse(names, nullptr, false);
     gated::require<gated::FileError>(list.is_array(), path, ": no_effect_params in the metadata is not a JSON list.");

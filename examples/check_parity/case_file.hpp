@@ -16,8 +16,8 @@ namespace parity {
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and
 /// `output_f64`; if the case has gradients, also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`,
 /// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`. The last is a JSON
-/// object: its `config` holds the constructor's explicit arguments, `config_full` adds the defaults, and `call` holds the
-/// call's arguments.
+/// object: its `config` holds the constructor's explicit arguments, `config_full` adds the defaults, `call` holds the call's
+/// arguments, and `variant` names one of several originals of a class.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);
@@ -26,6 +26,8 @@ class CaseFile {
   const std::string& name() const { return name_; }
   const std::string& family() const { return family_; }
   const std::string& class_name() const { return class_name_; }
+  /// Which of several originals of the class; empty if there is one.
+  const std::string& variant() const { return variant_; }
 
   /// The constructor's arguments, defaults filled in.
   const nlohmann::json& arguments() const { return arguments_; }
@@ -76,7 +78,7 @@ class CaseFile {
   static void ignore(gated::NameMap& names, const std::string& tensor);
 
   gated::SafetensorsFile file_;
-  std::string name_, family_, class_name_;
+  std::string name_, family_, class_name_, variant_;
   nlohmann::json arguments_, explicit_arguments_, call_;
   std::set<std::string, std::less<>> no_effect_;
   double recorded_float_error_ = 0;

@@ -19,7 +19,8 @@ std::span<const std::span<const Family>> all_families() {
                                 time_mixer_families(),
                                 component_families(),
                                 clear_voice_families(),
-                                keyword_mlp_families()};
+                                keyword_mlp_families(),
+                                branchformer_families()};
   return lists;
 }
 

@@ -60,6 +60,7 @@ std::span<const Family> time_mixer_families();
 std::span<const Family> keyword_mlp_families();
 std::span<const Family> component_families();
 std::span<const Family> clear_voice_families();
+std::span<const Family> branchformer_families();
 
 /// The lists of all files in families/.
 std::span<const std::span<const Family>> all_families();

@@ -9,6 +9,7 @@
 #include "gated/io/labml.hpp"
 #include "gated/io/origin.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
+#include "gated/models/branchformer.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_presets.hpp"
@@ -371,6 +372,37 @@ inline gated::SpeechSeparatorConfig separator(const Shapes& shapes) {
   return {.window = shapes.size("enc.conv1d.weight", 2), .masks = mask_network(shapes, "mask_net.", speakers)};
 }
 
+// --- ESPnet and WeNet ---
+
+/// An E-Branchformer. Without position scores, the number of heads leaves no trace: they are assumed to be 64 wide.
+inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wenet) {
+  const std::string layer = "encoders.0.", gate = layer + "cgmlp.csgu.";
+  const Index channels = shapes.size(layer + "norm_mha.weight", 0);
+  const bool has_positions = shapes.has(layer + "attn.linear_pos.weight");
+  const double norm_eps = of_wenet ? 1e-5 : 1e-12;
+  gated::BranchformerLayerConfig block{.channels = channels,
+                                       .heads = std::max<Index>(channels / 64, 1),
+                                       .position = of_wenet ? gated::ScorePosition::key : gated::ScorePosition::offset,
+                                       .gate_hidden = shapes.size(layer + "cgmlp.channel_proj1.0.weight", 0),
+                                       .gate_kernel = shapes.size(gate + "conv.weight", 2),
+                                       .merge_kernel = shapes.size(layer + "depthwise_conv_fusion.weight", 2),
+                                       .macaron = shapes.has(layer + "feed_forward_macaron.w_1.weight"),
+                                       .feed_forward = shapes.has(layer + "feed_forward.w_1.weight"),
+                                       .linear_after_convolution = shapes.has(gate + "linear.weight"),
+                                       .norm_eps = norm_eps};
+  if (has_positions) {
+    block.heads = shapes.size(layer + "attn.pos_bias_u", 0);
+  } else {
+    block.position = gated::ScorePosition::none;
+  }
+  if (block.feed_forward) {
+    block.hidden = shapes.size(layer + "feed_forward.w_1.weight", 0);
+  }
+  return {.input = has_positions ? gated::EncoderInput::scaled : gated::EncoderInput::placed,
+          .norm_eps = norm_eps,
+          .trunk = {.depth = shapes.count("encoders.", ".norm_mha.weight"), .block = block}};
+}
+
 /// Calls `f(config, std::type_identity<Model>())` with the configuration derived from `file`, which `origin` wrote.
 template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
@@ -427,6 +459,8 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(mask_network(shapes, "mossformer.", 1), std::type_identity<gated::MaskNetwork<T>>());
   } else if (is("mossformer2_ss_names")) {
     f(separator(shapes), std::type_identity<gated::SpeechSeparator<T>>());
+  } else if (is("wenet_names") || is("espnet_names")) {
+    f(branchformer(shapes, is("wenet_names")), std::type_identity<gated::Branchformer<T>>());
   }
 }
 

@@ -6,9 +6,9 @@
 INPUT is a PyTorch file (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
 Hugging Face), or the name of a timm model, which timm then fetches. The names of its tensors tell its origin: timm
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), Keyword-MLP, JunnYu (FLASH-Quad,
-FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, granite-tsfm (TinyTimeMixer), transformers (FNet, PatchTSMixer) and
-ClearerVoice-Studio (MossFormer2). The tensors keep their names; the configuration comes from their shapes, and for a forecaster
-also from its config.json. Of a whole RTMPose, the head is converted.
+FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, granite-tsfm (TinyTimeMixer), transformers (FNet, PatchTSMixer),
+ClearerVoice-Studio (MossFormer2), ESPnet and WeNet (E-Branchformer's encoder). The tensors keep their names; the configuration
+comes from their shapes, and for a forecaster also from its config.json. Of a whole model, the part that gated has is converted.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -477,6 +477,31 @@ def mossformer2_ss(shapes, _):
                                      "masks": mask_network(shapes, "mask_net.", speakers)}
 
 
+def branchformer(shapes, wenet=False):
+    """E-Branchformer. Without position scores, the number of heads leaves no trace: they are assumed to be 64 wide."""
+    layer, gate = "encoders.0.", "encoders.0.cgmlp.csgu."
+    channels, positions = shapes.of(layer + "norm_mha.weight")[0], shapes.has(layer + "attn.linear_pos.weight")
+    norm_eps = 1e-5 if wenet else 1e-12
+    block = {"channels": channels,
+             "heads": shapes.of(layer + "attn.pos_bias_u")[0] if positions else max(channels // 64, 1),
+             "position": ("key" if wenet else "offset") if positions else "none",
+             "gate_hidden": shapes.of(layer + "cgmlp.channel_proj1.0.weight")[0],
+             "gate_kernel": shapes.of(gate + "conv.weight")[2],
+             "merge_kernel": shapes.of(layer + "depthwise_conv_fusion.weight")[2],
+             "macaron": shapes.has(layer + "feed_forward_macaron.w_1.weight"),
+             "feed_forward": shapes.has(layer + "feed_forward.w_1.weight"),
+             "linear_after_convolution": shapes.has(gate + "linear.weight"), "norm_eps": norm_eps}
+    if block["feed_forward"]:
+        block["hidden"] = shapes.of(layer + "feed_forward.w_1.weight")[0]
+    return "gated.Branchformer", {"input": "scaled" if positions else "placed", "norm_eps": norm_eps,
+                                  "trunk": {"depth": shapes.count("encoders.", ".norm_mha.weight"), "block": block}}
+
+
+def espnet(shapes, _):
+    """ESPnet and WeNet use the same names; only WeNet stores a table of positions, or its statistics in the encoder."""
+    return branchformer(shapes, shapes.has("embed.pos_enc.pe") or shapes.has("global_cmvn.istd"))
+
+
 def without_unused_speakers(tensors):
     """MossFormer2_SE_48K without the masks of the speakers after the first, which nobody reads."""
     channels = tensors["mossformer.output.0.bias"].shape[0]
@@ -510,6 +535,7 @@ ORIGINS = [
     ("transformers, FNetEncoder", fnet_encoder, "layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"),
     ("ClearerVoice-Studio, MossFormer2_SE", mossformer2_se, "mossformer.conv1d_encoder.weight", "mossformer.conv1d_out.weight"),
     ("ClearerVoice-Studio, MossFormer2_SS", mossformer2_ss, "enc.conv1d.weight", "mask_net.conv1d_out.weight"),
+    ("ESPnet or WeNet, E-Branchformer", espnet, "encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"),
 ]
 
 # Further conditions on files whose names fit more than one origin.

@@ -144,7 +144,7 @@ expect(0 "It is a GmlpImageClassifier" ${PROGRAM} more.safetensors)
 expect(1 "ZIP archive" ${PROGRAM} plain.pth)
 expect(1 "no such file; to fetch a model" ${PYTHON} -c "import sys\nsys.modules['timm'] = None\nsys.argv = ['convert.py', 'no_such_model']\nsys.path.insert(0, '${HERE}')\nsys.dont_write_bytecode = True\nimport convert\nconvert.main()")
 
-# Two origins without cases, and a model fetched by timm, here a stub module.
+# Origins without cases, and a model fetched by timm, here a stub module.
 file(WRITE ${FOLDER}/others.py "
 import pathlib, sys, types, torch
 sys.path.insert(0, '${HERE}')
@@ -162,6 +162,14 @@ convert.write_safetensors('facebook.safetensors', facebook, {})
 convert.write_safetensors('across.safetensors', {'head.' + name: torch.ones(shape) for name, shape in {
     'ln.g': [1], 'uv.weight': [7, 4], 'k_fc.weight': [3, 5], 'v_fc.weight': [4, 6], 'o.weight': [4, 4],
     'res_scale.scale': [4]}.items()}, {})
+
+tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/ebf_wenet_layer.safetensors'))
+layer = {name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
+speech = {'encoder.encoders.' + str(i) + '.' + name: tensor for i in range(2) for name, tensor in layer.items()}
+speech.update({'encoder.after_norm.weight': torch.ones(12), 'encoder.after_norm.bias': torch.zeros(12),
+               'decoder.embed.0.weight': torch.ones(3, 2)})
+convert.write_safetensors('espnet.safetensors', speech, {})
+convert.write_safetensors('wenet.safetensors', {**speech, 'encoder.embed.pos_enc.pe': torch.zeros(1, 9, 12)}, {})
 
 tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/timm_gmlp_small.safetensors'))
 class Model:
@@ -185,7 +193,7 @@ convert.main()
 ")
 expect(0 "fetched.safetensors: timm" ${PYTHON} -B others.py)
 expect(0 "It names 5 classes: class 0, .*\"pixel_mean\":\\[0.1,0.2,0.3\\].*\"crop_share\":0.9,\"interpolation\":\"bilinear\"" ${PROGRAM} fetched.safetensors)
-foreach(case "facebook|ResmlpImageClassifier" "across|GatedCrossAttention")
+foreach(case "facebook|ResmlpImageClassifier" "across|GatedCrossAttention" "espnet|Branchformer" "wenet|Branchformer")
   string(REPLACE "|" ";" case "${case}")
   list(POP_FRONT case name expected)
   read_off(${name}.safetensors)

@@ -17,6 +17,7 @@
 #include "gated/layers/token_mlp.hpp"
 #include "gated/layers/token_projection.hpp"
 #include "gated/layers/transformer_block.hpp"
+#include "gated/models/branchformer.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"

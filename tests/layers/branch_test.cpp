@@ -159,5 +159,13 @@ TEST(Branch, DropPathDropsWholeSequences) {
   }
 }
 
+TEST(Branch, AFactorScalesTheMixer) {
+  Branch<FeedForward<double>> branch({.channels = 6, .factor = 0.5}, FeedForwardConfig{.channels = 6, .hidden = 8});
+  test::shake(branch, 1);
+  const auto x = test::random_matrix<double>(5, 6, 2);
+  EXPECT_LT((branch.forward(x) - x - 0.5 * branch.mixer.forward(branch.norm.forward(x))).cwiseAbs().maxCoeff(), 1e-14);
+  EXPECT_EQ(parameter_count(branch), parameter_count(branch.norm) + parameter_count(branch.mixer));
+}
+
 }  // namespace
 }  // namespace gated::branch_test

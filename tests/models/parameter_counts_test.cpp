@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "gated/core/summary.hpp"
+#include "gated/models/branchformer.hpp"
 #include "gated/models/pose_head.hpp"
 #include "gated/models/presets.hpp"
 
@@ -154,6 +155,16 @@ TEST(ParameterCounts, MatchTheAblationForUnsplitGates) {
     config.trunk.hidden = 2048;
     EXPECT_EQ(millions(count(config)), 92.17) << name_of(form);
   }
+}
+
+TEST(ParameterCounts, MatchThePublishedBranchformers) {
+  const auto expect = [](const BranchformerConfig& config, Index in_layers) {
+    EXPECT_EQ(count<Branchformer<float>>(config), in_layers + 2 * config.trunk.block.channels);  // and the last norm
+  };
+  expect(branchformer_presets::wenet_aishell(), 33'022'976);
+  expect(branchformer_presets::wenet_aishell(true), 33'022'976);
+  expect(branchformer_presets::espnet_librispeech(), 108'660'736);
+  expect(branchformer_presets::owsm_v3_1_medium(), 531'468'288);
 }
 
 TEST(ParameterCounts, IncludeAnUntiedOutput) {

@@ -57,6 +57,8 @@ TEST(Elementwise, OpsEqualTheirFormulasAndReuseMovedInputs) {
     expect_result(run, a, a + b, [&](R from) { return add(run, std::move(from), other); });
     expect_result(run, b, a + b, [&](R from) { return add(run, x, std::move(from)); });
     expect_result(run, a, 2 * a, [&](R from) { return scale(run, std::move(from), number(2.0)); });
+    expect_result(run, a, a.rowwise() + factors.transpose(),
+                  [&](R from) { return add_bias(run, std::move(from), factors.data()); });
     const Matrix<double> sum = run[add(run, x, other, factors.data())];
     EXPECT_LE((sum - a - b * factors.asDiagonal()).cwiseAbs().maxCoeff(), 1e-14);
   });
@@ -141,6 +143,8 @@ TEST(Elementwise, ProductsSumsAndScalesWorkInEveryRun) {
   expect_op(gate, {.in = 10, .out = 5});
   expect_op(square, {.in = 10, .out = 10});
   expect_op(sum, {.in = 10, .out = 5});
+  expect_op<Factors>(5, [](auto& run, const auto& p, auto x) { return add_bias(run, std::move(x), p.factors.data()); },
+                     {.in = 5, .out = 5});
   expect_op<Factors>(5,
                      [](auto& run, const auto& p, const auto& x) {
                        return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5), p.factors.data());

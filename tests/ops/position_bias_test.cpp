@@ -102,5 +102,38 @@ TYPED_TEST(SinusoidOf, AddsSinesThenCosines) {
   }
 }
 
+/// Channel j of the interleaved sinusoid at position p.
+long double interleaved(const Vector<double>& frequencies, Index p, Index j) {
+  const long double angle = static_cast<long double>(p) * static_cast<long double>(frequencies[j / 2]);
+  return j % 2 == 0 ? std::sin(angle) : std::cos(angle);
+}
+
+TEST(InterleavedSinusoid, AlternatesSinesAndCosines) {
+  Vector<double> frequencies(2);
+  frequencies << 1, 0.01;
+  const auto x = test::random_matrix<double>(70, 4, 1);
+  Matrix<double> y = x;
+  add_interleaved_sinusoid<double>(frequencies, 5, y);
+  for (Index t = 0; t < y.rows(); ++t) {
+    for (Index j = 0; j < 4; ++j) {
+      EXPECT_TRUE(close(y(t, j), static_cast<long double>(x(t, j)) + interleaved(frequencies, 5 + t, j), 1e-14L));
+    }
+  }
+}
+
+TEST(OffsetSinusoids, BelongToTheDistanceOfQueryAndKey) {
+  Vector<double> frequencies(2);
+  frequencies << 1, 0.01;
+  for (const auto& [first, rows] : {std::pair<Index, Index>{-69, 139}, {-69, 70}, {-69, 3}, {-69, 72}, {0, 1}}) {
+    Matrix<double> table(rows, 4);
+    offset_sinusoids<double>(frequencies, first, table);
+    for (Index t = 0; t < rows; ++t) {
+      for (Index j = 0; j < 4; ++j) {
+        EXPECT_TRUE(close(table(t, j), interleaved(frequencies, -(first + t), j), 1e-14L)) << first + t;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gated::position_bias_test

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gated/io/clear_voice.hpp"
+#include "gated/io/espnet.hpp"
 #include "gated/io/forecaster_names.hpp"
 #include "gated/io/hugging_face.hpp"
 #include "gated/io/junnyu.hpp"
@@ -67,6 +68,11 @@ inline bool is_keyword_mlp(const SafetensorsFile& file) {
   };
   return patches != nullptr && spatial != nullptr && patches->shape.size() == 2 && spatial->shape.size() == 3 &&
          !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));
+}
+
+/// True for WeNet's files. ESPnet's have the same names, without a table of positions and with statistics elsewhere.
+inline bool is_of_wenet(const SafetensorsFile& file) {
+  return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
 
 template <NameMap (*names)()>
@@ -320,6 +326,20 @@ inline constexpr auto origins = std::to_array<Origin>({
      "SpeechSeparator",
      {"enc.conv1d.weight", "mask_net.conv1d_out.weight"},
      made_by<mossformer2_ss_names>},
+    {"WeNet",
+     "gated/io/espnet.hpp",
+     "wenet_names",
+     "Branchformer",
+     {"encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"},
+     made_by<wenet_names>,
+     "",
+     is_of_wenet},
+    {"ESPnet",
+     "gated/io/espnet.hpp",
+     "espnet_names",
+     "Branchformer",
+     {"encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"},
+     made_by<espnet_names>},
 });
 
 }  // namespace detail

@@ -19,10 +19,11 @@ struct BranchOptions {
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
+  double factor = 1;                               ///< constant f of the branch, instead of scales: ½ in macaron layers
 };
 
-/// y = x + s ⊙ mixer(norm(x)), post-norm y = norm(x + s ⊙ mixer(x)), or res-post-norm y = x + s ⊙ norm(mixer(x)). The learned
-/// per-channel scales s are optional (LayerScale, arXiv:2103.17239).
+/// y = x + s ⊙ mixer(norm(x)), post-norm y = norm(x + s ⊙ mixer(x)), or res-post-norm y = x + s ⊙ norm(mixer(x)). s is
+/// optional: learned per-channel scales (LayerScale, arXiv:2103.17239), or a constant factor.
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
@@ -58,8 +59,11 @@ struct Branch : Layer<Branch<Mixer>> {
         " for the residual. Build it with as many out as in.");
     require<ArgumentError>(contract.rows == contract.of_rows, name, ": ", Mixer::name, " maps ", contract.of_rows, " rows to ",
                            contract.rows, ", expected as many out as in for the residual.");
-    expect_memory<T>(name, o.layer_scale > 0 ? o.channels : 0);
+    require<ArgumentError>(o.factor == 1 || o.layer_scale == 0, name, ": factor = ", o.factor,
+                           " and layer_scale = ", o.layer_scale, " are both given, expected one of them.");
+    expect_memory<T>(name, o.layer_scale > 0 || o.factor != 1 ? o.channels : 0);
     scale = Vector<T>::Constant(o.layer_scale > 0 ? o.channels : 0, static_cast<T>(o.layer_scale));
+    factors_ = Vector<T>::Constant(o.factor != 1 ? o.channels : 0, static_cast<T>(o.factor));
   }
 
   static constexpr auto fields() {
@@ -68,11 +72,22 @@ struct Branch : Layer<Branch<Mixer>> {
 
   Contract contract() const { return norm.contract().then(mixer.contract()); }
 
-  template <class Run>
-  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    return residual_branch(run, norm_position, norm, std::move(x), Epilogue<Run>{.scale = scale.data(), .drop_path = drop_path},
-                           [&](auto input, auto then) { return run(mixer, std::move(input), std::move(then)); });
+  auto apply(auto& run, auto x) const {
+    const T* const s = factors_.size() > 0 ? factors_.data() : scale.data();
+    if (norm_position == NormPosition::res_post) {
+      auto mixed = run(mixer, x);  // rows × C
+      return run(norm, std::move(mixed), {.scale = s, .residual = std::move(x), .drop_path = drop_path});
+    }
+    if (norm_position == NormPosition::post) {
+      auto sum = run(mixer, x, {.scale = s, .residual = x, .drop_path = drop_path});  // rows × C
+      return run(norm, std::move(sum));
+    }
+    auto normed = run(norm, x);  // rows × C
+    return run(mixer, std::move(normed), {.scale = s, .residual = std::move(x), .drop_path = drop_path});
   }
+
+ private:
+  Vector<T> factors_;  // C times the factor, or empty
 };
 
 }  // namespace gated

@@ -133,10 +133,17 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
     return contract;
   }
 
-  template <class Run>
-  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    return residual_branch(run, config.norm_position, norm, std::move(x), Epilogue<Run>{.drop_path = config.drop_path},
-                           [&](auto input, auto then) { return branch(run, std::move(input), std::move(then)); });
+  auto apply(auto& run, auto x) const {
+    if (config.norm_position == NormPosition::res_post) {
+      auto mixed = branch(run, x, {});  // N × C
+      return run(norm, std::move(mixed), {.residual = std::move(x), .drop_path = config.drop_path});
+    }
+    if (config.norm_position == NormPosition::post) {
+      auto sum = branch(run, x, {.residual = x, .drop_path = config.drop_path});  // N × C
+      return run(norm, std::move(sum));
+    }
+    auto normed = run(norm, x);  // N × C
+    return branch(run, std::move(normed), {.residual = std::move(x), .drop_path = config.drop_path});
   }
 
   /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.

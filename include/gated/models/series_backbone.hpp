@@ -7,6 +7,7 @@
 #include "gated/layers/embedding.hpp"
 #include "gated/layers/learned_position.hpp"
 #include "gated/models/series_trunk.hpp"
+#include "gated/ops/position_bias.hpp"
 #include "gated/ops/rotary.hpp"
 #include "gated/ops/series.hpp"
 
@@ -60,11 +61,8 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
     require<ArgumentError>(channels % 2 == 0 && (Count(tokens) * channels).value() > 1, name, ": ", channels,
                            " features, expected an even number for pairs of sine and cosine.");
     expect_memory<double>(name, tokens, channels);
-    Matrix<double> table(tokens, channels);
-    for_each_angle(rotary_frequencies<double>(channels), 0, tokens, [&](Index i, Index k, double cosine, double sine) {
-      table(i, 2 * k) = sine;
-      table(i, 2 * k + 1) = cosine;
-    });
+    Matrix<double> table = Matrix<double>::Zero(tokens, channels);
+    add_interleaved_sinusoid<double>(rotary_frequencies<double>(channels), 0, table);
     table.array() -= ordered_sum(table.size(), [&](Index i) { return table.data()[i]; }) / static_cast<double>(table.size());
     const double squares = ordered_sum(table.size(), [&](Index i) { return rounded(table.data()[i] * table.data()[i]); });
     const double deviation = std::sqrt(squares / static_cast<double>(table.size() - 1));

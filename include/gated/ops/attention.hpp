@@ -14,6 +14,7 @@ template <class T>
 struct AttentionGradient {
   View<T> q, k, v;
   T* relative = nullptr;  ///< of the relative bias, indexed by the offset j - i; points at offset 0; nullptr to skip
+  T* bias = nullptr;      ///< of Scoring::bias, at the same places, whose rows must not overlap; nullptr to skip
 };
 
 namespace detail {
@@ -44,6 +45,12 @@ struct SequenceHead {
   Epilogue<T> of(const Epilogue<T>& epilogue, const Sequences& sequences, Index columns) const {
     const Index width = columns / heads;
     return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
+  }
+  /// This head's columns of x in all rows.
+  template <class T>
+  MatrixView<T> columns_of(const MatrixView<T>& x) const {
+    const Index width = x.columns() / heads;
+    return x.columns(head * width, width);
   }
   /// The index of this head among the heads of all sequences.
   Index index() const { return b * heads + head; }
@@ -80,7 +87,8 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 ///
 ///     ∂v = (A ⊙ D)ᵀ ∂y        ∂A = (∂y vᵀ) ⊙ D
 ///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
-///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q       ∂relative[o] = Σ_{j-i=o} ∂S_ij, times scale if bias_inside
+///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q
+///     ∂bias_ij = ∂S_ij        ∂relative[o] = Σ_{j-i=o} ∂S_ij, both times scale if bias_inside
 ///
 /// Accumulates into `to`. Recomputes scores, 256 queries at a time, instead of storing them.
 /// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; the matrices of `to` have the shapes of q, k and v.
@@ -105,9 +113,14 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
     matmul(transposed(weights), back, dv, workspace, {.added = dv});
     matmul(scores, keys, dq, workspace, {.factor = scoring.scale, .added = dq});
     matmul(transposed(scores), queries, dk, workspace, {.factor = scoring.scale, .added = dk});
+    const auto bias_factor = number(scoring.bias_inside ? scoring.scale : T{1});
     for (Index i = 0; to.relative != nullptr && i < rows; ++i) {
-      const auto change = per_channel<T>(&scores.coeffRef(i, 0)) * number(scoring.bias_inside ? scoring.scale : T{1});
+      const auto change = per_channel<T>(&scores.coeffRef(i, 0)) * bias_factor;
       assign<T>(MatrixView<T>{to.relative - at - i, 1, seen, seen}, workspace, change, true);
+    }
+    if (to.bias != nullptr) {
+      const MatrixView<T> change{to.bias + at * scoring.bias_stride, rows, seen, scoring.bias_stride};
+      assign<T>(change, workspace, reader<T>(scores) * bias_factor, true);
     }
   };
   detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);

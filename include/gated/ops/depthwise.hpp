@@ -196,7 +196,8 @@ template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> with_rows_before(Run& run, const MatrixOf<Run>& x, Index span) {
   Matrix<T>& last = run.remember(span, x.columns(), Run::Memory::sums);
   const Index known = std::min(span, run.position()), kept = std::min(span, known + x.rows());
-  const MatrixView<T> rows = run.make(known + x.rows(), x.columns());
+  const MatrixView<T> room = run.make(span + x.rows(), x.columns());  // equal steps take equal memory
+  const MatrixView<T> rows = room.rows(span - known, known + x.rows());
   rows.rows(0, known).assign(MatrixView<T>(last).rows(span - known, known));
   rows.rows(known, x.rows()).assign(x);
   MatrixView<T>(last).rows(span - kept, kept).assign(rows.rows(known + x.rows() - kept, kept));

@@ -113,6 +113,25 @@ MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_id
   return y;
 }
 
+/// y = x + bias, with a learned value per channel. ∂x = ∂y, ∂bias = Σ ∂y over the tokens.
+/// Shapes: x and y are N × C, bias has length C; y may be x.
+/// Cost: one pass over x, two backward.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> add_bias(Run& run, MatrixOf<Run> x, const std::type_identity_t<T>* bias) {
+  const auto y = run.reuse(x);
+  assign<T>(run[y], run.workspace(), reader<T>(run[x]) + per_channel<T>(bias));
+  if constexpr (Run::records) {
+    run.push([x, y, bias](auto& back) {
+      const ConstView<T> dy = back.gradient(y);
+      add_gradient(back, x, dy);
+      if (T* const to = back.gradient_of(bias)) {
+        add_column_sums<T>(dy, to, back.workspace());
+      }
+    });
+  }
+  return y;
+}
+
 /// y = x where x > 0, else slope ⊙ x: PReLU (arXiv:1502.01852), with one slope or a slope per channel.
 ///
 /// Backward: ∂x = ∂y where x > 0, else ∂y ⊙ slope; ∂slope = Σ ∂y ⊙ x over the elements with x ≤ 0.

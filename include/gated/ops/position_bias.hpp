@@ -73,4 +73,33 @@ void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y)
   });
 }
 
+/// Adds sinusoids with the channels of each frequency side by side: y[t] += [sin(p f_0), cos(p f_0), sin(p f_1), …] at position
+/// p = first + t (arXiv:1706.03762, §3.5).
+template <class T>
+void add_interleaved_sinusoid(const Vector<double>& frequencies, Index first, View<T> y) {
+  for_each_angle(frequencies, first, y.rows(), [&](Index t, Index k, double cosine, double sine) {
+    y(t, 2 * k) += static_cast<T>(sine);
+    y(t, 2 * k + 1) += static_cast<T>(cosine);
+  });
+}
+
+/// Row t of `table` becomes the interleaved sinusoid at position -o, for the offset o = first + t of key minus query: the
+/// signed distance of Transformer-XL (arXiv:1901.02860), positive for keys to the left.
+/// Shapes: table is offsets × C, with offsets up to -first.
+template <class T>
+void offset_sinusoids(const Vector<double>& frequencies, Index first, View<T> table) {
+  const Index nearest = std::max<Index>(1 - first - table.rows(), 0);  // the smallest distance of a key to the left
+  const auto put = [&](Index row, Index k, double cosine, double sine) {
+    table(row, 2 * k) = static_cast<T>(sine);
+    table(row, 2 * k + 1) = static_cast<T>(cosine);
+  };
+  for_each_angle(frequencies, nearest, 1 - first - nearest, [&](Index t, Index k, double cosine, double sine) {
+    const Index distance = nearest + t;
+    put(-first - distance, k, cosine, sine);
+    if (distance > 0 && distance - first < table.rows()) {
+      put(distance - first, k, cosine, -sine);
+    }
+  });
+}
+
 }  // namespace gated

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/ops/elementwise.hpp"
+#include "gated/ops/position_bias.hpp"
+#include "gated/ops/positioned_attention.hpp"
+#include "gated/ops/rotary.hpp"
+
+/// @file
+/// Multi-head attention with Transformer-XL's position scores: the attention of Conformer and E-Branchformer.
+
+namespace gated {
+
+/// The positions that attention scores depend on.
+enum class ScorePosition {
+  none,    ///< no position: ESPnet's selfattn
+  offset,  ///< the signed distance i - j of query and key: Transformer-XL, ESPnet's rel_selfattn ("latest")
+  key      ///< the position j of the key: WeNet's rel_selfattn, which leaves out the shift
+};
+
+constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none", "offset", "key"); }
+
+/// The options of attention with position scores.
+struct RelativeAttentionConfig {
+  Index channels = 0;                              ///< C
+  Index heads = 8;                                 ///< h, each C / h wide
+  ScorePosition position = ScorePosition::offset;  ///< of the position scores
+  bool causal = false;                             ///< no token sees a later one
+
+  Index width() const { return heads > 0 ? channels / heads : 0; }
+
+  template <class C = RelativeAttentionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("position", &C::position),
+                      setting("causal", &C::causal));
+  }
+};
+
+/// y = W_o [the heads side by side] + b_o with A = softmax(S) and, in each head of width w = C / h,
+///
+///     S_ij = ((q_i + u) · k_j + (q_i + v) · P(i - j)) / √w                  P(r) = W_pos s(r)
+///     s(r) = [sin(r f_0), cos(r f_0), sin(r f_1), …]                        f_k = 10000^(-2k/C)
+///
+/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): the weights have the same names
+/// and another meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
+///
+/// b_k, the bias of keys, has no effect and receives no gradient but rounding errors: it shifts all scores of a query alike.
+/// Masked tokens are not attended to.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built, or streamed without `causal` or a capacity; ShapeError when run.
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence; position scores add 2·N²·C, and 2·L·C² per batch for P, with L rows for the
+/// longest sequence, or 2·L - 1 by offset. Scratch: 256 rows of scores, twice with position scores. A stream's state has
+/// capacity × 2C elements, or × 3C.
+template <class T>
+struct RelativeAttention : Layer<RelativeAttention<T>> {
+  using Config = RelativeAttentionConfig;
+  static constexpr const char* name = "RelativeAttention";
+  static constexpr const char* architecture = "gated.RelativeAttention";
+
+  Config config;
+  Linear<T> query, key, value;        ///< C × C
+  std::optional<Linear<T>> position;  ///< W_pos: C × C, without a bias
+  Matrix<T> content_bias;             ///< u: h × w, or empty
+  Matrix<T> position_bias;            ///< v: h × w, or empty
+  Linear<T> proj_out;                 ///< W_o: C × C
+
+  RelativeAttention() = default;
+  /// Uninitialised weights, for a checkpoint.
+  explicit RelativeAttention(const Config& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
+                           " must be positive.");
+    require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
+                           ".");
+    query = key = value = proj_out = Linear<T>(c.channels, c.channels);
+    if (has_positions()) {
+      require<ArgumentError>(c.channels % 2 == 0, name, ": channels = ", c.channels,
+                             ", expected an even number for pairs of sine and cosine. Or set position = none.");
+      position.emplace(c.channels, c.channels, false);
+      content_bias = position_bias = Matrix<T>::Zero(c.heads, c.width());
+      frequencies_ = rotary_frequencies<double>(c.channels);
+    }
+  }
+  /// Weights drawn by initialize().
+  RelativeAttention(const Config& c, Random& random) : RelativeAttention(c) { initialize(random); }
+
+  static constexpr auto fields() {
+    using A = RelativeAttention;
+    return std::tuple(field("query", &A::query), field("key", &A::key), field("value", &A::value),
+                      field("position", &A::position), field("content_bias", &A::content_bias, Role::position),
+                      field("position_bias", &A::position_bias, Role::position), field("proj_out", &A::proj_out));
+  }
+
+  /// Xavier-uniform weights and biases u, v.
+  void initialize(Random& random) {
+    initialize_sublayers(*this, random);
+    const double bound = std::sqrt(6.0 / static_cast<double>(config.heads + config.width()));
+    fill_uniform(content_bias, bound, random);
+    fill_uniform(position_bias, bound, random);
+  }
+
+  Contract contract() const {
+    return {.in = config.channels,
+            .out = config.channels,
+            .sees = config.causal ? Sees::past : Sees::all,
+            .takes_mask = true,
+            .mask = {.softmax = true}};
+  }
+
+  template <class Run>
+  auto apply(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
+    auto q = run(query, x), k = run(key, x), v = run(value, std::move(x));                            // N × C
+    return run(proj_out, attend_to(run, std::move(q), std::move(k), std::move(v)), std::move(then));  // N × C
+  }
+
+ private:
+  bool has_positions() const { return config.position != ScorePosition::none; }
+
+  /// The heads' outputs side by side, N × C.
+  template <class Run>
+  auto attend_to(Run& run, MatrixOf<Run> q, MatrixOf<Run> k, MatrixOf<Run> v) const {
+    const T* const visible = mask_values<T>(run.mask(), run);
+    const T scale = T{1} / std::sqrt(static_cast<T>(config.width()));
+    const auto scoring_of = [scale, visible, causal = config.causal](const Sequences& sequences, Index b) {
+      return Scoring<T>{.kernel = ScoreKernel::softmax,
+                        .scale = scale,
+                        .causal = causal,
+                        .visible_keys = visible == nullptr ? nullptr : visible + sequences.offset(b)};
+    };
+    if (!has_positions()) {
+      return attend(run, AttentionInputs<Run>{.q = q, .k = k, .v = v, .heads = config.heads}, scoring_of, Epilogue<Run>());
+    }
+    auto p = add_bias(run, q, position_bias.data());
+    const PositionedInputs<Run> inputs{.q = add_bias(run, std::move(q), content_bias.data()),
+                                       .k = std::move(k),
+                                       .v = std::move(v),
+                                       .p = std::move(p),
+                                       .positions = run(*position, sinusoids(run)),
+                                       .by_offset = config.position == ScorePosition::offset,
+                                       .heads = config.heads};
+    return attend_by_position(run, inputs, config.causal, scoring_of, Epilogue<Run>());
+  }
+
+  /// s(r) for all offsets or positions of the run, or for those that the next tokens of a stream add.
+  template <class Run>
+  MatrixOf<Run> sinusoids(Run& run) const {
+    Index first = 0;
+    if constexpr (Run::streams) {
+      first = run.position();
+    }
+    const Index tokens = run.sequences().longest();
+    const bool by_offset = config.position == ScorePosition::offset;
+    const Index rows = by_offset && !config.causal ? std::max<Index>(2 * tokens - 1, 0) : tokens;
+    const auto fill = [&](View<T> table) {
+      if (by_offset) {
+        offset_sinusoids<T>(frequencies_, 1 - first - tokens, table);
+      } else {
+        table.setZero();
+        add_interleaved_sinusoid<T>(frequencies_, first, table);
+      }
+    };
+    if constexpr (Run::records) {
+      const auto frame = run.workspace().frame();
+      MatrixMap<T> table = run.workspace().matrix(rows, config.channels);
+      fill(table);
+      return run.tape().constant(table);
+    } else {
+      auto table = run.make(rows, config.channels);
+      fill(run[table]);
+      return table;
+    }
+  }
+
+  Vector<double> frequencies_;
+};
+
+}  // namespace gated

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/ops/depthwise.hpp"
+
+/// @file
+/// A depthwise convolution whose sequences continue to the left with a constant row instead of zeros.
+
+namespace gated {
+
+namespace detail {
+
+/// Row t: Σ weight[c, k] over the taps k that token t reads from before its sequence. There are d.before() such tokens.
+template <class T>
+void taps_before(const Depthwise<T>& d, View<T> sums) {
+  for (Index t = d.before() - 1; t >= 0; --t) {
+    const Index taps = d.own_tap - t / d.dilation;
+    if (taps == 1) {
+      sums.row(t) = d.weight.col(0).transpose();
+    } else {
+      sums.row(t) = sums.row(t + d.dilation) + d.weight.col(taps - 1).transpose();
+    }
+  }
+}
+
+/// Calls `f(row, count)` for each sequence: its tokens that read rows before it are `count` rows from `row` on.
+template <class F>
+void for_each_start(const Sequences& sequences, Index tokens, const F& f) {
+  for (Index b = 0; b < sequences.count(); ++b) {
+    f(sequences.offset(b), std::min(sequences.length(b), tokens));
+  }
+}
+
+/// The gradients of `constant` and of d.weight: see continue_to_the_left().
+template <class Back, class T = typename Back::Scalar>
+void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant, const MatrixView<const T>& dy,
+                    const Sequences& sequences) {
+  Workspace<T>& workspace = back.workspace();
+  const auto frame = workspace.inner_frame();
+  MatrixMap<T> sums = workspace.matrix(d.before(), d.channels()), total = workspace.matrix(d.before(), d.channels());
+  total.setZero();
+  for_each_start(sequences, d.before(), [&](Index row, Index count) {
+    assign<T>(total.topRows(count), workspace, reader<T>(dy.rows(row, count)), true);
+  });
+  if (T* const to = back.gradient_of(constant.data())) {
+    taps_before<T>(d, sums);
+    add_column_sums<T>(total.rows(), total.cols(), to, workspace, reader<T>(total) * reader<T>(sums));
+  }
+  if (T* const to = back.gradient_of(d.weight.data())) {
+    Eigen::Map<Matrix<T>> weight(to, d.weight.rows(), d.weight.cols());
+    for (Index t = 1; t < d.before(); ++t) {
+      total.row(t) += total.row(t - 1);
+    }
+    for (Index k = 0; k < d.own_tap; ++k) {
+      const Index last = (d.own_tap - k) * d.dilation - 1;  // the last token whose tap k reads a row before the sequence
+      for (Index c = 0; c < d.channels(); ++c) {
+        weight(c, k) += rounded(constant[c] * total(last, c));
+      }
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Continues each sequence of a depthwise convolution to the left by `constant`: `z` is the convolution with zeros there, and
+///
+///     y[t, c] = z[t, c] + constant[c] · Σ weight[c, k] over the taps k with t < (own_tap - k) · dilation
+///
+/// Overwrites z if it is moved in, and always in a recording: only the convolution may have read it.
+///
+/// Backward: ∂z = ∂y; ∂constant and ∂weight are the sums of ∂y ⊙ ∂(y - z).
+/// Shapes: y and z are N × C, constant has length C; d.inputs is 1.
+/// Cost: C · own_tap · dilation additions per call and per sequence, twice that backward.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> continue_to_the_left(Run& run, MatrixOf<Run> z, const Depthwise<T>& d, const Vector<T>& constant) {
+  if constexpr (!Run::records) {
+    z = run.owned(std::move(z));
+  }
+  Index first = 0;
+  if constexpr (Run::streams) {
+    first = std::min(run.position(), d.before());
+  }
+  if (first == d.before()) {
+    return z;
+  }
+  Workspace<T>& workspace = run.workspace();
+  const auto frame = workspace.inner_frame();
+  MatrixMap<T> sums = workspace.matrix(d.before(), d.channels());
+  detail::taps_before<T>(d, sums);
+  const MatrixView<T> y = run[z];
+  detail::for_each_start(run.sequences(), d.before() - first, [&](Index row, Index count) {
+    const auto read = reader<T>(MatrixView<const T>(sums).rows(first, count));
+    assign<T>(y.rows(row, count), workspace, read * per_channel<T>(constant.data()), true);
+  });
+  if constexpr (Run::records) {
+    run.push([z, d, &constant, sequences = run.kept_sequences()](auto& back) {
+      detail::start_backward(back, d, constant, MatrixView<const T>(back.gradient(z)), back.sequences(sequences));
+    });
+  }
+  return z;
+}
+
+}  // namespace gated
