@@ -183,6 +183,9 @@ Work make_work(const bench::WorkFile& file, const Setup& setup) {
   if (kind == "mossformer2_se") {
     return forward<gated::MaskNetwork<float>>(file, gated::mossformer2_se_48k(), gated::mossformer2_se_names(0), setup);
   }
+  if (kind == "kw_mlp") {
+    return forward<gated::GmlpImageClassifier<float>>(file, gated::kw_mlp(), gated::kw_mlp_names(), setup);
+  }
   if (kind == "mixer") {
     return mixer<gated::MlpMixer<float>>(file, gated::timm_mixer, setup);
   }

@@ -142,6 +142,12 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
          (model.head ? projection_flops(*model.head, images) : 0);
 }
 
+/// The same; each image is a sequence of one row.
+template <class Trunk>
+double flops_of(const gated::ImageClassifier<Trunk>& model, Index images, Index) {
+  return flops_of(model, images);
+}
+
 /// Flops of a trunk's MLPs and gates, which mix features, patches and series.
 inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   double sum = 0;
