@@ -17,6 +17,7 @@ std::span<const std::span<const Family>> all_families() {
                                 external_attention_families(),
                                 vit_ff_families(),
                                 time_mixer_families(),
+                                audio_families(),
                                 component_families()};
   return lists;
 }

@@ -57,6 +57,7 @@ std::span<const Family> synthesizer_families();
 std::span<const Family> external_attention_families();
 std::span<const Family> vit_ff_families();
 std::span<const Family> time_mixer_families();
+std::span<const Family> audio_families();
 std::span<const Family> component_families();
 
 /// The lists of all files in families/.

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// One channel of sound.
+
+namespace gated {
+
+/// A read-only view of one channel: a column vector of samples. Takes a `Vector`, a column of a matrix of frames × channels, or
+/// an `Eigen::Map` of foreign memory; a column of several is copied.
+template <class T>
+using ConstSignal = Eigen::Ref<const Vector<T>>;
+
+}  // namespace gated
