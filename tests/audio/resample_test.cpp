@@ -24,11 +24,11 @@ constexpr std::array<std::array<Index, 2>, 12> pairs{{{16000, 48000},
                                                       {47999, 48000},
                                                       {95999, 8000}}};
 
-/// `count` samples of sin(2π f t) at this rate.
+/// `count` samples of sin(2π f t + 0.7) at this rate.
 Matrix<double> tone(double f, Index rate, Index count) {
   Matrix<double> x(count, 1);
   for (Index t = 0; t < count; ++t) {
-    x(t, 0) = std::sin(2 * std::acos(-1.0) * f * static_cast<double>(t) / static_cast<double>(rate));
+    x(t, 0) = std::sin(2 * std::acos(-1.0) * f * static_cast<double>(t) / static_cast<double>(rate) + 0.7);
   }
   return x;
 }

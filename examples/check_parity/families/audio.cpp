@@ -54,9 +54,9 @@ Result<T> run_mfcc(const CaseFile& file) {
   const auto& a = file.arguments();
   auto options = gated::keyword_mlp_mfcc();
   options.rate = options.samples = argument<Index>(a, "sr", options.rate);
-  options.frames.fft = argument<Index>(a, "n_fft", 480);
-  options.frames.length = argument<Index>(a, "win_length", options.frames.fft);
-  options.frames.hop = argument<Index>(a, "hop_length", options.frames.hop);
+  options.spectrum.fft = argument<Index>(a, "n_fft", 480);
+  options.spectrum.length = argument<Index>(a, "win_length", options.spectrum.fft);
+  options.spectrum.hop = argument<Index>(a, "hop_length", options.spectrum.hop);
   options.mels = options.coefficients = argument<Index>(a, "n_mels", options.mels);
   return result_of<T>(gated::mfcc<T>(sound_of<T>(file), options).transpose());  // the original has a column per frame
 }

@@ -35,8 +35,8 @@ struct LogMelOptions {
   Index features() const { return (1 + deltas) * mels; }
 };
 
-/// The features of MossFormer2_SE_48K (arXiv:2312.11825), without upstream's random dither: 60 log mels at 48 kHz, their deltas
-/// and delta-deltas.
+/// The features of ClearerVoice-Studio's MossFormer2_SE_48K, without its random dither: 60 log mels at 48 kHz, their deltas and
+/// the deltas of these.
 inline LogMelOptions mossformer2_features() { return {}; }
 
 namespace detail {

@@ -21,7 +21,7 @@ enum class MelForm {
 /// The frequency f in Hz on a mel scale.
 inline double mel_of(MelForm form, double f) {
   if (form == MelForm::kaldi) {
-    return 1127 * elementary::log(1 + f / 700);
+    return rounded(1127 * elementary::log(1 + f / 700));
   }
   return f < 1000 ? 3 * f / 200 : 15 + rounded(27 / elementary::log(6.4) * elementary::log(f / 1000));
 }
@@ -31,7 +31,7 @@ inline double hertz_of(MelForm form, double mel) {
   if (form == MelForm::kaldi) {
     return rounded(700 * elementary::exp(mel / 1127)) - 700;
   }
-  return mel < 15 ? mel * 200 / 3 : 1000 * elementary::exp((mel - 15) * (elementary::log(6.4) / 27));
+  return mel < 15 ? mel * 200 / 3 : rounded(1000 * elementary::exp((mel - 15) * (elementary::log(6.4) / 27)));
 }
 
 /// Options of a MelBank.
@@ -107,7 +107,7 @@ class MelBank {
     const bool kaldi = options.form == MelForm::kaldi;
     Vector<double> places(kaldi ? options.fft / 2 : options.fft / 2 + 1);
     for (Index k = 0; k < places.size(); ++k) {
-      const double f = static_cast<double>(k * options.rate) / static_cast<double>(options.fft);
+      const double f = static_cast<double>(k) * static_cast<double>(options.rate) / static_cast<double>(options.fft);
       places[k] = kaldi ? mel_of(options.form, f) : f;
     }
     return places;

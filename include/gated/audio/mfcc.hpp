@@ -14,7 +14,7 @@ namespace gated {
 struct MfccOptions {
   Index rate = 16000;             ///< samples per second
   Index samples = 16000;          ///< the sound is cut to this length, or zeros are appended; 0: as long as it is
-  SpectrumOptions frames = {};    ///< window, hop and transform of the frames
+  SpectrumOptions spectrum = {};  ///< window, hop and transform of a frame
   MelForm mel = MelForm::slaney;  ///< scale and triangles of the filters
   Index mels = 40;                ///< filters
   Index coefficients = 40;        ///< coefficients that are kept, at most `mels`
@@ -41,10 +41,10 @@ inline Matrix<double> cosine_transform(Index n) {
 
 /// The levels of the mel bands in dB, frames × bands.
 inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOptions& options) {
-  const MelBank bank({.form = options.mel, .bands = options.mels, .rate = options.rate, .fft = options.frames.span()});
+  const MelBank bank({.form = options.mel, .bands = options.mels, .rate = options.rate, .fft = options.spectrum.span()});
   const double decibel = 10 / elementary::log(10);
-  Matrix<double> levels(frames_of("mfcc", samples.size(), options.frames), options.mels);
-  for_each_spectrum<double>(samples, options.frames, [&](Index first, Index count, const RealFourier& fourier) {
+  Matrix<double> levels(frames_of("mfcc", samples.size(), options.spectrum), options.mels);
+  for_each_spectrum<double>(samples, options.spectrum, [&](Index first, Index count, const RealFourier& fourier) {
     for (Index r = 0; r < count; ++r) {
       for (Index b = 0; b < options.mels; ++b) {
         const double energy = bank.energy(b, [&](Index k) { return power(fourier, r, k); });
@@ -64,7 +64,7 @@ inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOption
 /// The loudest level is that of the whole sound, so a stream cannot compute these coefficients.
 /// KW-MLP's image [1, 40, 98] is the transpose. Its patches [40, 1] are columns of that image, hence rows of this matrix: token
 /// i of the network is row i.
-/// Shapes: options.frames.frames(samples) × options.coefficients: a frame is a token.
+/// Shapes: options.spectrum.frames(samples) × options.coefficients: a frame is a token.
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
 /// Cost: about 2.5·n·log₂(n) flops per frame of n samples, and mels · coefficients products, in double.
 template <class T>

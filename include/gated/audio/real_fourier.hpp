@@ -16,9 +16,10 @@ namespace gated::detail {
 ///
 ///     E_k = (Z_k + conj Z_{h-k}) / 2,   O_k = (Z_k - conj Z_{h-k}) / 2i,   X_k = E_k + e^(-2πik/n) O_k
 ///
-/// An odd n takes a complex transform of n points. A row's bins do not depend on the other rows, nor on their number. The form
-/// of the kernels stays the same for the lifetime of an object, which is local to a function. Cost: about 2.5·n·log₂(n/2) flops
-/// per row; twice as many for an odd n, several times as many for one with a prime factor above 7.
+/// An odd n takes a complex transform of n points. A row's bins do not depend on the other rows. An object fixes the form of
+/// the kernels while it lives, so it is local to a function.
+/// Cost: about 2.5·n·log₂(n/2) flops per row; twice as many for an odd n, several times as many for one with a prime factor
+/// above 7.
 class RealFourier {
  public:
   Matrix<double> rows;             ///< x: a row per lane of a vector × n

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <numbers>
 #include <numeric>
 #include <vector>
@@ -13,9 +14,6 @@
 /// Conversion between sampling rates. Small and without a dependency; libsoxr and libsamplerate are faster.
 
 namespace gated {
-
-/// The lowest and the highest rate of resample(), in samples per second.
-inline constexpr Index least_rate = 8000, greatest_rate = 96000;
 
 namespace detail {
 
@@ -65,14 +63,15 @@ class ResamplingFilter {
 
 }  // namespace detail
 
-/// Converts sound from the rate `from` to the rate `to`, each 8000 to 96000 samples per second, by a polyphase windowed sinc
-/// (Kaiser, "Nonrecursive digital filter design using the I0-sinh window function", 1974). Outside of the sound are zeros.
+/// Converts sound from the rate `from` to the rate `to` by a polyphase windowed sinc (J. F. Kaiser, "Nonrecursive digital
+/// filter design using the I0-sinh window function", 1974). Any two rates from 8 to 96 kHz. Zeros surround the sound.
 ///
-/// Let F be half of the lower rate. Up to 0.9 F tones keep their amplitude within 0.001 dB; from F on they, and their images,
-/// are below -90 dB. The delay is compensated: sample i of the result is at the time i / to. Shapes: `samples` is frames ×
-/// channels; the result has ceil(frames · to / from) frames, 0 for 0. Errors: ArgumentError for a rate out of range. Cost: 128
-/// · max(1, from / to) products per sample of the result, in double, and the weights of to / gcd(from, to) phases, about 15 µs
-/// each. Equal rates: one copy.
+/// Let F be half the lower rate. Tones up to 0.9 F keep their amplitude within 0.001 dB. Tones from F on, and all images, are
+/// below -90 dB. The delay is compensated: sample i of the result is at time i / to.
+/// Shapes: `samples` is frames × channels; the result has ceil(frames · to / from) frames, 0 for 0.
+/// Errors: ArgumentError for a rate out of range.
+/// Cost: 128 · max(1, from / to) products per sample of the result, in double. The weights take a sine and a series of about 20
+/// terms each, for to / gcd(from, to) phases. Equal rates: one copy.
 template <class T>
 Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   for (const Index rate : {from, to}) {
@@ -82,8 +81,8 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   if (from == to) {
     return samples;
   }
-  const Index divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
-  const Index frames = (samples.rows() * up + down - 1) / down;
+  const std::int64_t divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
+  const auto frames = static_cast<Index>((samples.rows() * up + down - 1) / down);
   const detail::ResamplingFilter filter(static_cast<double>(to) / static_cast<double>(from));
   const Index taps = filter.taps();
   // The sound between zeros, a channel per column.
@@ -91,10 +90,11 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   sound.middleRows(taps - 1, samples.rows()) = samples.template cast<double>();
   Matrix<T> result(frames, samples.cols());
   Vector<double> weights;
-  for (Index phase = 0; phase < std::min(up, frames); ++phase) {
+  for (std::int64_t phase = 0; phase < std::min<std::int64_t>(up, frames); ++phase) {
     filter.weigh(static_cast<double>(phase * down % up) / static_cast<double>(up), weights);
-    for (Index i = phase; i < frames; i += up) {
-      const Index first = i * down / up;  // 1 - taps before the sample at or before i, in `sound`
+    for (std::int64_t t = phase; t < frames; t += up) {
+      const auto i = static_cast<Index>(t),
+                 first = static_cast<Index>(t * down / up);  // the first sample of the filter in `sound`
       for (Index c = 0; c < samples.cols(); ++c) {
         result(i, c) = static_cast<T>(ordered_dot(weights, sound.col(c).segment(first, 2 * taps)));
       }

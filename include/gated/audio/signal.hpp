@@ -3,7 +3,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// One channel of sound.
+/// One channel of sound, and its rates.
 
 namespace gated {
 
@@ -11,5 +11,10 @@ namespace gated {
 /// an `Eigen::Map` of foreign memory; a column of several is copied.
 template <class T>
 using ConstSignal = Eigen::Ref<const Vector<T>>;
+
+/// The lowest sampling rate, in samples per second.
+inline constexpr Index least_rate = 8000;
+/// The highest sampling rate, in samples per second.
+inline constexpr Index greatest_rate = 96000;
 
 }  // namespace gated

@@ -7,8 +7,13 @@
 
 namespace gated {
 
-/// istft(mask ⊙ stft(samples)): real and imaginary part of each bin are multiplied by the mask, as in MossFormer2
-/// (arXiv:2312.11825). The last (samples - n) mod hop samples, which no frame reaches, are 0.
+/// The spectrum that MossFormer2_SE_48K masks: 961 bins of 40 ms at 48 kHz, a frame for each of its features.
+inline SpectrumOptions mossformer2_spectrum() {
+  return {.window = {.form = WindowForm::hamming, .periodic = false}, .length = 1920, .hop = 384};
+}
+
+/// istft(mask ⊙ stft(samples)): the mask scales real and imaginary part of each bin, as in ClearerVoice-Studio's
+/// MossFormer2_SE_48K. The last (samples - n) mod hop samples, which no frame reaches, are 0.
 /// Shapes: `mask` is options.frames(samples) × options.bins(); the result is as long as `samples`.
 /// Errors: ArgumentError for invalid options; ShapeError for another mask, or a sound shorter than a frame.
 /// Cost: that of stft() twice. Memory: a few frames, and two numbers per sample.

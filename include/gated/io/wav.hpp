@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gated/core/matrix.hpp"
+#include "gated/audio/signal.hpp"
 #include "gated/io/atomic_file.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
@@ -44,11 +44,12 @@ namespace detail {
 /// The bytes of a sample.
 constexpr Index bytes_of(WavFormat format) { return format == WavFormat::pcm16 ? 2 : format == WavFormat::pcm24 ? 3 : 4; }
 
-/// Encoding tags of the chunk "fmt ".
-inline constexpr std::uint32_t wav_pcm = 1, wav_float = 3, wav_extensible = 0xFFFE;
-
-/// The lowest and the highest rate of a WAV file here, in frames per second.
-inline constexpr std::uint32_t least_wav_rate = 8000, greatest_wav_rate = 96000;
+/// The tag of integers in the chunk "fmt ".
+inline constexpr std::uint32_t wav_pcm = 1;
+/// The tag of floating-point numbers.
+inline constexpr std::uint32_t wav_float = 3;
+/// The tag of an extensible header, whose extension holds one of the tags above.
+inline constexpr std::uint32_t wav_extensible = 0xFFFE;
 
 /// The little-endian number of `size` bytes at `at`.
 inline std::uint32_t little_endian(std::span<const std::byte> bytes, std::size_t at, std::size_t size) {
@@ -73,8 +74,7 @@ class WavParser {
 
   Sound parse() {
     expect(file_.size() >= 12 && is(0, "RIFF") && is(8, "WAVE"),
-           "this is not a WAV file: it does not begin with RIFF, a size and WAVE. Convert it: ffmpeg -i FILE -c:a pcm_s16le "
-           "OUT.wav.");
+           "this is not a WAV file: it does not begin with RIFF, a size and WAVE.", convert);
     expect(number(4, 4) == file_.size() - 8, "the RIFF size at byte 4 is ", number(4, 4), ", expected ", file_.size() - 8,
            ", since the file has ", file_.size(), " bytes. Copy it again, or mend its header: ffmpeg -i FILE -c copy OUT.wav.");
     for (std::size_t at = 12; at < file_.size();) {
@@ -86,12 +86,15 @@ class WavParser {
       read_chunk(at, begin, size);
       at = std::min(begin + size + size % 2, file_.size());  // some writers do not pad the last chunk
     }
-    expect(has_format_, "the chunk \"fmt \" is missing, expected before \"data\". Convert it: ffmpeg -i FILE OUT.wav.");
+    expect(has_format_, "the chunk \"fmt \" is missing, expected before \"data\". Copy the file again.");
     expect(has_samples_, "the chunk \"data\" is missing, expected after \"fmt \". Copy the file again.");
     return std::move(sound_);
   }
 
  private:
+  /// The remedy for files that other programs may read.
+  static constexpr const char* convert = " Convert it: ffmpeg -i FILE -c:a pcm_s16le OUT.wav.";
+
   template <class... Parts>
   void expect(bool condition, const Parts&... parts) const {
     require<FileError>(condition, name_, ": ", parts...);
@@ -103,15 +106,12 @@ class WavParser {
 
   void read_chunk(std::size_t at, std::size_t begin, std::size_t size) {
     if (is(at, "fmt ")) {
-      expect(!has_format_, "at byte ", at,
-             " there is a second chunk \"fmt \", expected one. Convert it: ffmpeg -i FILE OUT.wav.");
+      expect(!has_format_, "at byte ", at, " there is a second chunk \"fmt \", expected one.", convert);
       read_format(begin, size);
       has_format_ = true;
     } else if (is(at, "data")) {
-      expect(!has_samples_, "at byte ", at,
-             " there is a second chunk \"data\", expected one. Convert it: ffmpeg -i FILE OUT.wav.");
-      expect(has_format_, "the chunk \"data\" at byte ", at,
-             " comes before \"fmt \", expected after it. Convert it: ffmpeg -i FILE OUT.wav.");
+      expect(!has_samples_, "at byte ", at, " there is a second chunk \"data\", expected one.", convert);
+      expect(has_format_, "the chunk \"data\" at byte ", at, " comes before \"fmt \", expected after it.", convert);
       read_samples(begin, size);
       has_samples_ = true;
     }
@@ -127,22 +127,22 @@ class WavParser {
     }
     expect((tag == wav_pcm && (bits == 16 || bits == 24 || bits == 32)) || (tag == wav_float && bits == 32),
            "the encoding at byte ", begin, " is ", tag, " with ", bits,
-           " bits, expected 1 (PCM) with 16, 24 or 32 bits, or 3 (float) with 32. Convert it: ffmpeg -i FILE -c:a pcm_s16le "
-           "OUT.wav.");
+           " bits, expected 1 (PCM) with 16, 24 or 32 bits, or 3 (float) with 32.", convert);
     format_ = tag == wav_float ? WavFormat::float32
               : bits == 16     ? WavFormat::pcm16
               : bits == 24     ? WavFormat::pcm24
                                : WavFormat::pcm32;
     expect(channels == 1 || channels == 2, "there are ", channels, " channels at byte ", begin + 2,
            ", expected 1 or 2. Mix them: ffmpeg -i FILE -ac 2 OUT.wav.");
-    expect(rate >= least_wav_rate && rate <= greatest_wav_rate, "the rate at byte ", begin + 4, " is ", rate, ", expected ",
-           least_wav_rate, " to ", greatest_wav_rate, " frames per second. Resample it: ffmpeg -i FILE -ar 48000 OUT.wav.");
+    expect(static_cast<Index>(rate) >= least_rate && static_cast<Index>(rate) <= greatest_rate, "the rate at byte ", begin + 4,
+           " is ", rate, ", expected ", least_rate, " to ", greatest_rate,
+           " frames per second. Resample it: ffmpeg -i FILE -ar 48000 OUT.wav.");
     frame_bytes_ = channels * static_cast<std::uint32_t>(bytes_of(format_));
     expect(number(begin + 12, 2) == frame_bytes_, "the bytes per frame at byte ", begin + 12, " are ", number(begin + 12, 2),
-           ", expected ", frame_bytes_, " for ", channels, " channels of ", bits, " bits. Convert it: ffmpeg -i FILE OUT.wav.");
+           ", expected ", frame_bytes_, " for ", channels, " channels of ", bits, " bits.", convert);
     expect(number(begin + 8, 4) == rate * frame_bytes_, "the bytes per second at byte ", begin + 8, " are ",
-           number(begin + 8, 4), ", expected ", rate * frame_bytes_, " for ", rate, " frames of ", frame_bytes_,
-           " bytes. Convert it: ffmpeg -i FILE OUT.wav.");
+           number(begin + 8, 4), ", expected ", rate * frame_bytes_, " for ", rate, " frames of ", frame_bytes_, " bytes.",
+           convert);
     channels_ = channels;
     sound_.rate = static_cast<Index>(rate);
   }
@@ -150,23 +150,21 @@ class WavParser {
   /// The encoding tag of WAVE_FORMAT_EXTENSIBLE, which is the start of a GUID.
   std::uint32_t extended_tag(std::size_t begin, std::size_t size, std::uint32_t bits) const {
     expect(size >= 40 && number(begin + 16, 2) >= 22, "the extensible chunk \"fmt \" at byte ", begin - 8, " has ", size,
-           " bytes, expected at least 40, of which 22 or more are its extension. Convert it: ffmpeg -i FILE OUT.wav.");
+           " bytes, expected at least 40, of which 22 or more are its extension.", convert);
     const std::uint32_t valid = number(begin + 18, 2);
-    expect(valid >= 1 && valid <= bits, "at byte ", begin + 18, " there are ", valid, " valid bits, expected 1 to ", bits,
-           ". Convert it: ffmpeg -i FILE OUT.wav.");
+    expect(valid >= 1 && valid <= bits, "at byte ", begin + 18, " there are ", valid, " valid bits, expected 1 to ", bits, ".",
+           convert);
     constexpr std::array<std::uint8_t, 14> rest{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
     const auto guid = file_.subspan(begin + 26, rest.size());
     expect(std::equal(guid.begin(), guid.end(), rest.begin(), [](std::byte a, std::uint8_t b) { return a == std::byte{b}; }),
-           "the subformat at byte ", begin + 24,
-           " is no encoding known here, expected PCM or float. Convert it: ffmpeg -i FILE -c:a pcm_s16le OUT.wav.");
+           "the subformat at byte ", begin + 24, " is no encoding known here, expected PCM or float.", convert);
     return number(begin + 24, 2);
   }
 
   void read_samples(std::size_t begin, std::size_t size) {
     expect(size > 0, "the chunk \"data\" at byte ", begin - 8, " has no samples, expected at least one. Record it again.");
     expect(size % frame_bytes_ == 0, "the chunk \"data\" at byte ", begin - 8, " has ", size,
-           " bytes, expected a multiple of the ", frame_bytes_,
-           " of a frame. Copy the file again, or convert it: ", "ffmpeg -i FILE OUT.wav.");
+           " bytes, expected a multiple of the ", frame_bytes_, " of a frame.", convert);
     sound_.samples.resize(static_cast<Index>(size / frame_bytes_), static_cast<Index>(channels_));
     const std::size_t bytes = static_cast<std::size_t>(bytes_of(format_));
     for (Index i = 0; i < sound_.samples.size(); ++i) {
@@ -243,11 +241,13 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
 
 }  // namespace detail
 
-/// Parses a WAV file in memory. Error messages refer to the file as `name`.
+/// Parses a WAV file in memory: PCM of 16, 24 and 32 bits, and float of 32; mono and stereo; 8 to 96 kHz. Skips other chunks.
+/// Error messages refer to the file as `name`.
 ///
-/// Read are PCM of 16, 24 and 32 bits, and float of 32, mono and stereo, from 8 to 96 kHz; other chunks are skipped. Integers n
-/// of b bits become n / 2^(b-1), 32-bit ones rounded to float. Errors: FileError for everything else: broken headers, wrong
-/// sizes, truncated files, no samples, samples that are not finite. Cost: one pass.
+/// An integer n of b bits becomes n / 2^(b-1); 32-bit ones are rounded to float.
+/// Errors: FileError for other formats, broken headers, wrong sizes, truncated files, no samples, and samples that are NaN or
+/// infinite.
+/// Cost: one pass.
 inline Sound parse_wav(std::span<const std::byte> file, std::string_view name = "parse_wav") {
   return detail::WavParser(file, name).parse();
 }
@@ -260,17 +260,18 @@ inline Sound parse_wav(std::span<const std::byte> file, std::string_view name = 
 /// Errors: those of parse_wav() and MappedFile, starting with the path.
 inline Sound read_wav(const std::filesystem::path& path) { return parse_wav(MappedFile(path).bytes(), path.string()); }
 
-/// The bytes of a WAV file. Samples are rounded to the nearest step of the format, halves away from 0. Beyond the range they
-/// are clipped: to -1 … 1 - one step; floats are not. Errors: ShapeError unless there are 1 or 2 channels and at least one
-/// frame; ArgumentError for a rate below 8 or above 96 kHz, a sample that is not finite, or more than 4 GB. Cost: one pass.
+/// Encodes a WAV file. Samples are rounded to the nearest step of the format, halves away from 0, and clipped to its range,
+/// -1 … 1 - one step. Floats are neither rounded nor clipped.
+/// Errors: ShapeError unless there are 1 or 2 channels and at least one frame; ArgumentError for a rate below 8 or above 96
+/// kHz, a sample that is NaN or infinite, or more than 4 GB.
+/// Cost: one pass.
 inline std::vector<std::byte> encode_wav(const Sound& sound, WavFormat format = WavFormat::pcm16) {
   constexpr Where where = "encode_wav";
   const Matrix<float>& x = sound.samples;
   require<ShapeError>(x.rows() >= 1 && (x.cols() == 1 || x.cols() == 2), where, ": the samples are ", x.rows(), " × ", x.cols(),
                       ", expected at least one frame × 1 or 2 channels.");
-  require<ArgumentError>(sound.rate >= detail::least_wav_rate && sound.rate <= detail::greatest_wav_rate, where,
-                         ": the rate is ", sound.rate, ", expected ", detail::least_wav_rate, " to ", detail::greatest_wav_rate,
-                         " frames per second.");
+  require<ArgumentError>(sound.rate >= least_rate && sound.rate <= greatest_rate, where, ": the rate is ", sound.rate,
+                         ", expected ", least_rate, " to ", greatest_rate, " frames per second.");
   const auto bytes = static_cast<std::size_t>(detail::bytes_of(format));
   constexpr std::uint64_t most = 0xFFFFFFFF - 64;  // sizes are 32-bit numbers; the header takes less than 64 bytes
   const std::uint64_t data_bytes = static_cast<std::uint64_t>(x.size()) * bytes;
