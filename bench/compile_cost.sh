@@ -75,7 +75,7 @@ case ${1:-} in
   --headers)
     models="" programs=""
     headers=""
-    for floor in gated train core ops layers models io; do  # the umbrella headers first, then each folder
+    for floor in gated audio train core ops layers models io; do  # the umbrella headers first, then each folder
       headers="$headers $(cd include && find "gated/$floor.hpp" "gated/$floor" -name '*.hpp' 2> /dev/null | sort)"
     done
     folder=build/partial

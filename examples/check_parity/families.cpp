@@ -20,7 +20,8 @@ std::span<const std::span<const Family>> all_families() {
                                 component_families(),
                                 clear_voice_families(),
                                 keyword_mlp_families(),
-                                branchformer_families()};
+                                branchformer_families(),
+                                audio_families()};
   return lists;
 }
 

@@ -58,6 +58,7 @@ std::span<const Family> external_attention_families();
 std::span<const Family> vit_ff_families();
 std::span<const Family> time_mixer_families();
 std::span<const Family> keyword_mlp_families();
+std::span<const Family> audio_families();
 std::span<const Family> component_families();
 std::span<const Family> clear_voice_families();
 std::span<const Family> branchformer_families();

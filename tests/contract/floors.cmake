@@ -1,7 +1,8 @@
 # cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
 #
 # Lists each header, or .inl file with the definitions of a header, that breaks one of these rules, and fails if there are any:
-#   * it includes no header of a higher floor or of a sibling: core <- ops <- layers <- models <- {io, train};
+#   * it includes no header of a higher floor or of a sibling: core <- ops <- {audio, layers} <- models <- {io, train}. Sound
+#     needs the Fourier transforms of ops/ and no layers, and no layer needs sound; models and io/ may use both;
 #   * outside io/, it includes no third-party code except Eigen. train/distributed_mpi.hpp may include MPI, but no header may
 #     include train/distributed_mpi.hpp;
 #   * outside io/, it includes no header of the operating system, except in core/aligned_memory.hpp (huge pages), core/team.hpp
@@ -12,6 +13,7 @@
 
 set(height_of_core 0)
 set(height_of_ops 1)
+set(height_of_audio 2)
 set(height_of_layers 2)
 set(height_of_models 3)
 set(height_of_gated 4)  # gated.hpp itself, which includes everything for inference

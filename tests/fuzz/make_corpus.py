@@ -253,6 +253,40 @@ write("numpy", "archive", npz({"a.npy": numpy_floats, "b/c.npy": npy("'<i4'", "(
 write("numpy", "empty_archive", npz({}))
 write("numpy", "other_archive", npz({"readme.txt": b"no array"}))
 
+# --- wav ---
+
+
+def wav_chunk(name, data):
+    return name + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
+
+
+def wav(*chunks):
+    body = b"WAVE" + b"".join(chunks)
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def wav_format(tag, channels, rate, bits, extension=b""):
+    size = channels * bits // 8
+    return wav_chunk(b"fmt ", struct.pack("<HHIIHH", tag, channels, rate, rate * size, size, bits) + extension)
+
+
+def wav_extension(bits, tag):
+    return struct.pack("<HHIH", 22, bits, 0, tag) + bytes.fromhex("000000001000800000aa00389b71")
+
+
+wav_samples = wav_chunk(b"data", struct.pack("<4h", 0, 32767, -32768, 1))
+write("wav", "pcm16", wav(wav_format(1, 1, 16000, 16), wav_samples))
+write("wav", "stereo", wav(wav_format(1, 2, 48000, 16), wav_samples))
+write("wav", "pcm24", wav(wav_format(1, 1, 8000, 24), wav_chunk(b"data", bytes([1, 0, 128]))))
+write("wav", "pcm32", wav(wav_format(1, 1, 96000, 32), wav_chunk(b"data", struct.pack("<2i", 2**31 - 1, -2**31))))
+write("wav", "floats", wav(wav_format(3, 1, 44100, 32, bytes(2)), wav_chunk(b"fact", struct.pack("<I", 2)),
+                           wav_chunk(b"data", struct.pack("<2f", 1e-40, -2))))
+write("wav", "nan", wav(wav_format(3, 1, 44100, 32), wav_chunk(b"data", struct.pack("<f", float("nan")))))
+write("wav", "extensible", wav(wav_format(0xFFFE, 2, 48000, 32, wav_extension(24, 1)), wav_chunk(b"data", bytes(8))))
+write("wav", "list", wav(wav_chunk(b"LIST", b"INFOx"), wav_format(1, 1, 16000, 16), wav_samples, wav_chunk(b"junk", b"")))
+write("wav", "bytes", wav(wav_format(1, 1, 16000, 8), wav_chunk(b"data", b"1234")))
+write("wav", "truncated", wav(wav_format(1, 1, 16000, 16), wav_samples)[:-3])
+
 # --- image: PNG files ---
 
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "gated/audio.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
@@ -61,7 +62,8 @@ Matrix<T> joined(const std::vector<Matrix<T>>& parts) {
   return Eigen::Map<const Matrix<T>>(all.data(), 1, static_cast<Index>(all.size()));
 }
 
-std::string hash_of_numbers(const Matrix<float>& numbers) {
+template <class T>
+std::string hash_of_numbers(const Matrix<T>& numbers) {
   detail::NumberHash hash;
   hash.add(numbers);
   return signature_text(hash.value());
@@ -292,6 +294,22 @@ TEST_F(Portable, RowsOfWeightFormatsHaveTheSameBits) {
     });
     EXPECT_EQ(hash_of_numbers(result), expected);
   }
+}
+
+TEST_F(Portable, SoundHasTheSameBitsInAllFormsAndBuilds) {
+  const Vector<double> x = test::random_vector<double>(4000, 1, 0.1);
+  const auto everything = [&] {
+    std::vector<Matrix<double>> parts{log_mel_features<double>(x, mossformer2_features()), mfcc<double>(x, keyword_mlp_mfcc()),
+                                      resample<double>(x, 44100, 16000)};
+    for (const Index length : {81, 82, 480}) {  // an odd length, a prime factor above 7, and neither
+      const SpectrumOptions options{.length = length, .hop = length / 3};
+      const Matrix<double> mask = power_spectrum<double>(x, options);
+      parts.push_back(mask);
+      parts.push_back(apply_mask<double>(x, mask, options));
+    }
+    return joined(parts);
+  };
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(everything)), "48f0f07bb2e93ae6");
 }
 
 TEST_F(Portable, IsChosenForTheWholeRun) {

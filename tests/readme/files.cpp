@@ -6,6 +6,7 @@
 
 #include "gated/io/npy.hpp"
 #include "gated/io/tiny_time_mixer.hpp"
+#include "gated/io/wav.hpp"
 
 int main() {
   constexpr std::string_view folder = "granite-timeseries-ttm-r2";
@@ -21,4 +22,6 @@ int main() {
   gated::Matrix<float> past = gated::Matrix<float>::Random(3, 600);
   past(1, 590) = std::numeric_limits<float>::quiet_NaN();
   gated::write_npy("past.npy", past);
+
+  gated::write_wav("noisy.wav", {.samples = gated::Matrix<float>::Random(8000, 2), .rate = 16000});
 }

@@ -1,0 +1,14 @@
+#pragma once
+
+/// @file
+/// Everything for sound except files, which are in gated/io/wav.hpp: resampling, spectra, features of speech networks, long
+/// recordings.
+
+#include "gated/audio/decode_windows.hpp"
+#include "gated/audio/log_mel.hpp"
+#include "gated/audio/mel_bank.hpp"
+#include "gated/audio/mfcc.hpp"
+#include "gated/audio/resample.hpp"
+#include "gated/audio/spectral_mask.hpp"
+#include "gated/audio/spectrum.hpp"
+#include "gated/audio/window.hpp"

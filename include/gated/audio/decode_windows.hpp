@@ -1,0 +1,120 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "gated/audio/signal.hpp"
+
+/// @file
+/// Long recordings in overlapping windows: networks whose norms and attention see a whole segment run on pieces of one length.
+
+namespace gated {
+
+/// A plan that cuts sound into windows at 0, stride, 2 · stride, … The results of neighbours overlap by window - stride
+/// samples; each drops half of these at its inner edges.
+struct DecodeWindows {
+  Index window = 192000;           ///< samples of a window
+  Index stride = 144000;           ///< samples from one window to the next
+  Index one_pass_length = 960000;  ///< sound of at most this many samples is processed in one piece
+  bool pads_one_pass = false;      ///< whether such sound gets the zeros of padded_length() too
+
+  /// The samples dropped at an inner edge.
+  Index dropped() const { return (window - stride) / 2; }
+  /// Whether sound of this length is processed in one piece.
+  bool is_one_pass(Index samples) const { return samples <= one_pass_length; }
+
+  /// The length up to which zeros are appended, as upstream does: a window for less than a window, window + stride for less
+  /// than that. Longer sound is padded if the windows end before it does: by window + (samples - window) mod stride.
+  Index padded_length(Index samples) const {
+    if (samples < window) {
+      return window;
+    }
+    if (samples < window + stride) {
+      return window + stride;
+    }
+    const Index rest = (samples - window) % stride;
+    return rest == 0 ? samples : samples + window + rest;
+  }
+};
+
+/// A plan of windows of `seconds`, with a stride of three quarters.
+/// Errors: ArgumentError for a window of less than 4 samples.
+inline DecodeWindows decode_windows(Index rate, double seconds, double one_pass_seconds) {
+  const auto window = static_cast<Index>(static_cast<double>(rate) * seconds);
+  require<ArgumentError>(window >= 4, "decode_windows: a window of ", seconds, " seconds at ", rate, " Hz has ", window,
+                         " samples, expected at least 4.");
+  return {.window = window,
+          .stride = window * 3 / 4,
+          .one_pass_length = static_cast<Index>(static_cast<double>(rate) * one_pass_seconds)};
+}
+
+/// The windows of MossFormer2_SE_48K: 4 seconds for sound of more than 20 seconds.
+inline DecodeWindows mossformer2_enhancement_windows() { return decode_windows(48000, 4, 20); }
+
+/// The windows of MossFormer2_SS_16K: 2 seconds for sound of more than 2 seconds. Shorter sound is padded as well.
+inline DecodeWindows mossformer2_separation_windows(Index rate = 16000) {
+  DecodeWindows plan = decode_windows(rate, 2, 2);
+  plan.pads_one_pass = true;
+  return plan;
+}
+
+namespace detail {
+
+/// Raises ArgumentError unless the windows cover the sound without gaps.
+inline void expect_plan(Where where, const DecodeWindows& plan) {
+  require<ArgumentError>(plan.stride >= 1 && plan.stride <= plan.window, where, ": window is ", plan.window, " and stride is ",
+                         plan.stride, ", expected 1 ≤ stride ≤ window.");
+}
+
+/// Calls `f(segment)`, and raises ShapeError unless the result has a row per sample, and as many columns as before.
+template <class T, class F>
+Matrix<T> checked_segment(Where where, const ConstSignal<T>& segment, Index columns, F& f) {
+  Matrix<T> result = f(segment);
+  require<ShapeError>(result.rows() == segment.size() && (columns < 0 || result.cols() == columns), where,
+                      ": the function returned ", result.rows(), " × ", result.cols(), " for a segment of ", segment.size(),
+                      " samples, expected a row per sample and the same number of columns each time.");
+  return result;
+}
+
+}  // namespace detail
+
+/// Runs `f` over a recording, in one piece or in windows, and puts the results together.
+///
+///     const Matrix<float> clean = enhance_in_windows<float>(noisy, mossformer2_enhancement_windows(),
+///                                                           [&](const ConstSignal<float>& segment) { return … ; });
+///
+/// `f(segment)` returns a column of samples as long as the segment, or a matrix with a column per speaker. It is called from
+/// the first window to the last. Of the first result samples [0, window - g) are taken, of later ones [g, window - g), with g =
+/// plan.dropped(). As upstream (ClearerVoice-Studio), this leaves the last g samples 0 if (samples - window) is a multiple of
+/// stride, since no zeros are appended then.
+/// Shapes: the result is samples.size() × (columns of f's results).
+/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if f returns another length or changes its columns, or for no
+/// samples.
+/// Cost: `f` sees each sample window / stride times.
+template <class T, class F>
+Matrix<T> enhance_in_windows(const ConstSignal<T>& samples, const DecodeWindows& plan, F&& f) {
+  constexpr Where where = "enhance_in_windows";
+  detail::expect_plan(where, plan);
+  const Index length = samples.size(), window = plan.window, dropped = plan.dropped();
+  require<ShapeError>(length >= 1, where, ": there are no samples.");
+  const bool one_pass = plan.is_one_pass(length);
+  Vector<T> padded = Vector<T>::Zero(one_pass && !plan.pads_one_pass ? length : plan.padded_length(length));
+  padded.head(length) = samples;
+  if (one_pass) {
+    return detail::checked_segment<T>(where, padded, -1, f).topRows(length);
+  }
+  Matrix<T> result;
+  for (Index start = 0; start + window <= padded.size(); start += plan.stride) {
+    const Matrix<T> part = detail::checked_segment<T>(where, padded.segment(start, window), start == 0 ? -1 : result.cols(), f);
+    if (start == 0) {
+      result.setZero(length, part.cols());
+    }
+    const Index from = start == 0 ? 0 : dropped, count = std::min(start + window - dropped, length) - (start + from);
+    if (count > 0) {
+      result.middleRows(start + from, count) = part.middleRows(from, count);
+    }
+  }
+  return result;
+}
+
+}  // namespace gated

@@ -1,0 +1,132 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "gated/audio/signal.hpp"
+#include "gated/core/elementary.hpp"
+#include "gated/core/ordered_sum.hpp"
+
+/// @file
+/// Mel filter banks.
+
+namespace gated {
+
+/// The scale of a mel bank, and the shape of its triangles.
+enum class MelForm {
+  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles over mel, of height 1; the bin at half the rate is left out
+  slaney  ///< mel = 3f/200 below 1000 Hz, 15 + 27 ln(f/1000)/ln 6.4 above; triangles over Hz, of area 1 (librosa)
+};
+
+/// The frequency f in Hz on a mel scale.
+inline double mel_of(MelForm form, double f) {
+  if (form == MelForm::kaldi) {
+    return rounded(1127 * elementary::log(1 + f / 700));
+  }
+  return f < 1000 ? 3 * f / 200 : 15 + rounded(27 / elementary::log(6.4) * elementary::log(f / 1000));
+}
+
+/// The inverse of mel_of().
+inline double hertz_of(MelForm form, double mel) {
+  if (form == MelForm::kaldi) {
+    return rounded(700 * elementary::exp(mel / 1127)) - 700;
+  }
+  return mel < 15 ? mel * 200 / 3 : rounded(1000 * elementary::exp((mel - 15) * (elementary::log(6.4) / 27)));
+}
+
+/// Options of a MelBank.
+struct MelOptions {
+  MelForm form = MelForm::slaney;  ///< scale and triangles
+  Index bands = 40;                ///< number of triangles
+  Index rate = 16000;              ///< samples per second
+  Index fft = 480;                 ///< points of the transform whose bins are summed
+  double low = 0;                  ///< left edge of the first triangle, in Hz
+  double high = 0;                 ///< right edge of the last triangle, in Hz; 0 for half the rate
+};
+
+/// Triangular filters whose edges are equally spaced on a mel scale: the energy of band b is Σ_k w_bk |X_k|² with
+///
+///     w = max(0, min((m - left) / (centre - left), (right - m) / (right - centre)))
+///
+/// where m is the frequency of bin k, in mel (Kaldi) or Hz (Slaney, who also multiplies by 2 / (right - left)).
+/// Errors: ArgumentError unless 0 ≤ low < high ≤ rate/2, and bands, rate and fft are positive.
+/// Cost: two products per bin and row.
+class MelBank {
+ public:
+  explicit MelBank(const MelOptions& options) : bins_(options.fft / 2 + 1) {
+    const double top = options.high == 0 ? static_cast<double>(options.rate) / 2 : options.high;
+    require<ArgumentError>(options.bands >= 1 && options.rate >= 1 && options.fft >= 1, "MelBank: bands is ", options.bands,
+                           ", rate is ", options.rate, " and fft is ", options.fft, ", expected at least 1.");
+    require<ArgumentError>(0 <= options.low && options.low < top && top <= static_cast<double>(options.rate) / 2,
+                           "MelBank: low is ", options.low, " and high is ", top, ", expected 0 ≤ low < high ≤ ",
+                           static_cast<double>(options.rate) / 2, ", half the rate.");
+    const double low = mel_of(options.form, options.low);
+    const double step = (mel_of(options.form, top) - low) / static_cast<double>(options.bands + 1);
+    const auto edge = [&](Index i) {
+      const double mel = low + rounded(static_cast<double>(i) * step);
+      return options.form == MelForm::kaldi ? mel : hertz_of(options.form, mel);
+    };
+    const Vector<double> places = places_of_bins(options);
+    for (Index b = 0; b < options.bands; ++b) {
+      const double height = options.form == MelForm::kaldi ? 1 : 2 / (edge(b + 2) - edge(b));
+      add_band(places, edge(b), edge(b + 1), edge(b + 2), height);
+    }
+  }
+
+  Index bands() const { return static_cast<Index>(bands_.size()); }
+  /// The number of bins of a spectrum: fft/2 + 1.
+  Index bins() const { return bins_; }
+
+  /// The energy of band b, where `power(k)` is |X_k|².
+  template <class F>
+  double energy(Index b, const F& power) const {
+    const Band& band = bands_[static_cast<std::size_t>(b)];
+    return ordered_sum(static_cast<Index>(band.weights.size()),
+                       [&](Index i) { return rounded(band.weights[static_cast<std::size_t>(i)] * power(band.first + i)); });
+  }
+
+  /// The weights as a matrix, bands × bins.
+  Matrix<double> weights() const {
+    Matrix<double> all = Matrix<double>::Zero(bands(), bins());
+    for (Index b = 0; b < bands(); ++b) {
+      const Band& band = bands_[static_cast<std::size_t>(b)];
+      std::copy(band.weights.begin(), band.weights.end(), all.row(b).data() + band.first);
+    }
+    return all;
+  }
+
+ private:
+  /// The weights of a triangle, from its first bin with a weight above 0 to the last.
+  struct Band {
+    Index first = 0;
+    std::vector<double> weights;
+  };
+
+  /// The frequencies of the bins that count, in the unit of the triangles.
+  static Vector<double> places_of_bins(const MelOptions& options) {
+    const bool kaldi = options.form == MelForm::kaldi;
+    Vector<double> places(kaldi ? options.fft / 2 : options.fft / 2 + 1);
+    for (Index k = 0; k < places.size(); ++k) {
+      const double f = static_cast<double>(k) * static_cast<double>(options.rate) / static_cast<double>(options.fft);
+      places[k] = kaldi ? mel_of(options.form, f) : f;
+    }
+    return places;
+  }
+
+  void add_band(const Vector<double>& places, double left, double centre, double right, double height) {
+    Band band;
+    for (Index k = 0; k < places.size(); ++k) {
+      const double weight = std::min((places[k] - left) / (centre - left), (right - places[k]) / (right - centre)) * height;
+      if (weight > 0) {
+        band.first = band.weights.empty() ? k : band.first;
+        band.weights.push_back(weight);
+      }
+    }
+    bands_.push_back(std::move(band));
+  }
+
+  Index bins_;
+  std::vector<Band> bands_;
+};
+
+}  // namespace gated

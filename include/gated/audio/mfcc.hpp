@@ -1,0 +1,93 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/audio/mel_bank.hpp"
+#include "gated/audio/spectrum.hpp"
+
+/// @file
+/// Mel-frequency cepstral coefficients as in librosa.
+
+namespace gated {
+
+/// Options of mfcc(). The defaults are those of KW-MLP: keyword_mlp_mfcc().
+struct MfccOptions {
+  Index rate = 16000;             ///< samples per second
+  Index samples = 16000;          ///< the sound is cut to this length, or zeros are appended; 0: as long as it is
+  SpectrumOptions spectrum = {};  ///< window, hop and transform of a frame
+  MelForm mel = MelForm::slaney;  ///< scale and triangles of the filters
+  Index mels = 40;                ///< filters
+  Index coefficients = 40;        ///< coefficients that are kept, at most `mels`
+  double least_power = 1e-10;     ///< smaller powers count as this
+  double range = 80;              ///< levels lower than this many dB below the loudest of the sound are raised to it
+};
+
+/// The coefficients of KW-MLP (arXiv:2110.07749): one second at 16 kHz gives 98 frames of 40.
+inline MfccOptions keyword_mlp_mfcc() { return {}; }
+
+namespace detail {
+
+/// The orthonormal DCT-II, n × n: row k is √(2/n) cos(πk(2j + 1) / 2n), and √(1/n) for k = 0.
+inline Matrix<double> cosine_transform(Index n) {
+  Matrix<double> rows(n, n);
+  for (Index k = 0; k < n; ++k) {
+    const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / static_cast<double>(n));
+    for (Index j = 0; j < n; ++j) {
+      rows(k, j) = scale * FourierFactor<double>::turn(k * (2 * j + 1), 4 * n).c;
+    }
+  }
+  return rows;
+}
+
+/// The levels of the mel bands in dB, frames × bands.
+inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOptions& options) {
+  const MelBank bank({.form = options.mel, .bands = options.mels, .rate = options.rate, .fft = options.spectrum.span()});
+  const double decibel = 10 / elementary::log(10);
+  Matrix<double> levels(frames_of("mfcc", samples.size(), options.spectrum), options.mels);
+  for_each_spectrum<double>(samples, options.spectrum, [&](Index first, Index count, const RealFourier& fourier) {
+    for (Index r = 0; r < count; ++r) {
+      for (Index b = 0; b < options.mels; ++b) {
+        const double energy = bank.energy(b, [&](Index k) { return power(fourier, r, k); });
+        levels(first + r, b) = decibel * elementary::log(std::max(energy, options.least_power));
+      }
+    }
+  });
+  return levels;
+}
+
+}  // namespace detail
+
+/// Mel-frequency cepstral coefficients of one channel, as librosa's `melspectrogram`, `power_to_db` and `mfcc` compute them:
+/// |STFT|², mel filters, 10 log₁₀(max(·, least_power)), levels more than `range` dB below the loudest raised to that,
+/// orthonormal DCT-II.
+///
+/// The loudest level is that of the whole sound, so a stream cannot compute these coefficients.
+/// KW-MLP's image [1, 40, 98] is the transpose. Its patches [40, 1] are columns of that image, hence rows of this matrix: token
+/// i of the network is row i.
+/// Shapes: options.spectrum.frames(samples) × options.coefficients: a frame is a token.
+/// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
+/// Cost: about 2.5·n·log₂(n) flops per frame of n samples, and mels · coefficients products, in double.
+template <class T>
+Matrix<T> mfcc(const ConstSignal<T>& samples, const MfccOptions& options) {
+  constexpr Where where = "mfcc";
+  require<ArgumentError>(options.coefficients >= 1 && options.coefficients <= options.mels, where, ": coefficients is ",
+                         options.coefficients, ", expected 1 to mels = ", options.mels, ".");
+  require<ArgumentError>(options.samples >= 0 && options.least_power > 0 && options.range >= 0, where, ": samples is ",
+                         options.samples, ", least_power is ", options.least_power, " and range is ", options.range,
+                         ", expected at least 0, and a power above 0.");
+  Vector<double> sound = Vector<double>::Zero(options.samples == 0 ? samples.size() : options.samples);
+  const Index count = std::min(sound.size(), samples.size());
+  sound.head(count) = samples.head(count).template cast<double>();
+  Matrix<double> levels = detail::mel_levels(sound, options);
+  levels = levels.cwiseMax(levels.maxCoeff() - options.range).eval();
+  const Matrix<double> cosines = detail::cosine_transform(options.mels);
+  Matrix<T> coefficients(levels.rows(), options.coefficients);
+  for (Index f = 0; f < levels.rows(); ++f) {
+    for (Index k = 0; k < options.coefficients; ++k) {
+      coefficients(f, k) = static_cast<T>(ordered_dot(levels.row(f), cosines.row(k)));
+    }
+  }
+  return coefficients;
+}
+
+}  // namespace gated

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "gated/ops/fourier.hpp"
+
+/// @file
+/// Discrete Fourier transforms of real rows, for spectra of sound.
+
+namespace gated::detail {
+
+/// X_k = Σ_t x_t e^(-2πikt/n) and its inverse, for a few rows of any length n at a time.
+///
+/// An even n takes one complex transform of h = n/2 points, z_t = x_2t + i·x_{2t+1} (Cooley, Lewis and Welch 1970):
+///
+///     E_k = (Z_k + conj Z_{h-k}) / 2,   O_k = (Z_k - conj Z_{h-k}) / 2i,   X_k = E_k + e^(-2πik/n) O_k
+///
+/// An odd n takes a complex transform of n points. A row's bins do not depend on the other rows. An object fixes the form of
+/// the kernels while it lives, so it is local to a function.
+/// Cost: about 2.5·n·log₂(n/2) flops per row; twice as many for an odd n, several times as many for one with a prime factor
+/// above 7.
+class RealFourier {
+ public:
+  Matrix<double> rows;             ///< x: a row per lane of a vector × n
+  Matrix<double> real, imaginary;  ///< X: as many rows × (n/2 + 1) bins
+
+  explicit RealFourier(Index length)
+      : length_(length),
+        step_(length % 2 == 0 ? 2 : 1),
+        width_(vector_width<double>()),
+        transform_(fourier::Transform<double>::of(length / step_)),
+        z_(static_cast<std::size_t>(transform_.scratch_size())) {
+    for (Index k = 0; k < bins() && step_ == 2; ++k) {
+      turns_.push_back(fourier::Factor<double>::turn(k, length));
+    }
+    rows.setZero(width_, length);
+    real.setZero(width_, bins());
+    imaginary.setZero(width_, bins());
+  }
+
+  Index bins() const { return length_ / 2 + 1; }
+
+  /// Calls `f(first, count)` for blocks of `total` rows that fit `rows`.
+  template <class F>
+  void for_each_block(Index total, const F& f) const {
+    for (Index first = 0; first < total; first += width_) {
+      f(first, std::min(width_, total - first));
+    }
+  }
+
+  /// Transforms the first `count` rows.
+  void forward(Index count) {
+    for (Index t = 0; t < points(); ++t) {
+      double* const z = row(t);
+      for (Index r = 0; r < width_; ++r) {
+        z[r] = r < count ? rows(r, step_ * t) : 0;
+        z[width_ + r] = r < count && step_ == 2 ? rows(r, 2 * t + 1) : 0;
+      }
+    }
+    transform_(z_.data());
+    for (Index k = 0; k < bins(); ++k) {
+      const double *const a = bin(k), *const b = bin(points() - k);
+      for (Index r = 0; r < count; ++r) {
+        step_ == 2 ? separate(k, a + r, b + r, real(r, k), imaginary(r, k)) : split(a + r, real(r, k), imaginary(r, k));
+      }
+    }
+  }
+
+  /// Computes the first `count` rows from their bins. Ignores the imaginary parts of bin 0 and, for an even n, of bin n/2.
+  void inverse(Index count) {
+    for (Index k = 0; k < points(); ++k) {
+      double* const z = row(k);
+      for (Index r = 0; r < width_; ++r) {
+        z[r] = z[width_ + r] = 0;
+        if (r < count) {
+          step_ == 2 ? join(k, r, z[r], z[width_ + r]) : mirror(k, r, z[r], z[width_ + r]);
+        }
+      }
+    }
+    transform_(z_.data());  // of conj Z, which gives conj z
+    const double scale = 1 / static_cast<double>(points());
+    for (Index t = 0; t < points(); ++t) {
+      const double* const z = bin(t);
+      for (Index r = 0; r < count; ++r) {
+        rows(r, step_ * t) = z[r] * scale;
+        if (step_ == 2) {
+          rows(r, 2 * t + 1) = -z[width_ + r] * scale;
+        }
+      }
+    }
+  }
+
+ private:
+  Index points() const { return transform_.length(); }
+  double* row(Index t) { return z_.data() + t * 2 * width_; }
+  /// The row of z_ with bin k of the complex transform, modulo points().
+  const double* bin(Index k) { return row(transform_.order()[k % points()]); }
+
+  /// X_k from Z_k = a.
+  void split(const double* a, double& re, double& im) const {
+    re = a[0];
+    im = a[width_];
+  }
+  /// X_k from Z_k = a and Z_{h-k} = b.
+  void separate(Index k, const double* a, const double* b, double& re, double& im) const {
+    const auto& turn = turns_[static_cast<std::size_t>(k)];
+    const double o_re = (a[width_] + b[width_]) / 2, o_im = (b[0] - a[0]) / 2;
+    re = (a[0] + b[0]) / 2 + (rounded(turn.c * o_re) - rounded(turn.s * o_im));
+    im = (a[width_] - b[width_]) / 2 + (rounded(turn.c * o_im) + rounded(turn.s * o_re));
+  }
+  /// conj Z_k = conj(E_k + i·O_k) of row r.
+  void join(Index k, Index r, double& re, double& im) const {
+    const Index other = points() - k;
+    const double a_im = k == 0 ? 0 : imaginary(r, k), b_im = k == 0 ? 0 : -imaginary(r, other);
+    const double d_re = (real(r, k) - real(r, other)) / 2, d_im = (a_im - b_im) / 2;
+    const auto& turn = turns_[static_cast<std::size_t>(k)];
+    const double o_re = rounded(turn.c * d_re) + rounded(turn.s * d_im), o_im = rounded(turn.c * d_im) - rounded(turn.s * d_re);
+    re = (real(r, k) + real(r, other)) / 2 - o_im;
+    im = -((a_im + b_im) / 2 + o_re);
+  }
+  /// conj X_k of row r. Bins above n/2 are the conjugates of those below.
+  void mirror(Index k, Index r, double& re, double& im) const {
+    const bool upper = k >= bins();
+    const Index from = upper ? length_ - k : k;
+    re = real(r, from);
+    im = k == 0 ? 0 : upper ? imaginary(r, from) : -imaginary(r, from);
+  }
+
+  KernelChoice kernels_;  // first: the members below depend on it
+  Index length_, step_, width_;
+  const fourier::Transform<double>& transform_;
+  std::vector<double> z_;
+  std::vector<fourier::Factor<double>> turns_;  // e^(-2πik/n)
+};
+
+}  // namespace gated::detail

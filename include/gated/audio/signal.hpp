@@ -1,0 +1,20 @@
+#pragma once
+
+#include "gated/core/matrix.hpp"
+
+/// @file
+/// One channel of sound, and its rates.
+
+namespace gated {
+
+/// A read-only view of one channel: a column vector of samples. Takes a `Vector`, a column of a matrix of frames × channels, or
+/// an `Eigen::Map` of foreign memory; a column of several is copied.
+template <class T>
+using ConstSignal = Eigen::Ref<const Vector<T>>;
+
+/// The lowest sampling rate, in samples per second.
+inline constexpr Index least_rate = 8000;
+/// The highest sampling rate, in samples per second.
+inline constexpr Index greatest_rate = 96000;
+
+}  // namespace gated

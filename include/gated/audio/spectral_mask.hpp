@@ -1,0 +1,40 @@
+#pragma once
+
+#include "gated/audio/spectrum.hpp"
+
+/// @file
+/// Masks on a spectrum: how a network removes noise.
+
+namespace gated {
+
+/// The spectrum that MossFormer2_SE_48K masks: 961 bins of 40 ms at 48 kHz, a frame for each of its features.
+inline SpectrumOptions mossformer2_spectrum() {
+  return {.window = {.form = WindowForm::hamming, .periodic = false}, .length = 1920, .hop = 384};
+}
+
+/// istft(mask ⊙ stft(samples)): the mask scales real and imaginary part of each bin, as in ClearerVoice-Studio's
+/// MossFormer2_SE_48K. The last (samples - n) mod hop samples, which no frame reaches, are 0.
+/// Shapes: `mask` is options.frames(samples) × options.bins(); the result is as long as `samples`.
+/// Errors: ArgumentError for invalid options; ShapeError for another mask, or a sound shorter than a frame.
+/// Cost: that of stft() twice. Memory: a few frames, and two numbers per sample.
+template <class T>
+Vector<T> apply_mask(const ConstSignal<T>& samples, const ConstView<T>& mask, const SpectrumOptions& options) {
+  detail::expect_spectrum("apply_mask", "mask", mask.rows(), mask.cols(), samples.size(), options);
+  detail::OverlapAdd sum(options, samples.size());
+  detail::for_each_spectrum<T>(samples, options, [&](Index first, Index count, detail::RealFourier& fourier) {
+    for (Index r = 0; r < count; ++r) {
+      for (Index k = 0; k < mask.cols(); ++k) {
+        const auto factor = static_cast<double>(mask(first + r, k));
+        fourier.real(r, k) *= factor;
+        fourier.imaginary(r, k) *= factor;
+      }
+    }
+    fourier.inverse(count);
+    for (Index r = 0; r < count; ++r) {
+      sum.add(first + r, &fourier.rows(r, 0));
+    }
+  });
+  return sum.result<T>();
+}
+
+}  // namespace gated

@@ -1,0 +1,190 @@
+#pragma once
+
+#include <algorithm>
+#include <complex>
+
+#include "gated/audio/real_fourier.hpp"
+#include "gated/audio/window.hpp"
+
+/// @file
+/// Short-time Fourier transforms and their inverse.
+///
+/// All of gated/audio computes in double, whatever T is. Results in float thus differ from those in double by one rounding, and
+/// a quiet band beside a loud one keeps its digits.
+
+namespace gated {
+
+/// How sound is cut into frames and transformed. Only whole frames count: frame f holds the samples f · hop … f · hop + span()
+/// - 1, and nothing is padded (`center=False` in torch and librosa).
+struct SpectrumOptions {
+  Window window = {};  ///< multiplies each frame
+  Index length = 480;  ///< samples of the window
+  Index hop = 160;     ///< samples from one frame to the next
+  Index fft = 0;       ///< points of the transform; 0 for `length`. A shorter window lies in its middle, between zeros
+
+  /// The number of samples of a frame, and of points of its transform.
+  Index span() const { return fft == 0 ? length : fft; }
+  /// The number of bins, from frequency 0 to half the rate.
+  Index bins() const { return span() / 2 + 1; }
+  /// The number of whole frames in `samples` samples.
+  Index frames(Index samples) const { return samples < span() ? 0 : 1 + (samples - span()) / hop; }
+};
+
+namespace detail {
+
+/// Raises ArgumentError for a window, hop or transform of no size.
+inline void expect_options(Where where, const SpectrumOptions& options) {
+  require<ArgumentError>(options.length >= 1 && options.hop >= 1, where, ": length is ", options.length, " and hop is ",
+                         options.hop, ", expected at least 1.");
+  require<ArgumentError>(options.fft == 0 || options.fft >= options.length, where, ": fft is ", options.fft,
+                         ", expected at least length = ", options.length, ", or 0 for as many.");
+}
+
+/// Raises ShapeError unless `samples` fill a frame.
+inline void expect_frame(Where where, Index samples, Index span) {
+  require<ShapeError>(samples >= span, where, ": ", samples, " samples, expected at least the ", span,
+                      " of a frame. Append zeros to a shorter sound.");
+}
+
+/// The number of frames in `samples` samples, at least one; raises the errors above.
+inline Index frames_of(Where where, Index samples, const SpectrumOptions& options) {
+  expect_options(where, options);
+  expect_frame(where, samples, options.span());
+  return options.frames(samples);
+}
+
+/// Raises ShapeError unless `x` has a row per frame and a column per bin.
+inline void expect_spectrum(Where where, const char* name, Index rows, Index columns, Index samples,
+                            const SpectrumOptions& options) {
+  const Index frames = frames_of(where, samples, options);
+  require<ShapeError>(rows == frames && columns == options.bins(), where, ": the ", name, " is ", rows, " × ", columns,
+                      ", expected ", frames, " frames × ", options.bins(), " bins for ", samples, " samples.");
+}
+
+/// The weights of a frame: the window, between zeros if the transform is longer.
+inline Vector<double> frame_weights(const SpectrumOptions& options) {
+  Vector<double> weights = Vector<double>::Zero(options.span());
+  weights.segment((options.span() - options.length) / 2, options.length) = window_weights(options.window, options.length);
+  return weights;
+}
+
+/// Calls `f(first, count, fourier)` for blocks of frames, with their bins in `fourier`.
+template <class T, class F>
+void for_each_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& options, const F& f) {
+  const Vector<double> weights = frame_weights(options);
+  RealFourier fourier(options.span());
+  fourier.for_each_block(options.frames(samples.size()), [&](Index first, Index count) {
+    for (Index r = 0; r < count; ++r) {
+      const Index start = (first + r) * options.hop;
+      for (Index i = 0; i < options.span(); ++i) {
+        fourier.rows(r, i) = static_cast<double>(samples[start + i]) * weights[i];
+      }
+    }
+    fourier.forward(count);
+    f(first, count, fourier);
+  });
+}
+
+/// y = Σ_f w ⊙ frame_f / Σ_f w², frame f shifted to its place.
+class OverlapAdd {
+ public:
+  OverlapAdd(const SpectrumOptions& options, Index samples)
+      : hop_(options.hop),
+        weights_(frame_weights(options)),
+        sum_(Vector<double>::Zero(samples)),
+        squares_(Vector<double>::Zero(samples)) {}
+
+  /// Adds the samples of frame f; those beyond the end are dropped.
+  void add(Index f, const double* frame) {
+    const Index start = f * hop_, count = std::min(weights_.size(), sum_.size() - start);
+    for (Index i = 0; i < count; ++i) {
+      sum_[start + i] += rounded(weights_[i] * frame[i]);
+      squares_[start + i] += rounded(weights_[i] * weights_[i]);
+    }
+  }
+
+  template <class T>
+  Vector<T> result() const {
+    constexpr double covered = 1e-11;  // torch refuses a smaller Σ w²
+    Vector<T> y(sum_.size());
+    for (Index t = 0; t < y.size(); ++t) {
+      y[t] = squares_[t] > covered ? static_cast<T>(sum_[t] / squares_[t]) : T{0};
+    }
+    return y;
+  }
+
+ private:
+  Index hop_;
+  Vector<double> weights_, sum_, squares_;
+};
+
+}  // namespace detail
+
+/// The short-time Fourier transform: X_fk = Σ_i w_i x_{f·hop+i} e^(-2πik/n) for bins k = 0 … n/2, with n = options.span().
+/// Shapes: the result is options.frames(samples) × options.bins().
+/// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
+/// Cost: about 2.5·n·log₂(n/2) flops per frame, in double.
+template <class T>
+Matrix<std::complex<T>> stft(const ConstSignal<T>& samples, const SpectrumOptions& options) {
+  Matrix<std::complex<T>> spectrum(detail::frames_of("stft", samples.size(), options), options.bins());
+  detail::for_each_spectrum<T>(samples, options, [&](Index first, Index count, const detail::RealFourier& fourier) {
+    for (Index r = 0; r < count; ++r) {
+      for (Index k = 0; k < spectrum.cols(); ++k) {
+        spectrum(first + r, k) = {static_cast<T>(fourier.real(r, k)), static_cast<T>(fourier.imaginary(r, k))};
+      }
+    }
+  });
+  return spectrum;
+}
+
+namespace detail {
+
+/// |X_k|² of row r.
+inline double power(const RealFourier& fourier, Index r, Index k) {
+  const double re = fourier.real(r, k), im = fourier.imaginary(r, k);
+  return rounded(re * re) + rounded(im * im);
+}
+
+}  // namespace detail
+
+/// |X|² of stft(), with its shapes, errors and cost.
+template <class T>
+Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& options) {
+  Matrix<T> spectrum(detail::frames_of("power_spectrum", samples.size(), options), options.bins());
+  detail::for_each_spectrum<T>(samples, options, [&](Index first, Index count, const detail::RealFourier& fourier) {
+    for (Index r = 0; r < count; ++r) {
+      for (Index k = 0; k < spectrum.cols(); ++k) {
+        spectrum(first + r, k) = static_cast<T>(detail::power(fourier, r, k));
+      }
+    }
+  });
+  return spectrum;
+}
+
+/// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², each frame at its place (Griffin and Lim 1984).
+/// Samples that no frame reaches, or only with a window of 0, are 0: the last (samples - n) mod hop samples, and with a Hann
+/// window the first.
+/// Shapes: the spectrum is options.frames(samples) × options.bins().
+/// Errors: ArgumentError for invalid options; ShapeError for another shape, or a sound shorter than a frame.
+/// Cost: that of stft().
+template <class T>
+Vector<T> istft(const Matrix<std::complex<T>>& spectrum, Index samples, const SpectrumOptions& options) {
+  detail::expect_spectrum("istft", "spectrum", spectrum.rows(), spectrum.cols(), samples, options);
+  detail::OverlapAdd sum(options, samples);
+  detail::RealFourier fourier(options.span());
+  fourier.for_each_block(spectrum.rows(), [&](Index first, Index count) {
+    for (Index r = 0; r < count; ++r) {
+      for (Index k = 0; k < spectrum.cols(); ++k) {
+        fourier.real(r, k) = static_cast<double>(spectrum(first + r, k).real());
+        fourier.imaginary(r, k) = static_cast<double>(spectrum(first + r, k).imag());
+      }
+    }
+    fourier.inverse(count);
+    for (Index r = 0; r < count; ++r) {
+      sum.add(first + r, &fourier.rows(r, 0));
+    }
+  });
+  return sum.result<T>();
+}
+
+}  // namespace gated

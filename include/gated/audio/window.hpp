@@ -1,0 +1,37 @@
+#pragma once
+
+#include "gated/audio/signal.hpp"
+#include "gated/ops/fourier_factor.hpp"
+
+/// @file
+/// Window functions of short-time Fourier transforms.
+
+namespace gated {
+
+/// The shape of a window.
+enum class WindowForm {
+  hann,    ///< 0.5 - 0.5 cos φ
+  hamming  ///< 0.54 - 0.46 cos φ
+};
+
+/// A window function with φ_i = 2πi/n if it is periodic (torch and librosa by default), or 2πi/(n - 1) if it is symmetric
+/// (Kaldi), for i = 0 … n - 1.
+struct Window {
+  WindowForm form = WindowForm::hann;  ///< its shape
+  bool periodic = true;                ///< false for a symmetric window, whose last weight equals the first
+};
+
+/// The weights of a window of n samples. A symmetric window of one sample is 1.
+/// Errors: ArgumentError if n < 1.
+inline Vector<double> window_weights(const Window& window, Index n) {
+  require<ArgumentError>(n >= 1, "window_weights: the window has ", n, " samples, expected at least 1.");
+  const Index period = window.periodic ? n : n - 1;
+  const double mean = window.form == WindowForm::hann ? 0.5 : 0.54;
+  Vector<double> weights = Vector<double>::Ones(n);
+  for (Index i = 0; period > 0 && i < n; ++i) {
+    weights[i] = mean - rounded((1 - mean) * FourierFactor<double>::turn(i, period).c);
+  }
+  return weights;
+}
+
+}  // namespace gated

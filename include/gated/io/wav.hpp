@@ -1,0 +1,300 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "gated/audio/signal.hpp"
+#include "gated/io/atomic_file.hpp"
+#include "gated/io/mapped_file.hpp"
+#include "gated/io/nearest_name.hpp"
+
+/// @file
+/// WAV files: uncompressed sound. Spectra and features are in gated/audio.
+///
+/// The format (RIFF): "RIFF", the number of bytes that follow, "WAVE", then chunks of a name, a size and as many bytes, padded
+/// to an even number. "fmt " holds the encoding, "data" the samples, channel after channel for each frame. All numbers are
+/// little-endian.
+
+namespace gated {
+
+/// Sound in memory.
+struct Sound {
+  Matrix<float> samples;  ///< frames × channels, from -1 to 1
+  Index rate = 48000;     ///< frames per second
+};
+
+/// The encoding of samples in a WAV file.
+enum class WavFormat {
+  pcm16,   ///< 16-bit integers, in steps of 2⁻¹⁵
+  pcm24,   ///< 24-bit integers, in steps of 2⁻²³: as exact as float
+  pcm32,   ///< 32-bit integers, in steps of 2⁻³¹
+  float32  ///< float, also beyond -1 … 1
+};
+
+namespace detail {
+
+/// The bytes of a sample.
+constexpr Index bytes_of(WavFormat format) { return format == WavFormat::pcm16 ? 2 : format == WavFormat::pcm24 ? 3 : 4; }
+
+/// The tag of integers in the chunk "fmt ".
+inline constexpr std::uint32_t wav_pcm = 1;
+/// The tag of floating-point numbers.
+inline constexpr std::uint32_t wav_float = 3;
+/// The tag of an extensible header, whose extension holds one of the tags above.
+inline constexpr std::uint32_t wav_extensible = 0xFFFE;
+
+/// The little-endian number of `size` bytes at `at`.
+inline std::uint32_t little_endian(std::span<const std::byte> bytes, std::size_t at, std::size_t size) {
+  std::uint32_t value = 0;
+  for (std::size_t i = size; i-- > 0;) {
+    value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
+  }
+  return value;
+}
+
+/// Appends `value` as `size` little-endian bytes.
+inline void append_little_endian(std::vector<std::byte>& bytes, std::uint32_t value, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes.push_back(static_cast<std::byte>(value >> 8 * i));
+  }
+}
+
+/// Parses an untrusted WAV file.
+class WavParser {
+ public:
+  WavParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
+
+  Sound parse() {
+    expect(file_.size() >= 12 && is(0, "RIFF") && is(8, "WAVE"),
+           "this is not a WAV file: it does not begin with RIFF, a size and WAVE.", convert);
+    expect(number(4, 4) == file_.size() - 8, "the RIFF size at byte 4 is ", number(4, 4), ", expected ", file_.size() - 8,
+           ", since the file has ", file_.size(), " bytes. Copy it again, or mend its header: ffmpeg -i FILE -c copy OUT.wav.");
+    for (std::size_t at = 12; at < file_.size();) {
+      expect(file_.size() - at >= 8, "at byte ", at, " there are ", file_.size() - at,
+             " bytes, expected the 8 of a chunk's name and size. Remove them, or copy the file again.");
+      const std::size_t size = number(at + 4, 4), begin = at + 8;
+      expect(size <= file_.size() - begin, "the chunk \"", name_at(at), "\" at byte ", at, " claims ", size, " bytes, but ",
+             file_.size() - begin, " follow. Copy the file again: it is truncated.");
+      read_chunk(at, begin, size);
+      at = std::min(begin + size + size % 2, file_.size());  // some writers do not pad the last chunk
+    }
+    expect(has_format_, "the chunk \"fmt \" is missing, expected before \"data\". Copy the file again.");
+    expect(has_samples_, "the chunk \"data\" is missing, expected after \"fmt \". Copy the file again.");
+    return std::move(sound_);
+  }
+
+ private:
+  /// The remedy for files that other programs may read.
+  static constexpr const char* convert = " Convert it: ffmpeg -i FILE -c:a pcm_s16le OUT.wav.";
+
+  template <class... Parts>
+  void expect(bool condition, const Parts&... parts) const {
+    require<FileError>(condition, name_, ": ", parts...);
+  }
+  std::uint32_t number(std::size_t at, std::size_t size) const { return little_endian(file_, at, size); }
+  std::string_view text_at(std::size_t at) const { return {reinterpret_cast<const char*>(file_.data()) + at, 4}; }
+  bool is(std::size_t at, std::string_view text) const { return text_at(at) == text; }
+  std::string name_at(std::size_t at) const { return printable(text_at(at)); }
+
+  void read_chunk(std::size_t at, std::size_t begin, std::size_t size) {
+    if (is(at, "fmt ")) {
+      expect(!has_format_, "at byte ", at, " there is a second chunk \"fmt \", expected one.", convert);
+      read_format(begin, size);
+      has_format_ = true;
+    } else if (is(at, "data")) {
+      expect(!has_samples_, "at byte ", at, " there is a second chunk \"data\", expected one.", convert);
+      expect(has_format_, "the chunk \"data\" at byte ", at, " comes before \"fmt \", expected after it.", convert);
+      read_samples(begin, size);
+      has_samples_ = true;
+    }
+  }
+
+  void read_format(std::size_t begin, std::size_t size) {
+    expect(size >= 16, "the chunk \"fmt \" at byte ", begin - 8, " has ", size,
+           " bytes, expected at least 16. Copy the file again.");
+    std::uint32_t tag = number(begin, 2);
+    const std::uint32_t channels = number(begin + 2, 2), rate = number(begin + 4, 4), bits = number(begin + 14, 2);
+    if (tag == wav_extensible) {
+      tag = extended_tag(begin, size, bits);
+    }
+    expect((tag == wav_pcm && (bits == 16 || bits == 24 || bits == 32)) || (tag == wav_float && bits == 32),
+           "the encoding at byte ", begin, " is ", tag, " with ", bits,
+           " bits, expected 1 (PCM) with 16, 24 or 32 bits, or 3 (float) with 32.", convert);
+    format_ = tag == wav_float ? WavFormat::float32
+              : bits == 16     ? WavFormat::pcm16
+              : bits == 24     ? WavFormat::pcm24
+                               : WavFormat::pcm32;
+    expect(channels == 1 || channels == 2, "there are ", channels, " channels at byte ", begin + 2,
+           ", expected 1 or 2. Mix them: ffmpeg -i FILE -ac 2 OUT.wav.");
+    expect(static_cast<Index>(rate) >= least_rate && static_cast<Index>(rate) <= greatest_rate, "the rate at byte ", begin + 4,
+           " is ", rate, ", expected ", least_rate, " to ", greatest_rate,
+           " frames per second. Resample it: ffmpeg -i FILE -ar 48000 OUT.wav.");
+    frame_bytes_ = channels * static_cast<std::uint32_t>(bytes_of(format_));
+    expect(number(begin + 12, 2) == frame_bytes_, "the bytes per frame at byte ", begin + 12, " are ", number(begin + 12, 2),
+           ", expected ", frame_bytes_, " for ", channels, " channels of ", bits, " bits.", convert);
+    expect(number(begin + 8, 4) == rate * frame_bytes_, "the bytes per second at byte ", begin + 8, " are ",
+           number(begin + 8, 4), ", expected ", rate * frame_bytes_, " for ", rate, " frames of ", frame_bytes_, " bytes.",
+           convert);
+    channels_ = channels;
+    sound_.rate = static_cast<Index>(rate);
+  }
+
+  /// The encoding tag of WAVE_FORMAT_EXTENSIBLE, which is the start of a GUID.
+  std::uint32_t extended_tag(std::size_t begin, std::size_t size, std::uint32_t bits) const {
+    expect(size >= 40 && number(begin + 16, 2) >= 22, "the extensible chunk \"fmt \" at byte ", begin - 8, " has ", size,
+           " bytes, expected at least 40, of which 22 or more are its extension.", convert);
+    const std::uint32_t valid = number(begin + 18, 2);
+    expect(valid >= 1 && valid <= bits, "at byte ", begin + 18, " there are ", valid, " valid bits, expected 1 to ", bits, ".",
+           convert);
+    constexpr std::array<std::uint8_t, 14> rest{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
+    const auto guid = file_.subspan(begin + 26, rest.size());
+    expect(std::equal(guid.begin(), guid.end(), rest.begin(), [](std::byte a, std::uint8_t b) { return a == std::byte{b}; }),
+           "the subformat at byte ", begin + 24, " is no encoding known here, expected PCM or float.", convert);
+    return number(begin + 24, 2);
+  }
+
+  void read_samples(std::size_t begin, std::size_t size) {
+    expect(size > 0, "the chunk \"data\" at byte ", begin - 8, " has no samples, expected at least one. Record it again.");
+    expect(size % frame_bytes_ == 0, "the chunk \"data\" at byte ", begin - 8, " has ", size,
+           " bytes, expected a multiple of the ", frame_bytes_, " of a frame.", convert);
+    sound_.samples.resize(static_cast<Index>(size / frame_bytes_), static_cast<Index>(channels_));
+    const std::size_t bytes = static_cast<std::size_t>(bytes_of(format_));
+    for (Index i = 0; i < sound_.samples.size(); ++i) {
+      const std::size_t at = begin + static_cast<std::size_t>(i) * bytes;
+      sound_.samples.data()[i] = sample(number(at, bytes));
+      expect(std::isfinite(sound_.samples.data()[i]), "the sample at byte ", at,
+             " is NaN or infinite, expected a finite number. Replace it by 0 in the program that wrote the file.");
+    }
+  }
+
+  /// A sample from its bits.
+  float sample(std::uint32_t bits) const {
+    switch (format_) {
+      case WavFormat::pcm16:
+        return static_cast<float>(static_cast<std::int16_t>(bits)) * 0x1p-15f;
+      case WavFormat::pcm24:
+        return static_cast<float>(static_cast<std::int32_t>(bits << 8)) * 0x1p-31f;
+      case WavFormat::pcm32:
+        return static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1p-31f;
+      default:
+        return std::bit_cast<float>(bits);
+    }
+  }
+
+  std::span<const std::byte> file_;
+  std::string_view name_;
+  bool has_format_ = false, has_samples_ = false;
+  WavFormat format_ = WavFormat::pcm16;
+  std::uint32_t channels_ = 1, frame_bytes_ = 2;
+  Sound sound_;
+};
+
+/// The start of a WAV file, up to its samples. A writer that does not know their number yet can write this again at its end.
+/// `data_bytes` must be padded to an even number in the file.
+inline std::vector<std::byte> wav_header(WavFormat format, Index channels, Index rate, std::uint32_t data_bytes) {
+  std::vector<std::byte> header;
+  const auto put = [&](std::uint32_t value, std::size_t size) { append_little_endian(header, value, size); };
+  const auto put_text = [&](std::string_view text) {
+    std::transform(text.begin(), text.end(), std::back_inserter(header), [](char c) { return static_cast<std::byte>(c); });
+  };
+  const bool is_float = format == WavFormat::float32;
+  const auto bytes = static_cast<std::uint32_t>(bytes_of(format)), frame_bytes = static_cast<std::uint32_t>(channels) * bytes;
+  const std::uint32_t format_bytes = is_float ? 18 : 16, fact_bytes = is_float ? 12 : 0;
+  put_text("RIFF");
+  put(4 + 8 + format_bytes + fact_bytes + 8 + data_bytes + data_bytes % 2, 4);
+  put_text("WAVEfmt ");
+  put(format_bytes, 4);
+  put(is_float ? wav_float : wav_pcm, 2);
+  put(static_cast<std::uint32_t>(channels), 2);
+  put(static_cast<std::uint32_t>(rate), 4);
+  put(static_cast<std::uint32_t>(rate) * frame_bytes, 4);
+  put(frame_bytes, 2);
+  put(8 * bytes, 2);
+  if (is_float) {  // the format demands an empty extension, and the number of frames
+    put(0, 2);
+    put_text("fact");
+    put(4, 4);
+    put(data_bytes / frame_bytes, 4);
+  }
+  put_text("data");
+  put(data_bytes, 4);
+  return header;
+}
+
+/// The bits of a sample: rounded to the nearest step, halves away from 0, and clipped.
+inline std::uint32_t wav_bits(WavFormat format, float sample) {
+  if (format == WavFormat::float32) {
+    return std::bit_cast<std::uint32_t>(sample);
+  }
+  const double steps = std::ldexp(1.0, 8 * static_cast<int>(bytes_of(format)) - 1);
+  const double step = std::round(static_cast<double>(sample) * steps);
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::clamp(step, -steps, steps - 1)));
+}
+
+}  // namespace detail
+
+/// Parses a WAV file in memory: PCM of 16, 24 and 32 bits, and float of 32; mono and stereo; 8 to 96 kHz. Skips other chunks.
+/// Error messages refer to the file as `name`.
+///
+/// An integer n of b bits becomes n / 2^(b-1); 32-bit ones are rounded to float.
+/// Errors: FileError for other formats, broken headers, wrong sizes, truncated files, no samples, and samples that are NaN or
+/// infinite.
+/// Cost: one pass.
+inline Sound parse_wav(std::span<const std::byte> file, std::string_view name = "parse_wav") {
+  return detail::WavParser(file, name).parse();
+}
+
+/// Reads a WAV file.
+///
+///     const Sound sound = read_wav("speech.wav");
+///     const Matrix<float> x = resample<float>(sound.samples, sound.rate, 48000);  // gated/audio/resample.hpp
+///
+/// Errors: those of parse_wav() and MappedFile, starting with the path.
+inline Sound read_wav(const std::filesystem::path& path) { return parse_wav(MappedFile(path).bytes(), path.string()); }
+
+/// Encodes a WAV file. Samples are rounded to the nearest step of the format, halves away from 0, and clipped to its range,
+/// -1 … 1 - one step. Floats are neither rounded nor clipped.
+/// Errors: ShapeError unless there are 1 or 2 channels and at least one frame; ArgumentError for a rate below 8 or above 96
+/// kHz, a sample that is NaN or infinite, or more than 4 GB.
+/// Cost: one pass.
+inline std::vector<std::byte> encode_wav(const Sound& sound, WavFormat format = WavFormat::pcm16) {
+  constexpr Where where = "encode_wav";
+  const Matrix<float>& x = sound.samples;
+  require<ShapeError>(x.rows() >= 1 && (x.cols() == 1 || x.cols() == 2), where, ": the samples are ", x.rows(), " × ", x.cols(),
+                      ", expected at least one frame × 1 or 2 channels.");
+  require<ArgumentError>(sound.rate >= least_rate && sound.rate <= greatest_rate, where, ": the rate is ", sound.rate,
+                         ", expected ", least_rate, " to ", greatest_rate, " frames per second.");
+  const auto bytes = static_cast<std::size_t>(detail::bytes_of(format));
+  constexpr std::uint64_t most = 0xFFFFFFFF - 64;  // sizes are 32-bit numbers; the header takes less than 64 bytes
+  const std::uint64_t data_bytes = static_cast<std::uint64_t>(x.size()) * bytes;
+  require<ArgumentError>(data_bytes <= most, where, ": ", data_bytes, " bytes of samples, expected at most ", most,
+                         ". Write several files.");
+  std::vector<std::byte> file = detail::wav_header(format, x.cols(), sound.rate, static_cast<std::uint32_t>(data_bytes));
+  file.reserve(file.size() + static_cast<std::size_t>(data_bytes) + 1);
+  for (Index i = 0; i < x.size(); ++i) {
+    const float sample = x.data()[i];
+    require<ArgumentError>(std::isfinite(sample), where, ": the sample of frame ", i / x.cols(), ", channel ", i % x.cols(),
+                           " is ", sample, ", expected a finite number.");
+    detail::append_little_endian(file, detail::wav_bits(format, sample), bytes);
+  }
+  if (data_bytes % 2 == 1) {
+    file.push_back(std::byte{0});
+  }
+  return file;
+}
+
+/// Writes a WAV file, atomically.
+/// Errors: those of encode_wav(); FileError if the file cannot be written.
+inline void write_wav(const std::filesystem::path& path, const Sound& sound, WavFormat format = WavFormat::pcm16) {
+  write_file_atomically(path, encode_wav(sound, format));
+}
+
+}  // namespace gated
