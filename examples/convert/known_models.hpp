@@ -20,6 +20,7 @@ bool any_known_model(const F& f) {
          f.template operator()<GatedAttentionUnit<float>>("GatedAttentionUnit") ||
          f.template operator()<MixedChunkAttention<float>>("MixedChunkAttention") ||
          f.template operator()<GatedCrossAttention<float>>("GatedCrossAttention") ||
+         f.template operator()<LightConvBlock<float>>("LightConvBlock") ||
          f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer");
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gated/io/fairseq.hpp"
 #include "gated/io/forecaster_names.hpp"
 #include "gated/io/hugging_face.hpp"
 #include "gated/io/junnyu.hpp"
@@ -45,6 +46,14 @@ inline bool is_plain_forecaster(const SafetensorsFile& file) {
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
 }
 
+/// True for a file with layers of a LightConv model, none of which attends to an encoder.
+inline bool is_light_conv(const SafetensorsFile& file) {
+  const bool attends = std::any_of(file.tensors().begin(), file.tensors().end(),
+                                   [](const auto& named) { return named.first.find("encoder_attn.") != std::string::npos; });
+  return !attends &&
+         (tensor_ending(file, "conv.weight") != nullptr || tensor_ending(file, "conv.weight_linear.weight") != nullptr);
+}
+
 template <NameMap (*names)()>
 NameMap made_by(const SafetensorsFile&, std::string_view) {
   return names();
@@ -56,6 +65,10 @@ NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
 template <NameMap (*names)(const ForecasterLayout&)>
 NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
   return names(forecaster_layout(file, prefix));
+}
+template <NameMap (*names)(const FairseqLayout&)>
+NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
+  return names(fairseq_layout(file, prefix));
 }
 
 /// preset_of() for one kind of timm's models.
@@ -195,6 +208,14 @@ inline constexpr auto origins = std::to_array<Origin>({
      "GmlpBlock",
      {"proj1.weight", "sgu.weight"},
      made_by<labml_block_names>},
+    {"fairseq",
+     "gated/io/fairseq.hpp",
+     "fairseq_block_names",
+     "LightConvBlock",
+     {"linear1.weight", "fc1.weight"},
+     made_by<fairseq_block_names>,
+     "fairseq_layout",
+     is_light_conv},
     {"granite-tsfm",
      "gated/io/forecaster_names.hpp",
      "ttm_names",
