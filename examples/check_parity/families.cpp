@@ -12,6 +12,7 @@ std::span<const std::span<const Family>> all_families() {
                                 lucidrains_flash_families(),
                                 junnyu_families(),
                                 mmpose_families(),
+                                fairseq_families(),
                                 hf_fnet_families(),
                                 synthesizer_families(),
                                 external_attention_families(),

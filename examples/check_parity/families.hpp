@@ -52,6 +52,7 @@ std::span<const Family> labml_families();
 std::span<const Family> lucidrains_flash_families();
 std::span<const Family> junnyu_families();
 std::span<const Family> mmpose_families();
+std::span<const Family> fairseq_families();
 std::span<const Family> hf_fnet_families();
 std::span<const Family> synthesizer_families();
 std::span<const Family> external_attention_families();

@@ -32,6 +32,18 @@ inline std::vector<std::uint8_t> mask_of(const CaseFile& file) {
   return mask;
 }
 
+/// [tokens, batch, d] to [batch, tokens, d], or back.
+template <class T>
+Matrix<T> exchange_leading(const Matrix<T>& x, Index outer, Index inner) {
+  Matrix<T> y(x.rows(), x.cols());
+  for (Index i = 0; i < outer; ++i) {
+    for (Index j = 0; j < inner; ++j) {
+      y.row(j * outer + i) = x.row(i * inner + j);
+    }
+  }
+  return y;
+}
+
 inline std::vector<Index> ids_of(const CaseFile& file, const char* tensor) {
   return file.has(tensor) ? file.file().read<Index>(tensor) : std::vector<Index>();
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "gated/io/fairseq.hpp"
 #include "gated/io/labml.hpp"
 #include "gated/io/origin.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
@@ -216,7 +218,7 @@ inline gated::GauEncoderConfig gau_alpha(const Shapes& shapes) {
                         "gau.o_dense.weight");
 }
 
-// --- mmpose, labml, transformers ---
+// --- mmpose, labml, fairseq, transformers ---
 
 inline gated::GatedAttentionUnitConfig rtmcc(const Shapes& shapes) {
   auto config = gated::gau_presets::rtmcc({.channels = shapes.size("uv.weight", 1), .query_key = shapes.size("gamma", 1)});
@@ -257,6 +259,24 @@ inline gated::GatedCrossAttentionConfig rtmcc_cross(const Shapes& shapes) {
 inline gated::GmlpConfig labml(const Shapes& shapes) {
   return gated::labml_block_config(shapes.size("proj1.weight", 1), shapes.size("proj1.weight", 0),
                                    shapes.size("sgu.weight", 0));
+}
+
+/// A layer of a LightConv model; decoder layers are causal. Of predicted taps, a file has only the product H·K of heads and
+/// kernel. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
+inline gated::LightConvBlockConfig light_conv_block(const Shapes& shapes) {
+  const std::string learned = "conv.weight", predicted = "conv.weight_linear.weight";
+  const Index width = shapes.size("linear2.weight", 1);
+  gated::LightConvConfig mixer{
+      .hidden = width, .glu = shapes.size("linear1.weight", 0) != width, .causal = shapes.has("conv_layer_norm.weight")};
+  if (shapes.has(predicted)) {
+    mixer.form = gated::ConvolutionForm::dynamic;
+    mixer.heads = std::gcd(shapes.size(predicted, 0), width);
+    mixer.kernel = shapes.size(predicted, 0) / std::max<Index>(mixer.heads, 1);
+  } else {
+    mixer.heads = shapes.size(learned, 0);
+    mixer.kernel = shapes.size(learned, shapes.axes(learned) - 1);
+  }
+  return gated::fairseq_block(shapes.size("linear2.weight", 0), shapes.size("fc1.weight", 0), mixer);
 }
 
 inline gated::FnetSizes fnet_sizes(const Shapes& shapes) {
@@ -447,6 +467,8 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(rtmcc(shapes), std::type_identity<gated::GatedAttentionUnit<T>>());
   } else if (is("labml_block_names")) {
     f(labml(shapes), std::type_identity<gated::GmlpBlock<T>>());
+  } else if (is("fairseq_block_names")) {
+    f(light_conv_block(shapes), std::type_identity<gated::LightConvBlock<T>>());
   } else if (is("ttm_names")) {
     f(forecaster(shapes, "backbone.encoder."), std::type_identity<gated::TinyTimeMixer<T>>());
   } else if (is("patchtsmixer_names")) {

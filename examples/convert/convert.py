@@ -6,9 +6,10 @@
 INPUT is a PyTorch file (.pth, .pt, .bin), a safetensors file, a folder with one of them and a config.json (a clone from
 Hugging Face), or the name of a timm model, which timm then fetches. The names of its tensors tell its origin: timm
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), Keyword-MLP, JunnYu (FLASH-Quad,
-FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, granite-tsfm (TinyTimeMixer), transformers (FNet, PatchTSMixer),
-ClearerVoice-Studio (MossFormer2), ESPnet and WeNet (E-Branchformer's encoder). The tensors keep their names; the configuration
-comes from their shapes, and for a forecaster also from its config.json. Of a whole model, the part that gated has is converted.
+FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, fairseq (layers of LightConv models), granite-tsfm (TinyTimeMixer),
+transformers (FNet, PatchTSMixer), ClearerVoice-Studio (MossFormer2), ESPnet and WeNet (E-Branchformer's encoder). The tensors keep
+their names; the configuration comes from their shapes, and for a forecaster also from its config.json. Of a whole model, the part
+that gated has is converted.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -366,6 +367,22 @@ def labml(shapes, _):
                                "length_policy": "slice"}
 
 
+def light_conv_block(shapes, _):
+    """A decoder layer is causal. Predicted taps store heads * kernel: see configurations.hpp for how they are told apart."""
+    channels, width = shapes.of("linear2.weight")
+    mixer = {"hidden": width, "glu": shapes.of("linear1.weight")[0] != width, "causal": shapes.has("conv_layer_norm.weight")}
+    if shapes.has("conv.weight_linear.weight"):
+        taps = shapes.of("conv.weight_linear.weight")[0]
+        heads = math.gcd(taps, width)
+        mixer.update(form="dynamic", heads=heads, kernel=taps // heads)
+    else:
+        taps = shapes.of("conv.weight")
+        mixer.update(heads=taps[0], kernel=taps[-1])
+    return "gated.MixerBlock<gated.LightConv,gated.FeedForward>", {
+        "channels": channels, "norm_position": "post", "token_mixer": mixer,
+        "channel_mixer": {"hidden": shapes.of("fc1.weight")[0], "activation": "relu"}}
+
+
 def fnet_encoder(shapes, _):
     hidden, channels = shapes.of("layer.0.intermediate.dense.weight")
     return "gated.Stack<gated.MixerBlock<gated.FourierMixing,gated.FeedForward>>", {
@@ -529,6 +546,8 @@ ORIGINS = [
     ("mmpose, RTMCCBlock across", rtmcc_cross, "k_fc.weight", "uv.weight"),
     ("mmpose, RTMCCBlock", rtmcc, "ln.g", "uv.weight", "gamma"),
     ("labml, GMLPBlock", labml, "proj1.weight", "sgu.weight"),
+    ("fairseq, LightConv layer", light_conv_block, "linear1.weight", "fc1.weight", "conv.weight"),
+    ("fairseq, DynamicConv layer", light_conv_block, "linear1.weight", "fc1.weight", "conv.weight_linear.weight"),
     ("granite-tsfm, TinyTimeMixer", forecaster, "backbone.encoder.patcher.weight", "head.base_forecast_block.weight"),
     ("transformers, PatchTSMixer", patchtsmixer, "model.encoder.patcher.weight", "head.base_forecast_block.weight"),
     ("transformers, FNet", fnet, "embeddings.projection.weight", "fourier.output.LayerNorm.weight"),
@@ -581,7 +600,10 @@ def main():
     if known is None:
         sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")
     origin, describe = known[:2]
-    if describe in (rtmcc, rtmcc_cross, labml) and not arguments.part:  # a layer, perhaps inside a larger model
+    if describe is light_conv_block and any("encoder_attn." in name for name in tensors):
+        sys.exit(f"{arguments.input}: these layers attend to an encoder, which gated does not support. To convert a layer of the "
+                 "encoder, give its prefix, such as --part encoder.layers.0.")
+    if describe in (rtmcc, rtmcc_cross, labml, light_conv_block) and not arguments.part:  # a layer, perhaps inside a larger model
         tensors = part_of(tensors, shapes.prefix(known[3]))
     elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
         tensors = part_of(tensors, shapes.prefix(known[2]))

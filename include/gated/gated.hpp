@@ -9,6 +9,7 @@
 #include "gated/layers/feed_forward.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/layers/glu_feed_forward.hpp"
+#include "gated/layers/light_conv.hpp"
 #include "gated/layers/mixer_block.hpp"
 #include "gated/layers/series_mixer_block.hpp"
 #include "gated/layers/softmax_gated_mlp.hpp"

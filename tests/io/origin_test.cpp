@@ -6,6 +6,7 @@
 
 #include "files.hpp"
 #include "gated/io/checkpoint.hpp"
+#include "gated/io/fairseq.hpp"
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/mmpose.hpp"
 #include "gated/io/timm.hpp"
@@ -49,6 +50,8 @@ TEST(Origin, IsRecognisedByTensorNames) {
       {"rtmcc_head", "rtmcc_head_names()"},
       {"kwmlp_postnorm", "kw_mlp_names()"},
       {"labml_gmlp_block", "labml_block_names()"},
+      {"light_conv_encoder_postnorm", "fairseq_block_names(fairseq_layout(file))"},
+      {"dynamic_conv_decoder_today", "fairseq_block_names(fairseq_layout(file))"},
       {"ttm_grad", "ttm_names(forecaster_layout(file))"},
       {"ttm_sincos_stride", "ttm_names(forecaster_layout(file))"},
       {"patchtsmixer_mix_channel", "patchtsmixer_names()"},
@@ -59,6 +62,7 @@ TEST(Origin, IsRecognisedByTensorNames) {
     EXPECT_EQ(names_call(*origin), names) << name;
   }
   EXPECT_EQ(origin_of_case("components"), nullptr);
+  EXPECT_EQ(origin_of_case("light_conv_same_grad"), nullptr) << "a convolution alone";
 }
 
 TEST(Origin, RecognisesFacebooksResmlps) {
@@ -100,10 +104,21 @@ TEST(Origin, TellsKeywordMlpFromAnEarlyGmlpVision) {
   EXPECT_EQ(names_of_saved(config), "kw_mlp_names");
 }
 
+TEST(Origin, DoesNotRecogniseLayersThatAttendToAnEncoder) {
+  const auto path = temporary("model.safetensors");
+  NameMap names = fairseq_block_names();
+  names.prefix = "decoder.layers.0.";
+  save_parameters(LightConvBlock<float>(fairseq_block(4, 5, {})), path, {}, names);
+  ASSERT_NE(origin_of(SafetensorsFile(path)), nullptr);
+  names.rules.insert(names.rules.begin(), {.ours = "channels.norm", .theirs = "encoder_attn.k_proj"});
+  save_parameters(LightConvBlock<float>(fairseq_block(4, 5, {})), path, {}, names);
+  EXPECT_EQ(origin_of(SafetensorsFile(path)), nullptr);
+}
+
 TEST(Origin, FindsPrefixAndBodyAtAnyDepth) {
-  for (const char* name :
-       {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model", "junnyu_flashquad_mlm",
-        "rtmcc_self", "rtmcc_head", "kwmlp_postnorm", "labml_gmlp_block", "ttm_sincos_stride", "patchtsmixer_mix_channel"}) {
+  for (const char* name : {"timm_gmlp_small", "lucid_gmlp_causal", "lucid_gmlpvision", "fnet_mlm", "fnet_model",
+                           "junnyu_flashquad_mlm", "rtmcc_self", "rtmcc_head", "kwmlp_postnorm", "labml_gmlp_block",
+                           "light_conv_encoder_postnorm", "ttm_sincos_stride", "patchtsmixer_mix_channel"}) {
     const SafetensorsFile file(std::filesystem::path(GATED_REFERENCE_DIR) / text(name, ".safetensors"));
     EXPECT_EQ(names_of(file, *origin_of(file)).prefix, "model.") << name;
   }

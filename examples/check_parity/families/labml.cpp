@@ -6,18 +6,6 @@ namespace parity {
 
 namespace {
 
-/// [tokens, batch, d] to [batch, tokens, d], or back.
-template <class T>
-Matrix<T> exchange_leading(const Matrix<T>& x, Index outer, Index inner) {
-  Matrix<T> y(x.rows(), x.cols());
-  for (Index i = 0; i < outer; ++i) {
-    for (Index j = 0; j < inner; ++j) {
-      y.row(j * outer + i) = x.row(i * inner + j);
-    }
-  }
-  return y;
-}
-
 template <class T>
 Result<T> run(const CaseFile& file) {
   const auto& a = file.arguments();

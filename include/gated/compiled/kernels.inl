@@ -16,6 +16,8 @@
   GATED_HELD_TABLE(ProductKernels<T>)                                                             \
   GATED_HELD_TABLE(RowKernels<T>)                                                                 \
   GATED_HELD_TABLE(DepthwiseKernels<T>)                                                           \
+  GATED_HELD_TABLE(DynamicConvolutionKernels<T>)                                                  \
+  GATED_HELD_TABLE(DynamicConvolutionDerivatives<T>)                                              \
   GATED_HELD_TABLE(AttentionKernels<T>)                                                           \
   GATED_HELD_TABLE(SoftmaxGateKernels<T>)                                                         \
   GATED_HELD_TABLE(SoftmaxGateDerivatives<T>)                                                     \

@@ -8,6 +8,7 @@
 
 #include "gated/io/clear_voice.hpp"
 #include "gated/io/espnet.hpp"
+#include "gated/io/fairseq.hpp"
 #include "gated/io/forecaster_names.hpp"
 #include "gated/io/hugging_face.hpp"
 #include "gated/io/junnyu.hpp"
@@ -75,6 +76,14 @@ inline bool is_of_wenet(const SafetensorsFile& file) {
   return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
 
+/// True for a file with layers of a LightConv model, none of which attends to an encoder.
+inline bool is_light_conv(const SafetensorsFile& file) {
+  const bool attends = std::any_of(file.tensors().begin(), file.tensors().end(),
+                                   [](const auto& named) { return named.first.find("encoder_attn.") != std::string::npos; });
+  return !attends &&
+         (tensor_ending(file, "conv.weight") != nullptr || tensor_ending(file, "conv.weight_linear.weight") != nullptr);
+}
+
 template <NameMap (*names)()>
 NameMap made_by(const SafetensorsFile&, std::string_view) {
   return names();
@@ -86,6 +95,10 @@ NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
 template <NameMap (*names)(const ForecasterLayout&)>
 NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
   return names(forecaster_layout(file, prefix));
+}
+template <NameMap (*names)(const FairseqLayout&)>
+NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
+  return names(fairseq_layout(file, prefix));
 }
 
 /// True if `file` has a tensor of this shape.
@@ -288,6 +301,14 @@ inline constexpr auto origins = std::to_array<Origin>({
      "GmlpBlock",
      {"proj1.weight", "sgu.weight"},
      made_by<labml_block_names>},
+    {"fairseq",
+     "gated/io/fairseq.hpp",
+     "fairseq_block_names",
+     "LightConvBlock",
+     {"linear1.weight", "fc1.weight"},
+     made_by<fairseq_block_names>,
+     "fairseq_layout",
+     is_light_conv},
     {"granite-tsfm",
      "gated/io/forecaster_names.hpp",
      "ttm_names",

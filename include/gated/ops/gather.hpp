@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <span>
 
+#include "gated/core/mask.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Gathers rows of a matrix; puts matrices side by side.
+/// Gathers and hides rows of a matrix; puts matrices side by side.
 
 namespace gated {
 
@@ -86,6 +87,25 @@ MatrixOf<Run> concatenate(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>&
     });
     first += columns;
   }
+  return y;
+}
+
+/// y = x with 0 in the rows of hidden tokens, whatever x holds there. Returns x if `mask` is empty.
+/// Cost: one copy if there is a mask.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> clear_hidden_rows(Run& run, const MatrixOf<Run>& x, Mask mask) {
+  if (mask.empty()) {
+    return x;
+  }
+  const auto y = run.make(run.rows(x), run.columns(x));
+  View<T>(run[y]).setZero();
+  detail::move_numbers(run, x, y, [mask, columns = run.columns(x)](const auto& visit) {
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i] != 0) {
+        visit(static_cast<Index>(i), 0, static_cast<Index>(i), 0, columns);
+      }
+    }
+  });
   return y;
 }
 

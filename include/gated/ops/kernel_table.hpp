@@ -101,7 +101,7 @@ struct AssignAndSumKernels {
   void (*assign_and_sum_columns)(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to);
 };
 
-/// Rows of a tile of a depthwise convolution.
+/// Rows of a tile of a depthwise or dynamic convolution.
 inline constexpr Index depthwise_tile_rows = 4;
 
 /// Depthwise convolutions.
@@ -109,6 +109,17 @@ template <class T>
 struct DepthwiseKernels {
   void (*convolve_tile)(Index taps, const T* panel, const T* x, Index tap_stride, Index row_stride, Index rows, Index columns,
                         bool adds, T* tile);
+};
+/// Dynamic convolutions.
+template <class T>
+struct DynamicConvolutionKernels {
+  void (*convolve_tile)(Index taps, const T* weights, Index weights_stride, const T* x, Index stride, Index rows, Index columns,
+                        T* tile);
+};
+/// Their kernels in backward passes.
+template <class T>
+struct DynamicConvolutionDerivatives {
+  void (*tap_gradients)(Index taps, const T* dy, const T* x, Index stride, Index columns, T* to);
 };
 
 /// Attention weights.

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/linear.hpp"
+#include "gated/ops/dynamic_convolution.hpp"
+#include "gated/ops/gather.hpp"
+#include "gated/ops/lightweight_convolution.hpp"
+
+/// @file
+/// Lightweight and dynamic convolutions over tokens.
+
+namespace gated {
+
+/// Where the taps of a convolution come from.
+enum class ConvolutionForm {
+  lightweight,  ///< they are learned, the same for all tokens
+  dynamic       ///< each output token predicts its own
+};
+
+constexpr auto names_of(ConvolutionForm) { return words_for<ConvolutionForm>("lightweight", "dynamic"); }
+
+/// The options of a lightweight or dynamic convolution.
+struct LightweightConvolutionConfig {
+  Index channels = 0;                                   ///< C
+  Index heads = 1;                                      ///< H; each has its own taps for C / H neighbouring channels
+  Index kernel = 3;                                     ///< K, taps; odd unless causal
+  ConvolutionForm form = ConvolutionForm::lightweight;  ///< learned or predicted taps
+  bool softmax = true;                                  ///< normalises the K taps; fairseq's modules have false by default
+  bool score_bias = false;                              ///< adds a bias to the predicted taps, before the softmax
+  bool bias = false;                                    ///< adds a bias to each channel
+  bool causal = false;                                  ///< the last tap reads the token itself; otherwise the middle one
+
+  template <class C = LightweightConvolutionConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("kernel", &C::kernel),
+                      setting("form", &C::form), setting("softmax", &C::softmax), setting("score_bias", &C::score_bias),
+                      setting("bias", &C::bias), setting("causal", &C::causal));
+  }
+};
+
+/// y[t, c] = b[c] + Σ_k w[t, h, k] · x[t + k - own, c] for the head h = ⌊c · H / C⌋, where x is zero outside the token's own
+/// sequence (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2):
+/// w[t, h, ·] = softmax(W_h x[t] + s_h), row h · K + k of W.
+///
+/// The softmax is over all K taps: near the ends of a sequence, where some of them read zeros, the others sum to less than 1.
+/// Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Cost: 2·rows·C·K flops; dynamic: 2·rows·C·H·K more for the taps, and scratch of rows × (H·K).
+template <class T>
+struct LightweightConvolution : Layer<LightweightConvolution<T>> {
+  using Config = LightweightConvolutionConfig;
+  static constexpr const char* name = "LightweightConvolution";
+  static constexpr const char* architecture = "gated.LightweightConvolution";
+
+  LightweightConvolutionConfig config;
+  Matrix<T> weight;                 ///< W: H × K, of the lightweight form
+  std::optional<Linear<T>> scores;  ///< W and s: H·K × C, of the dynamic form
+  Vector<T> bias;                   ///< b: C, or empty
+
+  LightweightConvolution() = default;
+  /// Uninitialised weights, for a checkpoint.
+  explicit LightweightConvolution(const LightweightConvolutionConfig& c) : config(c) {
+    require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
+                           " must be positive.");
+    require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
+                           ".");
+    require<ArgumentError>(c.kernel > 0 && (c.causal || c.kernel % 2 == 1), name, ": kernel = ", c.kernel,
+                           ", expected an odd number of taps, or causal = true.");
+    require<ArgumentError>(!c.score_bias || c.form == ConvolutionForm::dynamic, name,
+                           ": score_bias is of predicted taps. Set form = dynamic or score_bias = false.");
+    if (c.form == ConvolutionForm::dynamic) {
+      scores.emplace(c.channels, (Count(c.heads) * c.kernel).value(), c.score_bias);
+    } else {
+      weight = unset_weight<T>(c.heads, c.kernel, name);
+    }
+    expect_memory<T>(name, c.bias ? c.channels : 0);
+    bias = Vector<T>::Zero(c.bias ? c.channels : 0);
+  }
+  /// Weights drawn by initialize().
+  LightweightConvolution(const LightweightConvolutionConfig& c, Random& random) : LightweightConvolution(c) {
+    initialize(random);
+  }
+
+  static constexpr auto fields() {
+    using L = LightweightConvolution;
+    return std::tuple(field("weight", &L::weight, Role::spatial, &L::weight_shape), field("scores", &L::scores),
+                      field("bias", &L::bias, Role::spatial));
+  }
+  /// The shape in which fairseq stores `weight`.
+  Shape weight_shape() const { return {config.heads, 1, config.kernel}; }
+
+  /// fairseq's initialisation: W uniform in ±√(6 / (K (1 + H))), or for predicted taps, with s, in ±1 / √C; b = 0.
+  void initialize(Random& random) {
+    if (scores) {
+      scores->initialize_as_pytorch(random);
+    }
+    fill_uniform(weight, std::sqrt(6 / (static_cast<double>(config.kernel) * static_cast<double>(1 + config.heads))), random);
+    bias.setZero();
+  }
+
+  Contract contract() const {
+    return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all, .takes_mask = true};
+  }
+
+  auto apply(auto& run, const auto& x, const auto& then) const {
+    const Index own_tap = config.causal ? config.kernel - 1 : config.kernel / 2;
+    const auto visible = clear_hidden_rows(run, x, run.mask());
+    if (scores) {
+      const DynamicTaps<T> taps{bias, config.heads, config.kernel, own_tap, config.softmax};
+      return convolve_dynamic(run, visible, run(*scores, visible), taps, then);
+    }
+    expect_set(run, "weight", weight);
+    return convolve_lightweight(run, visible, LightweightTaps<T>{weight, bias, own_tap, config.softmax}, then);
+  }
+};
+
+}  // namespace gated

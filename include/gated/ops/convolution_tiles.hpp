@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+
+#include "gated/core/matrix_view.hpp"
+#include "gated/core/run_matrix.hpp"
+#include "gated/core/sequences.hpp"
+#include "gated/ops/kernel_table.hpp"
+
+/// @file
+/// Tiles of convolutions over the tokens of ragged sequences.
+
+namespace gated::detail {
+
+/// The taps of a convolution over tokens. Tap k of token t reads token t + (k - own) · dilation.
+struct ConvolutionTaps {
+  Index count = 0;     ///< K
+  Index dilation = 1;  ///< tokens from one tap to the next
+  Index own = 0;       ///< the tap that reads the token itself
+
+  /// Tokens from the first tap to the token itself.
+  Index before() const { return own * dilation; }
+  /// The taps of the backward pass, in which token t gathers from the tokens that read it.
+  ConvolutionTaps reversed() const { return {count, dilation, count - 1 - own}; }
+};
+
+/// Rows of a convolution that use the same taps.
+struct ConvolutionTile {
+  Index row, rows;         ///< the rows `row` … `row` + `rows` - 1
+  Index first, tap_count;  ///< their taps `first` … `first` + `tap_count` - 1 read their own sequence
+
+  /// The row of x that tap `first` of the first row reads. x has `known` rows before the first token.
+  Index from(const ConvolutionTaps& taps, Index known) const { return row + known - taps.before() + first * taps.dilation; }
+};
+
+/// Calls `f(tile)` for the rows `first` … `first` + `rows` - 1 of a batch, in order. A stream knows `known` earlier tokens.
+template <class F>
+void for_each_convolution_tile(const ConvolutionTaps& taps, const Sequences& sequences, Index known, Index first, Index rows,
+                               const F& f) {
+  const auto row_tile = [&](Index row, Index token, Index length) {
+    const Index missing = std::max<Index>(taps.before() - token - known, 0), later = length - 1 - token + taps.before();
+    const Index tap = (missing + taps.dilation - 1) / taps.dilation;
+    return ConvolutionTile{row, 1, tap, std::min(later / taps.dilation + 1, taps.count) - tap};
+  };
+  const Index end = first + rows;
+  Index b = sequences.first_from(first + 1) - 1;
+  for (Index row = first; row < end;) {
+    while (row >= sequences.offset(b) + sequences.length(b)) {
+      ++b;
+    }
+    const Index token = row - sequences.offset(b), length = sequences.length(b), more = depthwise_tile_rows - 1;
+    ConvolutionTile tile = row_tile(row, token, length);
+    const bool whole = token + more < length && row + more < end && tile.tap_count == taps.count &&
+                       row_tile(row + more, token + more, length).tap_count == taps.count;
+    tile.rows = whole ? depthwise_tile_rows : 1;
+    f(tile);
+    row += tile.rows;
+  }
+}
+
+/// x after the rows that a stream remembers, at most `span`. Remembers the last rows in turn.
+template <class Run, class T = typename Run::Scalar>
+MatrixView<const T> with_rows_before(Run& run, const MatrixOf<Run>& x, Index span) {
+  Matrix<T>& last = run.remember(span, x.columns(), Run::Memory::sums);
+  const Index known = std::min(span, run.position()), kept = std::min(span, known + x.rows());
+  const MatrixView<T> all = run.make(span + x.rows(), x.columns());  // as many rows in every step
+  const MatrixView<T> rows = all.rows(span - known, known + x.rows());
+  rows.rows(0, known).assign(MatrixView<T>(last).rows(span - known, known));
+  rows.rows(known, x.rows()).assign(x);
+  MatrixView<T>(last).rows(span - kept, kept).assign(rows.rows(known + x.rows() - kept, kept));
+  return rows;
+}
+
+}  // namespace gated::detail
