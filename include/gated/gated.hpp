@@ -30,6 +30,7 @@
 #include "gated/models/presets.hpp"
 #include "gated/models/resize.hpp"
 #include "gated/models/sampling.hpp"
+#include "gated/models/speech_enhancement.hpp"
 #include "gated/models/speech_separator.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/models/top_k.hpp"

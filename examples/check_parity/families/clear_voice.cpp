@@ -1,7 +1,9 @@
 #include "gated/io/clear_voice.hpp"
 
+#include "../front_ends.hpp"
 #include "../inputs.hpp"
 #include "gated/io/origin.hpp"
+#include "gated/models/speech_enhancement.hpp"
 #include "gated/models/speech_separator.hpp"
 
 namespace parity {
@@ -148,6 +150,22 @@ Result<T> run_separator(const CaseFile& file) {
   return result;
 }
 
+/// The whole way from noisy sound to clean sound, in windows.
+template <class T>
+Result<T> run_enhancement(const CaseFile& file) {
+  const auto& a = file.arguments();
+  gated::SpeechEnhancement options{.features = features_of(file), .spectrum = spectrum_of(file)};
+  options.windows = gated::decode_windows(options.features.rate, argument(a, "decode_window", 4.0),
+                                          argument(a, "one_time_decode_length", 20.0));
+  gated::MaskNetwork<T> network(
+      masks(file, options.features.features(), argument<Index>(a, "out_channels", 512), options.spectrum.bins(), 1));
+  file.load(network, gated::mossformer2_se_names(argument<Index>(a, "num_spks", 2) - 1));
+  gated::Workspace<T> workspace;
+  Result<T> result;
+  result.output = gated::enhance<T>(network, sound_of<T>(file), options, workspace);
+  return result;
+}
+
 constexpr const char* name = "mossformer2";
 constexpr Family families[] = {{name, "FFConvM", run_projection<float>, run_projection<double>},
                                {name, "FLASH_ShareA_FFConvM", run_attention<float>, run_attention<double>},
@@ -157,7 +175,8 @@ constexpr Family families[] = {{name, "FFConvM", run_projection<float>, run_proj
                                {name, "Gated_FSMN_Block_Dilated", run_fsmn_block<float, true>, run_fsmn_block<double, true>},
                                {name, "MossFormerM", run_trunk<float>, run_trunk<double>},
                                {name, "TestNet", run_mask_network<float>, run_mask_network<double>},
-                               {name, "MossFormer", run_separator<float>, run_separator<double>}};
+                               {name, "MossFormer", run_separator<float>, run_separator<double>},
+                               {"mossformer2_frontend", "enhance", run_enhancement<float>, run_enhancement<double>}};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "gated/io/lucidrains.hpp"
 
+#include "../front_ends.hpp"
 #include "../inputs.hpp"
 
 namespace parity {
@@ -25,7 +26,20 @@ Result<T> run(const CaseFile& file) {
   return run_classifier<T>(file, model, gated::kw_mlp_names());
 }
 
-constexpr Family families[] = {{"kwmlp", "KW_MLP", run<float>, run<double>}};
+/// From a second of sound to logits.
+template <class T>
+Result<T> run_audio(const CaseFile& file) {
+  gated::GmlpImageClassifier<T> model(config_of(file));
+  file.load(model, gated::kw_mlp_names());
+  const Matrix<T> image = gated::mfcc<T>(sound_of<T>(file), mfcc_of(file)).transpose();  // a column per frame
+  gated::Workspace<T> workspace;
+  Result<T> result;
+  result.output = model.forward(Eigen::Map<const Matrix<T>>(image.data(), 1, image.size()), workspace);
+  return result;
+}
+
+constexpr Family families[] = {{"kwmlp", "KW_MLP", run<float>, run<double>},
+                               {"kwmlp", "audio_to_logits", run_audio<float>, run_audio<double>}};
 
 }  // namespace
 

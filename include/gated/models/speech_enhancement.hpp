@@ -1,0 +1,51 @@
+#pragma once
+
+#include "gated/audio/decode_windows.hpp"
+#include "gated/audio/log_mel.hpp"
+#include "gated/audio/spectral_mask.hpp"
+#include "gated/models/mossformer2.hpp"
+
+/// @file
+/// From noisy speech to clean speech: the front end, the mask network and the way back.
+
+namespace gated {
+
+/// How sound becomes frames for a mask network, and frames become sound.
+struct SpeechEnhancement {
+  LogMelOptions features{};    ///< what the network sees; frames as in `spectrum`
+  SpectrumOptions spectrum{};  ///< what its mask multiplies
+  DecodeWindows windows{};     ///< how long recordings are cut
+};
+
+/// That of MossFormer2_SE_48K, for a network of mossformer2_se_48k(): sound at 48 kHz, 961 bins, windows of 4 seconds above 20.
+inline SpeechEnhancement mossformer2_enhancement() {
+  return {.features = mossformer2_features(), .spectrum = mossformer2_spectrum(), .windows = mossformer2_enhancement_windows()};
+}
+
+/// One channel of speech with its noise masked, by the masks of `network`'s first speaker:
+///
+///     MaskNetwork<float> network = load_model<MaskNetwork<float>>("MossFormer2_SE_48K.safetensors");
+///     Vector<float> clean = enhance<float>(network, noisy, mossformer2_enhancement(), workspace);
+///
+/// As ClearerVoice-Studio, without its random dither. Resample other rates first (audio/resample.hpp).
+/// Shapes: the result is as long as `samples`; its last samples, which no frame reaches, are 0.
+/// Errors: ShapeError for sound shorter than a frame, or a network of other features or bins.
+/// Cost: the network's on a frame per hop; in windows, 4/3 of it. Memory: that of one window.
+template <class T>
+Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, const SpeechEnhancement& options,
+                  Workspace<T>& workspace) {
+  constexpr Where where = "enhance";
+  const Index bins = options.spectrum.bins();
+  require<ShapeError>(network.in() == options.features.features(), where, ": the network takes ", network.in(),
+                      " features, but the front end makes ", options.features.features(),
+                      ". Choose the options of its training.");
+  require<ShapeError>(network.config.outputs == bins, where, ": the network masks ", network.config.outputs,
+                      " bins, but the spectrum has ", bins, ". Choose the options of its training.");
+  return enhance_in_windows<T>(samples, options.windows, [&](const ConstSignal<T>& segment) -> Matrix<T> {
+    const Matrix<T> features = log_mel_features<T>(segment, options.features);
+    const Matrix<T> masks = network.forward(features, workspace);
+    return apply_mask<T>(segment, masks.leftCols(bins), options.spectrum);
+  });
+}
+
+}  // namespace gated
