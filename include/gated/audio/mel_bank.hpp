@@ -53,6 +53,7 @@ struct MelOptions {
 /// Cost: two products per bin and row.
 class MelBank {
  public:
+  /// Computes the weights.
   explicit MelBank(const MelOptions& options) : bins_(options.fft / 2 + 1) {
     const double top = options.high == 0 ? static_cast<double>(options.rate) / 2 : options.high;
     require<ArgumentError>(options.bands >= 1 && options.rate >= 1 && options.fft >= 1, "MelBank: bands is ", options.bands,
@@ -73,6 +74,7 @@ class MelBank {
     }
   }
 
+  /// The number of triangles.
   Index bands() const { return static_cast<Index>(bands_.size()); }
   /// The number of bins of a spectrum: fft/2 + 1.
   Index bins() const { return bins_; }

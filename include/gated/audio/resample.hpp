@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
 #include <numbers>
 #include <numeric>
 #include <vector>
@@ -81,20 +80,22 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   if (from == to) {
     return samples;
   }
-  const std::int64_t divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
-  const auto frames = static_cast<Index>((samples.rows() * up + down - 1) / down);
-  const detail::ResamplingFilter filter(static_cast<double>(to) / static_cast<double>(from));
+  // Products of positions and rates fit a double, but not Index on 32-bit machines.
+  const Index divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
+  const auto up_steps = static_cast<double>(up), down_steps = static_cast<double>(down);
+  const auto frames = static_cast<Index>(std::ceil(static_cast<double>(samples.rows()) * up_steps / down_steps));
+  const detail::ResamplingFilter filter(up_steps / down_steps);
   const Index taps = filter.taps();
   // The sound between zeros, a channel per column.
   Eigen::MatrixXd sound = Eigen::MatrixXd::Zero(samples.rows() + 2 * taps, samples.cols());
   sound.middleRows(taps - 1, samples.rows()) = samples.template cast<double>();
   Matrix<T> result(frames, samples.cols());
   Vector<double> weights;
-  for (std::int64_t phase = 0; phase < std::min<std::int64_t>(up, frames); ++phase) {
-    filter.weigh(static_cast<double>(phase * down % up) / static_cast<double>(up), weights);
-    for (std::int64_t t = phase; t < frames; t += up) {
-      const auto i = static_cast<Index>(t),
-                 first = static_cast<Index>(t * down / up);  // the first sample of the filter in `sound`
+  for (Index phase = 0; phase < std::min(up, frames); ++phase) {
+    const double place = static_cast<double>(phase) * down_steps;  // in steps of 1 / up input samples
+    filter.weigh(std::fmod(place, up_steps) / up_steps, weights);
+    auto first = static_cast<Index>(place / up_steps);  // the filter's first sample in `sound`
+    for (Index i = phase; i < frames; i += up, first += down) {
       for (Index c = 0; c < samples.cols(); ++c) {
         result(i, c) = static_cast<T>(ordered_dot(weights, sound.col(c).segment(first, 2 * taps)));
       }
