@@ -38,9 +38,14 @@ struct Pool {
 };
 inline Pool pool;
 
-/// Stands in for a network that finds the mask of a spectrum.
-inline gated::Matrix<float> network(const gated::Matrix<float>& features) {
-  return gated::Matrix<float>::Ones(features.rows(), 961);
+/// Stands in for MossFormer2_SE_48K.
+inline gated::MaskNetwork<float> small_mask_network() {
+  gated::MaskNetworkConfig config = gated::mossformer2_se_48k();
+  config.trunk.depth = 1;
+  config.trunk.block.channels = 8;
+  gated::Random random(1);
+  return gated::MaskNetwork<float>(config, random);
 }
+inline const gated::MaskNetwork<float> network = small_mask_network();
 
 }  // namespace readme
