@@ -93,6 +93,11 @@ TEST(SharedChunkAttention, KeepsItsPromises) {
   }
 }
 
+TEST(SharedChunkAttention, KeepsItsPromisesWithCentredConvolutions) {
+  expect_promises<SharedChunkAttention>(
+      {.channels = 5, .query_key = 6, .chunk = 4, .kernel = 3, .rotary_dimensions = 4, .causal = true, .centred = true});
+}
+
 TEST(MossFormerBlock, KeepsItsPromises) {
   for (const bool causal : {false, true}) {
     expect_promises<MossFormerBlock>(

@@ -96,7 +96,7 @@ TEST(SpeechSeparator, IsSavedAndLoaded) {
 
 TEST(SpeechSeparator, RefusesWhatMakesNoSense) {
   const MaskNetworkConfig masks{.features = 6, .outputs = 6, .trunk = small_trunk()};
-  expect_error<ArgumentError>([&] { SpeechSeparator<float>({.window = 5, .masks = masks}); }, {"window = 5", "even"});
+  expect_error<ArgumentError>([&] { SpeechSeparator<float>({.window = 1, .masks = masks}); }, {"window = 1"});
   expect_error<ArgumentError>([&] { SpeechSeparator<float>({.masks = {.features = 6, .outputs = 5, .trunk = small_trunk()}}); },
                               {"masks.outputs = 5"});
   Random random(1);

@@ -8,9 +8,12 @@
 #include "gated/audio.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
+#include "gated/layers/branchformer_layer.hpp"
+#include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/image_classifier.hpp"
+#include "gated/models/mossformer2.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/ops/bf16_products.hpp"
 #include "gated/train/loss.hpp"
@@ -122,12 +125,67 @@ class PortableTrunk : public Portable {
     }
   }
 };
+/// MossFormer2, LightConv and E-Branchformer, whose tokens are mixed by convolutions.
+struct OfMossFormerBlocks {
+  template <class T>
+  using Trunk = Stack<MossFormerBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.MossFormerBlock>";
+  static std::vector<MossFormer2Config> configs(bool causal) {
+    MossFormerBlockConfig block{
+        .channels = test::small_channels,
+        .attention = {.query_key = 8, .chunk = 5, .kernel = 3, .rotary_dimensions = 4, .causal = causal},
+        .fsmn = {.inner = 5, .order = 3, .kernel = 3, .causal = causal}};
+    std::vector<MossFormer2Config> all{{.depth = 1, .block = block}};
+    if (!causal) {
+      block.fsmn.dilated = true;
+      all.push_back({.depth = 1, .block = block});
+    }
+    return all;
+  }
+};
+struct OfLightConvBlocks {
+  template <class T>
+  using Trunk = Stack<LightConvBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.LightConvBlock>";
+  static std::vector<StackConfig<LightConvBlockConfig>> configs(bool causal) {
+    std::vector<StackConfig<LightConvBlockConfig>> all;
+    for (const auto form : {ConvolutionForm::lightweight, ConvolutionForm::dynamic}) {
+      all.push_back({.depth = 1,
+                     .block = {.channels = test::small_channels,
+                               .token_mixer = {.heads = 2, .kernel = 5, .form = form, .causal = causal},
+                               .channel_mixer = {.hidden = 9}}});
+    }
+    return all;
+  }
+};
+struct OfBranchformerLayers {
+  template <class T>
+  using Trunk = Stack<BranchformerLayer<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.BranchformerLayer>";
+  static std::vector<StackConfig<BranchformerLayerConfig>> configs(bool causal) {
+    std::vector<StackConfig<BranchformerLayerConfig>> all;
+    for (const auto position : {ScorePosition::none, ScorePosition::key, ScorePosition::offset}) {
+      all.push_back({.depth = 1,
+                     .block = {.channels = test::small_channels,
+                               .heads = 2,
+                               .position = position,
+                               .hidden = 9,
+                               .gate_hidden = 10,
+                               .gate_kernel = 5,
+                               .merge_kernel = 3,
+                               .causal = causal,
+                               .causal_attention = causal}});
+    }
+    return all;
+  }
+};
 using Kinds =
     testing::Types<Listed<test::OfGmlpBlocks, 0x60229cb493eb1edc>, Listed<test::OfMixedChunkAttention, 0x0525ee8fe2c96416>,
                    Listed<test::OfGatedAttentionUnits, 0x9b74a996d4b00335>,
                    Listed<test::OfTransformerBlocks, 0x20b3bf1aaf27de55>,
                    Listed<test::OfChunkedTransformerBlocks, 0x3d7cc710a83b3b5f>,
-                   Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>, Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>>;
+                   Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>, Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>,
+                   Listed<OfMossFormerBlocks, 0>, Listed<OfLightConvBlocks, 0>, Listed<OfBranchformerLayers, 0>>;
 TYPED_TEST_SUITE(PortableTrunk, Kinds);
 
 TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {

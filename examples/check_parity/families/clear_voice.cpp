@@ -36,7 +36,8 @@ gated::SharedChunkAttentionConfig attention(const nlohmann::json& a, Index chann
           .norm = norm_form(argument<std::string>(a, "norm", "scalenorm"), gated::NormForm::scale_norm),
           .rotary_dimensions = argument<Index>(a, "rotary_dim", std::min<Index>(32, query_key)),
           .token_shift = argument(a, "shift_tokens", true),
-          .causal = argument(a, "causal", false)};
+          .causal = argument(a, "causal", false),
+          .centred = true};
 }
 
 gated::GatedFsmnConfig fsmn(const nlohmann::json& a, Index channels, bool dilated) {
@@ -132,9 +133,9 @@ Result<T> run_mask_network(const CaseFile& file) {
 template <class T>
 Result<T> run_separator(const CaseFile& file) {
   const auto& a = file.arguments();
-  const auto channels = a.at("out_channels").get<Index>();
+  const auto spectrum = a.at("in_channels").get<Index>(), channels = a.at("out_channels").get<Index>();
   gated::SpeechSeparator<T> model({.window = argument<Index>(a, "kernel_size", 16),
-                                   .masks = masks(file, channels, channels, channels, argument<Index>(a, "num_spks", 2))});
+                                   .masks = masks(file, spectrum, channels, spectrum, argument<Index>(a, "num_spks", 2))});
   const auto names = gated::mossformer2_ss_names();
   file.load(model, names);
   Result<T> result;

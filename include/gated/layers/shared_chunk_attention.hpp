@@ -26,11 +26,12 @@ struct SharedChunkAttentionConfig {
   double rotary_base = 10000.0;          ///< the longest wavelength is about 2π times this
   bool token_shift = true;               ///< the first half of the channels comes from the previous token
   bool causal = false;                   ///< no token sees a later one
+  bool centred = false;                  ///< convolutions see later tokens though the attention is causal, as upstream
 
   Index values() const { return value > 0 ? value : 2 * channels; }
   /// The options of a projection from `in` to `out` channels.
   ConvolutionalProjectionConfig projection(Index in, Index out) const {
-    return {.channels = in, .out = out, .norm = norm, .norm_eps = norm_eps, .kernel = kernel, .causal = causal};
+    return {.channels = in, .out = out, .norm = norm, .norm_eps = norm_eps, .kernel = kernel, .causal = causal && !centred};
   }
 
   template <class C = SharedChunkAttentionConfig>
@@ -39,7 +40,7 @@ struct SharedChunkAttentionConfig {
                       setting("chunk", &C::chunk), setting("kernel", &C::kernel), setting("norm", &C::norm),
                       setting("norm_eps", &C::norm_eps), setting("rotary_dimensions", &C::rotary_dimensions),
                       setting("rotary_base", &C::rotary_base), setting("token_shift", &C::token_shift),
-                      setting("causal", &C::causal));
+                      setting("causal", &C::causal), setting("centred", &C::centred));
   }
 };
 
@@ -87,7 +88,10 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   }
 
   Contract contract() const {
-    return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all};
+    return {.in = config.channels,
+            .out = config.channels,
+            .sees = config.causal && !config.centred ? Sees::past : Sees::all,
+            .unstreamable = config.centred ? "Its convolutions see later tokens. Build it with centred = false." : nullptr};
   }
 
   template <class Run>

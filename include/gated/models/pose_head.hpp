@@ -8,7 +8,7 @@
 #include "gated/layers/image_convolution.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/simcc.hpp"
-#include "gated/ops/concatenate.hpp"
+#include "gated/ops/gather.hpp"
 
 /// @file
 /// RTMPose's head: from the feature map of a backbone to key points.
@@ -132,7 +132,7 @@ struct PoseHead : Layer<PoseHead<T>> {
     auto maps = pictures(convolution, std::move(features));                          // B·P × pixels
     auto h = pictures(proj_in, pictures(norm, std::move(maps)));                     // B·P × C
     h = pictures(unit, std::move(h));                                                // B·P × C
-    return concatenate_columns(pictures, pictures(head_x, h), pictures(head_y, h));  // B·P × (X + Y)
+    return concatenate(pictures, pictures(head_x, h), pictures(head_y, h));  // B·P × (X + Y)
   }
 
  private:

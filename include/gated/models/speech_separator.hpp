@@ -48,8 +48,8 @@ struct SpeechSeparator {
   SpeechSeparator() = default;
   /// Uninitialised weights, for a checkpoint.
   explicit SpeechSeparator(const Config& c) : config(c) {
-    require<ArgumentError>(c.window >= 2 && c.window % 2 == 0, name, ": window = ", c.window,
-                           ", expected an even number of samples: frames are half a window apart.");
+    require<ArgumentError>(c.window >= 2, name, ": window = ", c.window,
+                           ", expected at least 2 samples: frames are half a window apart.");
     require<ArgumentError>(c.masks.features == c.masks.outputs, name, ": masks.features = ", c.masks.features,
                            " and masks.outputs = ", c.masks.outputs, ", expected as many: a mask covers the learned spectrum.");
     encoder = Linear<T>(c.window, c.masks.features, false);
