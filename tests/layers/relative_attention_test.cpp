@@ -119,22 +119,31 @@ TEST(RelativeAttention, RefusesInvalidConfigurations) {
   EXPECT_TRUE(refuses<ArgumentError>([&] { causal.start(); }, "start(capacity)"));
 }
 
-/// A layer that gives the op too few rows of P.
+/// The op with x as all of its inputs.
 template <class T>
-struct ShortOfPositions : Layer<ShortOfPositions<T>> {
-  static constexpr const char* name = "ShortOfPositions";
+struct OfItself : Layer<OfItself<T>> {
+  static constexpr const char* name = "OfItself";
+
+  bool by_offset;
+
+  explicit OfItself(bool by_offset_) : by_offset(by_offset_) {}
   static constexpr auto fields() { return std::tuple{}; }
   Contract contract() const { return {.in = 4, .out = 4}; }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    const PositionedInputs<Run> in{.q = x, .k = x, .v = x, .p = x, .positions = x};
+    const PositionedInputs<Run> in{.q = x, .k = x, .v = x, .p = x, .positions = x, .by_offset = by_offset, .heads = 2};
     return attend_by_position(
         run, in, false, [](const Sequences&, Index) { return Scoring<T>{.kernel = ScoreKernel::softmax}; }, Epilogue<Run>());
   }
 };
 
-TEST(RelativeAttention, TheOpRefusesMissingPositions) {
-  EXPECT_TRUE(refuses<ShapeError>([] { ShortOfPositions<float>().forward(Matrix<float>::Ones(3, 4)); },
+TEST(AttendByPosition, AddsUpTheGradientsOfASharedInput) {
+  test::expect_gradients(OfItself<double>(false), random_matrix<double>(7, 4, 2, 0.5),
+                         [](auto& tape, const auto& model, Variable x) { return record(tape, model, x); });
+}
+
+TEST(AttendByPosition, RefusesMissingPositions) {
+  EXPECT_TRUE(refuses<ShapeError>([] { OfItself<float>(true).forward(Matrix<float>::Ones(3, 4)); },
                                   "attend_by_position: positions is 3 × 4, expected 5 × 4."));
 }
 

@@ -210,8 +210,8 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   const MatrixView<T> y = run[joined.y];
   if constexpr (Run::streams) {
     const auto all = detail::remembered_heads(run, in);
-    const Index capacity = run.capacity();
-    run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()) + row_stride<T>(capacity));
+    // B takes the room of a relative bias.
+    run.workspace().reserve(attend_scratch<T>(run.capacity(), run.workspace().threads()));
     detail::attend_positioned<Run>(run, in.heads, all, scoring_of, Sequences::single(all.k.rows()), run.position(), {}, y,
                                    joined.epilogue);
     return joined.y;
