@@ -54,7 +54,7 @@ if(NOT code STREQUAL 0 OR NOT said MATCHES "43082 parameters")
   message(FATAL_ERROR "classify_digits cannot read the model:\n${said}")
 endif()
 
-foreach(mixer IN ITEMS toeplitz projection mlp glu fourier synthesizer attention external)
+foreach(mixer IN ITEMS toeplitz projection mlp glu lightweight dynamic fourier synthesizer attention external)
   expect_run(0 "${mixer}, 4 blocks, 4[23][0-9]+ parameters.*right" --mixer ${mixer} --epochs 1 --out ${FOLDER}/mixers)
   if(NOT EXISTS ${FOLDER}/mixers/digits_${mixer}.safetensors)
     message(FATAL_ERROR "--mixer ${mixer} wrote no model")

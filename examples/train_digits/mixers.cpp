@@ -6,7 +6,7 @@ namespace digits {
 
 std::vector<Mixer> all_mixers() {
   std::vector<Mixer> all;
-  for (const auto& list : {gmlp_mixers(), token_weight_mixers(), attention_mixers()}) {
+  for (const auto& list : {gmlp_mixers(), token_weight_mixers(), convolution_mixers(), attention_mixers()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

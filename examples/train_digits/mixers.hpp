@@ -21,6 +21,7 @@ struct Mixer {
 // One list per file in mixers/, so they compile in parallel.
 std::span<const Mixer> gmlp_mixers();
 std::span<const Mixer> token_weight_mixers();
+std::span<const Mixer> convolution_mixers();
 std::span<const Mixer> attention_mixers();
 
 /// The mixers of all files in mixers/.

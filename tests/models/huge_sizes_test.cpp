@@ -11,6 +11,7 @@
 #include "gated/core/settings.hpp"
 #include "gated/layers/external_attention.hpp"
 #include "gated/layers/gated_cross_attention.hpp"
+#include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
@@ -120,6 +121,11 @@ void for_each_model(Index size) {
        .kernel = 3,
        .unit = {.channels = 4, .value = 8, .query_key = 2, .max_length = 3, .relative_bias = RelativeBiasForm::toeplitz}},
       size);
+  for (const auto form : {ConvolutionForm::lightweight, ConvolutionForm::dynamic}) {
+    expect_our_errors<LightConvBlock<float>>(
+        {.channels = 4, .token_mixer = {.heads = 2, .form = form, .causal = true}, .channel_mixer = {.hidden = 4}}, size);
+    expect_our_errors<LightweightConvolution<float>>({.channels = 4, .heads = 2, .form = form, .bias = true}, size);
+  }
   expect_our_errors<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2}, size);
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "gated/layers/light_conv.hpp"
 #include "gated/layers/spatial_gating_unit.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/layers/tiny_attention.hpp"
@@ -90,6 +91,10 @@ TEST(Streaming, HasTheSameInterfaceForLayersInside) {
       TokenProjectionConfig{.channels = small_channels, .length = small_length, .causal = true}));
   expect_streams(random_layer<SynthesizerAttention<T>>(
       SynthesizerAttentionConfig{.channels = small_channels, .heads = 2, .max_length = small_length, .causal = true}));
+  for (const auto form : {ConvolutionForm::lightweight, ConvolutionForm::dynamic}) {
+    expect_streams(random_layer<LightConv<T>>(
+        LightConvConfig{.channels = small_channels, .heads = 2, .kernel = 4, .form = form, .causal = true}));
+  }
 }
 
 }  // namespace
