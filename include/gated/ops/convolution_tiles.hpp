@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "gated/core/inference.hpp"
 #include "gated/core/matrix_view.hpp"
-#include "gated/core/run_matrix.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/kernel_table.hpp"
 

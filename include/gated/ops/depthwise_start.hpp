@@ -11,15 +11,22 @@ namespace gated {
 
 namespace detail {
 
-/// Row t: Σ weight[c, k] over the taps k that token t reads from before its sequence. There are d.before() such tokens.
+/// The tokens of a sequence that read rows before it.
+template <class T>
+Index start_of(const Depthwise<T>& d) {
+  return DepthwiseWeights<T>(d).taps.before();
+}
+
+/// Row t: Σ weight[c, k] over the taps k that token t reads from before its sequence.
 template <class T>
 void taps_before(const Depthwise<T>& d, View<T> sums) {
-  for (Index t = d.before() - 1; t >= 0; --t) {
+  const ConstView<T> weight = d.weight;
+  for (Index t = sums.rows() - 1; t >= 0; --t) {
     const Index taps = d.own_tap - t / d.dilation;
     if (taps == 1) {
-      sums.row(t) = d.weight.col(0).transpose();
+      sums.row(t) = weight.col(0).transpose();
     } else {
-      sums.row(t) = sums.row(t + d.dilation) + d.weight.col(taps - 1).transpose();
+      sums.row(t) = sums.row(t + d.dilation) + weight.col(taps - 1).transpose();
     }
   }
 }
@@ -38,18 +45,19 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
                     const Sequences& sequences) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.inner_frame();
-  MatrixMap<T> sums = workspace.matrix(d.before(), d.channels()), total = workspace.matrix(d.before(), d.channels());
+  const Index start = start_of(d);
+  MatrixMap<T> sums = workspace.matrix(start, d.channels()), total = workspace.matrix(start, d.channels());
   total.setZero();
-  for_each_start(sequences, d.before(), [&](Index row, Index count) {
+  for_each_start(sequences, start, [&](Index row, Index count) {
     assign<T>(total.topRows(count), workspace, reader<T>(dy.rows(row, count)), true);
   });
   if (T* const to = back.gradient_of(constant.data())) {
     taps_before<T>(d, sums);
     add_column_sums<T>(total.rows(), total.cols(), to, workspace, reader<T>(total) * reader<T>(sums));
   }
-  if (T* const to = back.gradient_of(d.weight.data())) {
-    Eigen::Map<Matrix<T>> weight(to, d.weight.rows(), d.weight.cols());
-    for (Index t = 1; t < d.before(); ++t) {
+  if (T* const to = back.gradient_of(d.weight.data)) {
+    Eigen::Map<Matrix<T>> weight(to, d.weight.rows(), d.weight.columns());
+    for (Index t = 1; t < start; ++t) {
       total.row(t) += total.row(t - 1);
     }
     for (Index k = 0; k < d.own_tap; ++k) {
@@ -77,19 +85,20 @@ MatrixOf<Run> continue_to_the_left(Run& run, MatrixOf<Run> z, const Depthwise<T>
   if constexpr (!Run::records) {
     z = run.owned(std::move(z));
   }
+  const Index start = detail::start_of(d);
   Index first = 0;
   if constexpr (Run::streams) {
-    first = std::min(run.position(), d.before());
+    first = std::min(run.position(), start);
   }
-  if (first == d.before()) {
+  if (first == start) {
     return z;
   }
   Workspace<T>& workspace = run.workspace();
   const auto frame = workspace.inner_frame();
-  MatrixMap<T> sums = workspace.matrix(d.before(), d.channels());
+  MatrixMap<T> sums = workspace.matrix(start, d.channels());
   detail::taps_before<T>(d, sums);
   const MatrixView<T> y = run[z];
-  detail::for_each_start(run.sequences(), d.before() - first, [&](Index row, Index count) {
+  detail::for_each_start(run.sequences(), start - first, [&](Index row, Index count) {
     const auto read = reader<T>(MatrixView<const T>(sums).rows(first, count));
     assign<T>(y.rows(row, count), workspace, read * per_channel<T>(constant.data()), true);
   });
