@@ -8,6 +8,7 @@
 #include "gated/audio.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
+#include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/image_classifier.hpp"
@@ -122,12 +123,27 @@ class PortableTrunk : public Portable {
     }
   }
 };
-using Kinds =
-    testing::Types<Listed<test::OfGmlpBlocks, 0x60229cb493eb1edc>, Listed<test::OfMixedChunkAttention, 0x0525ee8fe2c96416>,
-                   Listed<test::OfGatedAttentionUnits, 0x9b74a996d4b00335>,
-                   Listed<test::OfTransformerBlocks, 0x20b3bf1aaf27de55>,
-                   Listed<test::OfChunkedTransformerBlocks, 0x3d7cc710a83b3b5f>,
-                   Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>, Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>>;
+
+struct OfLightConvBlocks {
+  template <class T>
+  using Trunk = Stack<LightConvBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.LightConv,gated.FeedForward>>";
+  static std::vector<Trunk<float>::Config> configs(bool causal) {
+    Trunk<float>::Config learned{.depth = 2,
+                                 .block = {.channels = test::small_channels,
+                                           .token_mixer = {.heads = 2, .kernel = 5, .causal = causal},
+                                           .channel_mixer = {.hidden = 7}}};
+    Trunk<float>::Config predicted = learned;
+    predicted.block.token_mixer.form = ConvolutionForm::dynamic;
+    return {learned, predicted};
+  }
+};
+
+using Kinds = testing::Types<
+    Listed<test::OfGmlpBlocks, 0x60229cb493eb1edc>, Listed<test::OfMixedChunkAttention, 0x0525ee8fe2c96416>,
+    Listed<test::OfGatedAttentionUnits, 0x9b74a996d4b00335>, Listed<test::OfTransformerBlocks, 0x20b3bf1aaf27de55>,
+    Listed<test::OfChunkedTransformerBlocks, 0x3d7cc710a83b3b5f>, Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>,
+    Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>, Listed<OfLightConvBlocks, 0x45f1c47d84453414>>;
 TYPED_TEST_SUITE(PortableTrunk, Kinds);
 
 TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {
@@ -225,6 +241,19 @@ TEST_F(Portable, SignaturesOfSynthesizers) {
                                                                          .mixture = SynthesizerMixture::learned},
                                                          .channel_mixer = {.hidden = 50}}}),
                    "8004ec20c8a45c70", "92131d6cf66c237f");
+}
+
+TEST_F(Portable, SignaturesOfLightConvs) {
+  for (const auto& [form, expected, with_int8] :
+       {std::tuple{ConvolutionForm::lightweight, "a396eec11ced578b", "b3a056576a48d2a9"},
+        std::tuple{ConvolutionForm::dynamic, "24d9a17fc13628b4", "4c2f0bcd9c43f812"}}) {
+    expect_signature(random_model<Stack<LightConvBlock<float>>>(
+                         {.depth = 2,
+                          .block = {.channels = 40,
+                                    .token_mixer = {.hidden = 80, .heads = 2, .kernel = 9, .form = form, .causal = true},
+                                    .channel_mixer = {.hidden = 50}}}),
+                     expected, with_int8);
+  }
 }
 
 TEST_F(Portable, SignaturesOfFnets) {

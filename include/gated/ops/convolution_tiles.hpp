@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "gated/core/matrix_view.hpp"
-#include "gated/core/run_matrix.hpp"
-#include "gated/core/sequences.hpp"
+#include "gated/core/run.hpp"
 #include "gated/ops/kernel_table.hpp"
 
 /// @file
