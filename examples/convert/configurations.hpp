@@ -388,7 +388,8 @@ inline gated::MaskNetworkConfig mask_network(const Shapes& shapes, const std::st
 }
 
 inline gated::SpeechSeparatorConfig separator(const Shapes& shapes) {
-  const Index speakers = shapes.size("mask_net.conv1d_out.bias", 0) / shapes.size("mask_net.output.0.bias", 0);
+  const Index speakers =
+      shapes.size("mask_net.conv1d_out.bias", 0) / std::max<Index>(shapes.size("mask_net.output.0.bias", 0), 1);
   return {.window = shapes.size("enc.conv1d.weight", 2), .masks = mask_network(shapes, "mask_net.", speakers)};
 }
 

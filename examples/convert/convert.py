@@ -92,9 +92,9 @@ def read(source, trust):
     if path.is_dir():
         beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
         best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
-        named = [best.read_text().split("\n")[0].strip()] if best.exists() else []
+        named = [pathlib.PurePath(best.read_text().split("\n")[0].strip()).name] if best.exists() else []
         for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):
-            if (path / name).exists():
+            if (path / name).is_file():
                 return read(path / name, trust)[0], beside
         sys.exit(f"{source}: expected a model.safetensors, pytorch_model.bin or model.pth in this folder.")
     if path.exists():
@@ -489,7 +489,7 @@ def mossformer2_se(shapes, _):
 
 
 def mossformer2_ss(shapes, _):
-    speakers = shapes.of("mask_net.conv1d_out.bias")[0] // shapes.of("mask_net.output.0.bias")[0]
+    speakers = shapes.of("mask_net.conv1d_out.bias")[0] // max(shapes.of("mask_net.output.0.bias")[0], 1)
     return "gated.SpeechSeparator", {"window": shapes.of("enc.conv1d.weight")[2],
                                      "masks": mask_network(shapes, "mask_net.", speakers)}
 

@@ -34,7 +34,10 @@ bool sign(const SafetensorsFile& file) {
   if (architecture != Model::architecture && !is_timm) {
     return false;
   }
-  if constexpr (std::same_as<Model, gated::GatedCrossAttention<float>>) {
+  if constexpr (std::same_as<Model, gated::SpeechSeparator<float>>) {
+    gated::raise<gated::FileError>(file.name(),
+                                   ": a SpeechSeparator reads waves of any length, and a signature has rows of one.");
+  } else if constexpr (std::same_as<Model, gated::GatedCrossAttention<float>>) {
     gated::raise<gated::FileError>(file.name(), ": a GatedCrossAttention reads two inputs, and a signature has one.");
   } else {
     print_signatures(gated::load_model<Model>(file), file);

@@ -297,7 +297,7 @@ TEST(MixedChunkAttention, RefusesInvalidConfigurationsByOption) {
     change(config);
     EXPECT_TRUE(refuses<ArgumentError>([&] { MixedChunkAttention<float>{config}; }, part));
   };
-  refuse([](auto& config) { config.chunk = 0; }, "chunk = 0 must be positive");
+  refuse([](auto& config) { config.chunk = 0; }, "chunk = 0, expected 1");
   refuse([](auto& config) { config.chunk = -3; }, "chunk = -3");
   refuse([](auto& config) { config.channels = 0; }, "channels = 0");
   refuse([](auto& config) { config.reduction = LinearReduction::own_chunk; }, "or causal = false");

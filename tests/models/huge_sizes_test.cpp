@@ -14,11 +14,13 @@
 #include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/layers/transformer_block.hpp"
+#include "gated/models/branchformer.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/pose_head.hpp"
+#include "gated/models/speech_separator.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "tests/core/numbers.hpp"
 
@@ -129,10 +131,30 @@ void for_each_model(Index size) {
   expect_our_errors<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2}, size);
 }
 
+/// The same for models of speech.
+void for_each_speech_model(Index size) {
+  for (const bool dilated : {false, true}) {
+    const MossFormer2Config trunk{.depth = 1,
+                                  .block = {.channels = 4,
+                                            .attention = {.query_key = 2, .kernel = 3},
+                                            .fsmn = {.inner = 2, .order = 2, .kernel = 3, .dilated = dilated}}};
+    expect_our_errors<MossFormer2<float>>(trunk, size);
+    expect_our_errors<MaskNetwork<float>>({.features = 3, .outputs = 2, .trunk = trunk}, size);
+    expect_our_errors<SpeechSeparator<float>>({.window = 4, .masks = {.features = 4, .outputs = 4, .trunk = trunk}}, size);
+  }
+  for (const auto position : {ScorePosition::none, ScorePosition::key, ScorePosition::offset}) {
+    expect_our_errors<Branchformer<float>>(
+        {.trunk = {.depth = 1,
+                   .block = {.channels = 4, .heads = 2, .position = position, .gate_kernel = 3, .merge_kernel = 3}}},
+        size);
+  }
+}
+
 TEST(HugeSizes, AreRefusedWithOurErrors) {
   for (const Index size :
        {Index{1} << (bits - 23), Index{1} << (bits - 13), Index{1} << (bits - 1), std::numeric_limits<Index>::max()}) {
     for_each_model(size);
+    for_each_speech_model(size);
   }
 }
 

@@ -33,7 +33,7 @@ struct Parameters {
 
 const auto convolve = [](auto& run, const auto& p, auto x) {
   using Run = std::remove_cvref_t<decltype(run)>;
-  return continue_to_the_left(run, convolve_depthwise(run, x, p.depthwise(), Epilogue<Run>()), p.depthwise(), p.constant);
+  return pad_start(run, convolve_depthwise(run, x, p.depthwise(), Epilogue<Run>()), p.depthwise(), p.constant);
 };
 
 TEST(ContinueToTheLeft, EqualsTheConvolutionOfLongerSequences) {

@@ -140,14 +140,10 @@ Result<T> run_separator(const CaseFile& file) {
   file.load(model, names);
   Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.set_hook(result.keep("trunk.trunk.blocks.0"));
+  workspace.set_hook(result.keep("masks.trunk.trunk.blocks.0"));
   const auto x = file.matrix<T>("input");
   result.output = model.forward(x, workspace);
-  add_gradients<T>(result, file, model, names, [&](auto& tape, auto& input) {
-    const gated::Variable wave = input("input", x);
-    gated::Recording<T> run(tape, Sequences::uniform(x.rows(), x.cols()));
-    return model.apply(run, wave);
-  });
+  add_gradients<T>(result, file, model, names, [&](auto& tape, auto& input) { return record(tape, model, input("input", x)); });
   return result;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
 
 #include "gated/audio/signal.hpp"
 

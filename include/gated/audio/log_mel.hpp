@@ -30,7 +30,7 @@ struct LogMelOptions {
   /// The points of the transform: the next power of two. The zeros are behind the frame.
   Index fft() const { return static_cast<Index>(std::bit_ceil(static_cast<std::size_t>(length))); }
   /// The number of whole frames in `samples` samples.
-  Index frames(Index samples) const { return samples < length ? 0 : 1 + (samples - length) / hop; }
+  Index frames(Index samples) const { return SpectrumOptions{.length = length, .hop = hop}.frames(samples); }
   /// The number of features of a frame.
   Index features() const { return (1 + deltas) * mels; }
 };

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <vector>
 
 #include "gated/audio/signal.hpp"
 #include "gated/core/elementary.hpp"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/audio/log_mel.hpp"
 #include "gated/audio/spectrum.hpp"
 
 /// @file
@@ -9,7 +10,8 @@ namespace gated {
 
 /// The spectrum that MossFormer2_SE_48K masks: 961 bins of 40 ms at 48 kHz, a frame for each of its features.
 inline SpectrumOptions mossformer2_spectrum() {
-  return {.window = {.form = WindowForm::hamming, .periodic = false}, .length = 1920, .hop = 384};
+  const LogMelOptions features = mossformer2_features();
+  return {.window = features.window, .length = features.length, .hop = features.hop};
 }
 
 /// istft(mask ⊙ stft(samples)): the mask scales real and imaginary part of each bin, as in ClearerVoice-Studio's

@@ -21,6 +21,7 @@
 ///     run.columns(x, first, count)        some of its columns, in place
 ///     run.split(std::move(x), n, m, …)    all of its columns, in parts that can be moved one by one
 ///     run.sequences(), run.mask()         the split into sequences, and the token mask
+///     run.position()                      the number of tokens before those of this run, above 0 only in a stream
 ///
 /// A composite layer depends neither on the kind of run nor on where its result goes. Only ops tell runs apart.
 
@@ -37,6 +38,9 @@ class Batch : public Inference<Batch<T>, T> {
 
   Batch(Workspace<T>& workspace, const Sequences& sequences, Mask mask = {}, const RunningLayer* running = nullptr)
       : Base(workspace, sequences, mask, running) {}
+
+  /// The number of tokens of each sequence before those of this run: none.
+  static constexpr Index position() { return 0; }
 
   /// The same run with other sequences or another mask, for layers inside the running layer.
   Batch with(const Sequences& sequences) const { return Batch(*this, sequences, {}); }

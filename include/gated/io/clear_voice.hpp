@@ -30,8 +30,8 @@ inline void add_shared_chunk_attention(NameMap& names, const std::string& ours, 
 /// Adds the rules for an Fsmn (UniDeepFsmn or UniDeepFsmn_dilated).
 inline void add_fsmn(NameMap& names, const std::string& ours, const std::string& theirs) {
   names.add(ours, theirs,
-            {{"linear", "linear"},
-             {"project", "project"},
+            {{"proj_in", "linear"},
+             {"proj_out", "project"},
              {"conv.weight", "conv1.weight", ShapeForm::append_one},
              {"memory.conv1.weight", "conv.conv1.weight", ShapeForm::append_one},
              {"memory.conv2.weight", "conv.conv2.weight", ShapeForm::append_one},

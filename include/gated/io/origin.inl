@@ -64,8 +64,8 @@ inline bool is_keyword_mlp(const SafetensorsFile& file) {
   const TensorEntry* const patches = tensor_ending(file, "to_patch_embed.1.weight");
   const TensorEntry* const spatial = tensor_ending(file, "layers.0.fn.fn.sgu.proj.weight");
   const auto is_square = [](Index area) {
-    const auto side = static_cast<Index>(std::lround(std::sqrt(static_cast<double>(area))));
-    return side * side == area;
+    const double side = std::round(std::sqrt(static_cast<double>(area)));
+    return side * side == static_cast<double>(area);
   };
   return patches != nullptr && spatial != nullptr && patches->shape.size() == 2 && spatial->shape.size() == 3 &&
          !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));

@@ -97,7 +97,7 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
     }
     auto convolved = run(conv, std::move(normed));
     if (!norm_before_padding) {  // LN turns a row of zeros into its bias
-      convolved = continue_to_the_left(run, std::move(convolved), conv.parameters(), norm.bias);
+      convolved = pad_start(run, std::move(convolved), conv.parameters(), norm.bias);
     }
     return linear ? run(*linear, std::move(convolved), std::move(gating)) : join(run, std::move(convolved), std::move(gating));
   }

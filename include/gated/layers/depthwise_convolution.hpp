@@ -52,8 +52,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   explicit DepthwiseConvolution(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.inputs > 0 && c.dilation > 0, name, ": channels = ", c.channels,
                            ", inputs = ", c.inputs, " and dilation = ", c.dilation, " must be positive.");
-    require<ArgumentError>(c.kernel > 0 && (c.causal || c.kernel % 2 == 1), name, ": kernel = ", c.kernel,
-                           ", expected an odd number of taps, or causal = true.");
+    detail::expect_kernel(name, c.kernel, c.causal);
     require<ArgumentError>(!c.skip || c.inputs == 1, name, ": skip adds x, which has ", c.inputs,
                            " channels for each of y. Set inputs = 1 or skip = false.");
     weight = unset_weight<T>(c.channels, Count(c.inputs) * c.kernel, name);
@@ -93,7 +92,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
             .bias = bias,
             .inputs = config.inputs,
             .dilation = config.dilation,
-            .own_tap = config.causal ? config.kernel - 1 : config.kernel / 2,
+            .own_tap = detail::own_tap_of(config.kernel, config.causal),
             .skip = config.skip};
   }
 };

@@ -24,7 +24,7 @@ struct FsmnConfig {
 
   Index hidden_width() const { return hidden > 0 ? hidden : channels; }
   /// The taps of its convolutions.
-  Index kernel() const { return causal ? order : 2 * order - 1; }
+  Index kernel() const { return causal ? order : (2 * Count(order)).value() - 1; }
 
   template <class C = FsmnConfig>
   static constexpr auto fields() {
@@ -85,15 +85,15 @@ struct Fsmn : Layer<Fsmn<T>> {
   static constexpr const char* name = "Fsmn";
 
   Config config;
-  Linear<T> linear;   ///< W₁: C → hidden
-  Linear<T> project;  ///< W₂: hidden → C, without bias
+  Linear<T> proj_in;   ///< W₁: C → hidden
+  Linear<T> proj_out;  ///< W₂: hidden → C, without bias
   std::optional<DepthwiseConvolution<T>> conv;
   std::optional<DilatedMemory<T>> memory;
 
   Fsmn() = default;
   /// Uninitialised weights, for a checkpoint.
   explicit Fsmn(const Config& c)
-      : config(c), linear(c.channels, c.hidden_width()), project(c.hidden_width(), c.channels, false) {
+      : config(c), proj_in(c.channels, c.hidden_width()), proj_out(c.hidden_width(), c.channels, false) {
     require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");
     require<ArgumentError>(!c.dilated || !c.causal, name,
                            ": the dilated form normalises over the whole sequence. Set dilated = false or causal = false.");
@@ -108,16 +108,16 @@ struct Fsmn : Layer<Fsmn<T>> {
   Fsmn(const Config& c, Random& random) : Fsmn(c) { this->initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("linear", &Fsmn::linear), field("project", &Fsmn::project), field("conv", &Fsmn::conv),
+    return std::tuple(field("proj_in", &Fsmn::proj_in), field("proj_out", &Fsmn::proj_out), field("conv", &Fsmn::conv),
                       field("memory", &Fsmn::memory));
   }
 
   Contract contract() const {
-    return linear.contract().then(project.contract()).then(memory ? memory->contract() : conv->contract());
+    return proj_in.contract().then(proj_out.contract()).then(memory ? memory->contract() : conv->contract());
   }
 
   auto apply(auto& run, auto x) const {
-    auto p = run(project, run(linear, x, {.activation = Activation::relu}));  // N × C
+    auto p = run(proj_out, run(proj_in, x, {.activation = Activation::relu}));  // N × C
     return memory ? run(*memory, std::move(p), {.residual = std::move(x)})
                   : run(*conv, std::move(p), {.residual = std::move(x)});
   }

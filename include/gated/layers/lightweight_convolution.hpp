@@ -68,8 +68,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
                            " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
                            ".");
-    require<ArgumentError>(c.kernel > 0 && (c.causal || c.kernel % 2 == 1), name, ": kernel = ", c.kernel,
-                           ", expected an odd number of taps, or causal = true.");
+    detail::expect_kernel(name, c.kernel, c.causal);
     require<ArgumentError>(!c.score_bias || c.form == ConvolutionForm::dynamic, name,
                            ": score_bias is of predicted taps. Set form = dynamic or score_bias = false.");
     if (c.form == ConvolutionForm::dynamic) {
@@ -77,6 +76,8 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
     } else {
       weight = unset_weight<T>(c.heads, c.kernel, name);
     }
+    require<ArgumentError>(Count(c.channels) * c.kernel * Index{sizeof(T)} != Count::most, name, ": ", c.channels,
+                           " channels of ", c.kernel, " taps are too many.");
     expect_memory<T>(name, c.bias ? c.channels : 0);
     bias = Vector<T>::Zero(c.bias ? c.channels : 0);
   }
@@ -107,7 +108,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   }
 
   auto apply(auto& run, const auto& x, const auto& then) const {
-    const Index own_tap = config.causal ? config.kernel - 1 : config.kernel / 2;
+    const Index own_tap = detail::own_tap_of(config.kernel, config.causal);
     const auto visible = clear_hidden_rows(run, x, run.mask());
     if (scores) {
       const DynamicTaps<T> taps{bias, config.heads, config.kernel, own_tap, config.softmax};

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <limits>
 
 #include "gated/core/words.hpp"
 #include "gated/layers/gated_projection.hpp"
@@ -89,11 +87,9 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   MixedChunkAttention() = default;
   /// Uninitialised weights, for a checkpoint.
   explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
-    require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0 && c.chunk > 0,
-                           "MixedChunkAttention: channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
-                           ", chunk = ", c.chunk, " must be positive.");
-    constexpr auto longest = std::min<std::int64_t>(std::int64_t{1} << 32, std::numeric_limits<Index>::max() / 2);
-    require<ArgumentError>(c.chunk <= longest, "MixedChunkAttention: chunk = ", c.chunk, " is longer than any text.");
+    require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "MixedChunkAttention: channels = ", c.channels,
+                           ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
+    expect_chunk(name, c.chunk);
     require<ArgumentError>(c.kernel != ScoreKernel::softmax && c.kernel != ScoreKernel::softmax_plus,
                            "MixedChunkAttention: kernel = ", name_of(c.kernel),
                            ", expected relu2 or laplace: its local and global parts are sums without a softmax.");

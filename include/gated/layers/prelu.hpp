@@ -34,7 +34,7 @@ struct Prelu : Layer<Prelu<T>> {
 
   Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
 
-  auto apply(auto& run, auto x) const { return leak(run, std::move(x), slope); }
+  auto apply(auto& run, auto x) const { return prelu(run, std::move(x), slope); }
 };
 
 }  // namespace gated

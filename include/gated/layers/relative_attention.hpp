@@ -52,9 +52,9 @@ struct RelativeAttentionConfig {
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal` or a capacity; ShapeError when run.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence; position scores add 2·N²·C, and 2·L·C² per batch for P, with L rows for the
-/// longest sequence, or 2·L - 1 by offset. Scratch: 256 rows of scores, twice with position scores. A stream's state has
-/// capacity × 2C elements, or × 3C.
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence; position scores add 2·N²·C, and 2·L·C² for P, once per group of sequences (see
+/// for_each_group()), with L rows for the longest sequence, or 2·L - 1 by offset. Scratch: 256 rows of scores, twice with
+/// position scores. A stream's state has capacity × 2C elements, or × 3C.
 template <class T>
 struct RelativeAttention : Layer<RelativeAttention<T>> {
   using Config = RelativeAttentionConfig;
@@ -75,7 +75,9 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
                            " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
                            ".");
-    query = key = value = proj_out = Linear<T>(c.channels, c.channels);
+    for (Linear<T>* const linear : {&query, &key, &value, &proj_out}) {
+      *linear = Linear<T>(c.channels, c.channels);
+    }
     if (has_positions()) {
       require<ArgumentError>(c.channels % 2 == 0, name, ": channels = ", c.channels,
                              ", expected an even number for pairs of sine and cosine. Or set position = none.");
@@ -147,10 +149,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
   /// s(r) for all offsets or positions of the run, or for those that the next tokens of a stream add.
   template <class Run>
   MatrixOf<Run> sinusoids(Run& run) const {
-    Index first = 0;
-    if constexpr (Run::streams) {
-      first = run.position();
-    }
+    const Index first = run.position();
     const Index tokens = run.sequences().longest();
     const bool by_offset = config.position == ScorePosition::offset;
     const Index rows = by_offset && !config.causal ? std::max<Index>(2 * tokens - 1, 0) : tokens;

@@ -28,7 +28,7 @@ struct SharedChunkAttentionConfig {
   bool causal = false;                   ///< no token sees a later one
   bool centred = false;                  ///< convolutions see later tokens though the attention is causal, as upstream
 
-  Index values() const { return value > 0 ? value : 2 * channels; }
+  Index values() const { return value > 0 ? value : (2 * Count(channels)).value(); }
   /// The options of a projection from `in` to `out` channels.
   ConvolutionalProjectionConfig projection(Index in, Index out) const {
     return {.channels = in, .out = out, .norm = norm, .norm_eps = norm_eps, .kernel = kernel, .causal = causal && !centred};
@@ -68,9 +68,9 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   SharedChunkAttention() = default;
   /// Uninitialised weights, for a checkpoint.
   explicit SharedChunkAttention(const Config& c) : config(c) {
-    require<ArgumentError>(c.channels > 0 && c.values() > 0 && c.query_key > 0 && c.chunk > 0, name,
-                           ": channels = ", c.channels, ", value = ", c.value, ", query_key = ", c.query_key,
-                           ", chunk = ", c.chunk, " must be positive.");
+    expect_chunk(name, c.chunk);
+    require<ArgumentError>(c.channels > 0 && c.values() > 0 && c.query_key > 0, name, ": channels = ", c.channels,
+                           ", value = ", c.value, ", query_key = ", c.query_key, ", chunk = ", c.chunk, " must be positive.");
     hidden = ConvolutionalProjection<T>(c.projection(c.channels, (2 * Count(c.values())).value()));
     qk = ConvolutionalProjection<T>(c.projection(c.channels, c.query_key));
     offset_scale = OffsetScale<T>(4, c.query_key, true);
@@ -91,7 +91,9 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
     return {.in = config.channels,
             .out = config.channels,
             .sees = config.causal && !config.centred ? Sees::past : Sees::all,
-            .unstreamable = config.centred ? "Its convolutions see later tokens. Build it with centred = false." : nullptr};
+            .unstreamable = config.causal && config.centred
+                                ? "Its convolutions see later tokens. Build it with centred = false."
+                                : nullptr};
   }
 
   template <class Run>

@@ -103,10 +103,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
     if (form == PositionForm::none) {
       return x;
     }
-    Index first = 0;
-    if constexpr (Run::streams) {
-      first = run.position();
-    }
+    const Index first = run.position();
     const Sequences& sequences = run.sequences();
     sequences.expect_total(name, run.rows(x));
     expect_length(name, first + sequences.longest());

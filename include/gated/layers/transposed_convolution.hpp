@@ -14,7 +14,7 @@ namespace gated {
 /// wave[t · stride + i] = Σ_t Σ_c x[t, c] · weight[c, i]: the overlapping sum of a frame of `window` samples per row of x, as
 /// PyTorch's ConvTranspose1d(C, 1, window, stride). Samples that no frame reaches are 0.
 ///
-/// In a layer's body: run(conv, x, samples), where the run's sequences are the frames of each wave.
+/// In a layer's body: conv.wave(run, x, samples), where the run's sequences are the frames of each wave.
 /// Shapes: x is frames × C, y is waves × samples.
 /// Cost: 2·frames·C·window flops; scratch frames × window.
 template <class T>
@@ -34,7 +34,7 @@ struct TransposedConvolution {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("weight", &TransposedConvolution::weight, Role::weight, &TransposedConvolution::weight_shape));
+    return std::tuple(field("weight", &TransposedConvolution::weight, Role::spatial, &TransposedConvolution::weight_shape));
   }
   /// The shape in which ConvTranspose1d stores `weight`.
   Shape weight_shape() const { return {weight.rows(), 1, weight.cols()}; }

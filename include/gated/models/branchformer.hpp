@@ -84,10 +84,7 @@ struct Branchformer : Layer<Branchformer<T>> {
     }
     auto y = scale(run, std::move(x), number(std::sqrt(static_cast<T>(config.trunk.block.channels))));
     if (config.input == EncoderInput::placed) {  // in place, since the derivative of scale() does not read y
-      Index first = 0;
-      if constexpr (Run::streams) {
-        first = run.position();
-      }
+      const Index first = run.position();
       const MatrixView<T> rows = run[y];
       const Sequences& sequences = run.sequences();
       for (Index b = 0; b < sequences.count(); ++b) {

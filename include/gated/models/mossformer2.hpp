@@ -131,7 +131,7 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
   }
 };
 
-/// The mask network of MossFormer2_SE_48K: log mel features of speech at 48 kHz (audio/mel.hpp) to a mask of its spectrum.
+/// The mask network of MossFormer2_SE_48K: log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask of its spectrum.
 ///
 /// It has 54,999,498 parameters. The published 55,262,154 have a second speaker, whose mask is never used: `speakers` = 2.
 inline MaskNetworkConfig mossformer2_se_48k() {

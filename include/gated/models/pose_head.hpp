@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -129,10 +128,11 @@ struct PoseHead : Layer<PoseHead<T>> {
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> features) const {
     auto pictures = run.with(Sequences::uniform(run.rows(features), config.key_points));
-    auto maps = pictures(convolution, std::move(features));                          // B·P × pixels
-    auto h = pictures(proj_in, pictures(norm, std::move(maps)));                     // B·P × C
-    h = pictures(unit, std::move(h));                                                // B·P × C
-    return concatenate(pictures, pictures(head_x, h), pictures(head_y, h));  // B·P × (X + Y)
+    auto maps = pictures(convolution, std::move(features));       // B·P × pixels
+    auto h = pictures(proj_in, pictures(norm, std::move(maps)));  // B·P × C
+    h = pictures(unit, std::move(h));                             // B·P × C
+    const auto x_logits = pictures(head_x, h), y_logits = pictures(head_y, h);
+    return concatenate(pictures, x_logits, y_logits);  // B·P × (X + Y)
   }
 
  private:

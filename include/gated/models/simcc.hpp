@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <span>
 #include <tuple>
-#include <vector>
 
 #include "gated/core/elementary.hpp"
 #include "gated/core/ordered_sum.hpp"

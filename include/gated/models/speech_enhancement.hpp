@@ -30,7 +30,7 @@ inline SpeechEnhancement mossformer2_enhancement() {
 /// As ClearerVoice-Studio, without its random dither. Resample other rates first (audio/resample.hpp).
 /// Shapes: the result is as long as `samples`; its last samples, which no frame reaches, are 0.
 /// Errors: ShapeError for sound shorter than a frame, or a network of other features or bins.
-/// Cost: the network's on a frame per hop; in windows, 4/3 of it. Memory: that of one window.
+/// Cost: the network's on a frame per hop; in windows, 4/3 of it. Memory: that of one piece, and twice the sound.
 template <class T>
 Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, const SpeechEnhancement& options,
                   Workspace<T>& workspace) {

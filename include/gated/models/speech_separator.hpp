@@ -34,8 +34,7 @@ inline SpeechSeparatorConfig mossformer2_separator() { return {.masks = mossform
 /// Errors: ArgumentError when built; ShapeError for waves shorter than a window.
 /// Cost: that of the mask network on a frame per window / 2 samples.
 template <class T>
-struct SpeechSeparator {
-  using Scalar = T;
+struct SpeechSeparator : Layer<SpeechSeparator<T>> {
   using Config = SpeechSeparatorConfig;
   static constexpr const char* name = "SpeechSeparator";
   static constexpr const char* architecture = "gated.SpeechSeparator";
@@ -57,22 +56,25 @@ struct SpeechSeparator {
     decoder = TransposedConvolution<T>(c.masks.features, c.window, c.stride());
   }
   /// Weights drawn by initialize().
-  SpeechSeparator(const Config& c, Random& random) : SpeechSeparator(c) { initialize(random); }
+  SpeechSeparator(const Config& c, Random& random) : SpeechSeparator(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using S = SpeechSeparator;
     return std::tuple(field("encoder", &S::encoder), field("masks", &S::masks), field("decoder", &S::decoder));
   }
 
-  void initialize(Random& random) { initialize_sublayers(*this, random); }
+  /// A wave is a row. y has more columns than x, so forward() is this class's own.
+  Contract contract() const {
+    return {.sees = Sees::itself, .in_note = "a wave per row", .unstreamable = "Its norms need whole waves."};
+  }
 
   /// The wave of each speaker in each wave of x.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     constexpr Where where(name, "forward");
     expect_shape<T>(where, "y", y, x.rows(), config.masks.speakers * x.cols());
     const auto frame = workspace.frame();
-    Batch<T> run(workspace, Sequences::uniform(x.rows(), x.cols()));
-    MatrixView<T>(y).assign(apply(run, RunMatrix<T>(input_view<T>(x))));
+    Batch<T> run(workspace, Sequences::single(x.rows()));
+    run.into(MatrixView<T>(y), *this, input_view<T>(x));
   }
   /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {

@@ -24,6 +24,15 @@ struct ConvolutionTaps {
   ConvolutionTaps reversed() const { return {count, dilation, count - 1 - own}; }
 };
 
+/// The tap that reads the token itself: the last one if causal, otherwise the middle one.
+inline Index own_tap_of(Index kernel, bool causal) { return causal ? kernel - 1 : kernel / 2; }
+
+/// Raises ArgumentError for a kernel without taps, or without a middle one unless it is causal.
+inline void expect_kernel(Where where, Index kernel, bool causal) {
+  require<ArgumentError>(kernel > 0 && (causal || kernel % 2 == 1), where, ": kernel = ", kernel,
+                         ", expected an odd number of taps, or causal = true.");
+}
+
 /// Rows of a convolution that use the same taps.
 struct ConvolutionTile {
   Index row, rows;         ///< the rows `row` … `row` + `rows` - 1

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "gated/ops/convolution_tiles.hpp"
 #include "gated/ops/join.hpp"

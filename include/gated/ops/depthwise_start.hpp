@@ -39,7 +39,7 @@ void for_each_start(const Sequences& sequences, Index tokens, const F& f) {
   }
 }
 
-/// The gradients of `constant` and of d.weight: see continue_to_the_left().
+/// The gradients of `constant` and of d.weight: see pad_start().
 template <class Back, class T = typename Back::Scalar>
 void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant, const MatrixView<const T>& dy,
                     const Sequences& sequences) {
@@ -81,15 +81,12 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
 /// Shapes: y and z are N × C, constant has length C; d.inputs is 1.
 /// Cost: C · own_tap · dilation additions per call and per sequence, twice that backward.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> continue_to_the_left(Run& run, MatrixOf<Run> z, const Depthwise<T>& d, const Vector<T>& constant) {
+MatrixOf<Run> pad_start(Run& run, MatrixOf<Run> z, const Depthwise<T>& d, const Vector<T>& constant) {
   if constexpr (!Run::records) {
     z = run.owned(std::move(z));
   }
   const Index start = detail::start_of(d);
-  Index first = 0;
-  if constexpr (Run::streams) {
-    first = std::min(run.position(), start);
-  }
+  const Index first = std::min(run.position(), start);
   if (first == start) {
     return z;
   }

@@ -138,7 +138,7 @@ MatrixOf<Run> add_bias(Run& run, MatrixOf<Run> x, const std::type_identity_t<T>*
 /// Shapes: x and y are N × C, slope has length C or 1; y may be x.
 /// Cost: one pass over x, two more backward.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> leak(Run& run, MatrixOf<Run> x, const Vector<T>& slope) {
+MatrixOf<Run> prelu(Run& run, MatrixOf<Run> x, const Vector<T>& slope) {
   const auto y = run.reuse(x);
   const auto with_slopes = [&slope](const auto& f) {
     return slope.size() == 1 ? f(per_row<T>(slope.data(), 0)) : f(per_channel<T>(slope.data()));

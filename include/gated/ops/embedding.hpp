@@ -106,10 +106,7 @@ MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, 
 /// Cost: one pass over x, two backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_positions(Run& run, MatrixOf<Run> x, const Matrix<T>& table) {
-  Index first = 0;
-  if constexpr (Run::streams) {
-    first = run.position();
-  }
+  const Index first = run.position();
   const Sequences& sequences = run.sequences();
   sequences.expect_total("add_positions", run.rows(x));
   require<ShapeError>(first + sequences.longest() <= table.rows(), "add_positions: a sequence has ",

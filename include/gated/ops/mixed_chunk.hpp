@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "gated/core/words.hpp"
 #include "gated/ops/join.hpp"
@@ -20,6 +22,12 @@ enum class LinearReduction {
 };
 
 constexpr auto names_of(LinearReduction) { return words_for<LinearReduction>("sum", "mean", "own_chunk"); }
+
+/// Raises ArgumentError for a chunk of no tokens, or of more than any text has.
+inline void expect_chunk(Where where, Index chunk) {
+  constexpr auto longest = std::min<std::int64_t>(std::int64_t{1} << 32, std::numeric_limits<Index>::max() / 2);
+  require<ArgumentError>(chunk > 0 && chunk <= longest, where, ": chunk = ", chunk, ", expected 1 … ", longest, " tokens.");
+}
 
 /// The options of mixed-chunk attention.
 template <class T>

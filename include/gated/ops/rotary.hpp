@@ -111,10 +111,7 @@ std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vec
       part = run.owned(std::move(part));
     }
   }
-  Index first = 0;
-  if constexpr (Run::streams) {
-    first = run.position();
-  }
+  const Index first = run.position();
   std::apply(
       [&](const auto&... part) {
         detail::rotate_all<T>(frequencies, layout, heads, run.sequences(), first, T{1}, run.workspace(), run[part]...);

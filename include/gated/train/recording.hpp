@@ -30,6 +30,9 @@ class Recording {
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
       : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {}
 
+  /// The number of tokens of each sequence before those of this run: none.
+  static constexpr Index position() { return 0; }
+
   /// The same run with other sequences and no mask, or with another mask.
   Recording with(const Sequences& sequences) const { return Recording(tape_, sequences); }
   Recording with(Mask mask) const { return Recording(tape_, sequences_, mask); }
