@@ -91,6 +91,30 @@ void run(const PoseHead<float>& head) {
   head.decode(head.forward(Matrix<float>::Ones(1, head.in()), workspace));
 }
 
+/// A layer over two sequences and, if it streams, a step.
+template <class L>
+void run_layer(const L& layer) {
+  if (layer.in() > most_values) {
+    return;
+  }
+  Workspace<float> workspace;
+  layer.forward(Matrix<float>::Ones(5, layer.in()), Sequences::of_lengths({3, 2}), workspace);
+  auto state = layer.start(1);  // refused unless causal
+  Matrix<float> output(1, layer.out());
+  layer.extend(Matrix<float>::Ones(1, layer.in()), state, output, workspace);
+}
+void run(const MaskNetwork<float>& network) { run_layer(network); }
+void run(const Branchformer<float>& encoder) { run_layer(encoder); }
+void run(const LightConvBlock<float>& block) { run_layer(block); }
+
+void run(const SpeechSeparator<float>& separator) {
+  const Index samples = separator.config.window + 9;
+  if (samples <= most_values) {
+    Workspace<float> workspace;
+    separator.forward(Matrix<float>::Ones(1, samples), workspace);
+  }
+}
+
 template <class Model>
 void run(const Training<Model>& training) {
   run(training.model);

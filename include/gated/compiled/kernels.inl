@@ -10,35 +10,37 @@
 #define GATED_HELD_SUMMED(T, ...) GATED_HELD_TABLE(SumKernels<T, decltype(__VA_ARGS__)>)
 
 /// The last entries are the terms that forward passes assign or sum.
-#define GATED_HELD_KERNELS(T)                                                                     \
-  GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                \
-  GATED_HELD const Int8Kernels& int8_kernels<T>();                                                \
-  GATED_HELD_TABLE(ProductKernels<T>)                                                             \
-  GATED_HELD_TABLE(RowKernels<T>)                                                                 \
-  GATED_HELD_TABLE(DepthwiseKernels<T>)                                                           \
-  GATED_HELD_TABLE(DynamicConvolutionKernels<T>)                                                  \
-  GATED_HELD_TABLE(DynamicConvolutionDerivatives<T>)                                              \
-  GATED_HELD_TABLE(AttentionKernels<T>)                                                           \
-  GATED_HELD_TABLE(SoftmaxGateKernels<T>)                                                         \
-  GATED_HELD_TABLE(SoftmaxGateDerivatives<T>)                                                     \
-  GATED_HELD_TABLE(FourierKernels<T>)                                                             \
-  GATED_HELD_TABLE(FourierMixingKernels<T>)                                                       \
-  GATED_HELD_TABLE(FourierDerivatives<T>)                                                         \
-  GATED_HELD_TABLE(DerivativeKernels<T>)                                                          \
-  GATED_HELD_TABLE(LossKernels<T>)                                                                \
-  GATED_HELD_TABLE(OptimizerKernels<T>)                                                           \
-  GATED_HELD_ASSIGNED(T, held::x<T>())                                                            \
-  GATED_HELD_ASSIGNED(T, held::x<T>() * held::x<T>())                                             \
-  GATED_HELD_ASSIGNED(T, held::x<T>() * held::per_row<T>())                                       \
-  GATED_HELD_ASSIGNED(T, held::x<T>() * held::number<T>())                                        \
-  GATED_HELD_ASSIGNED(T, held::x<T>() * held::mask<T>())                                          \
-  GATED_HELD_ASSIGNED(T, held::x<T>() + held::x<T>())                                             \
-  GATED_HELD_ASSIGNED(T, held::x<T>() + held::x<T>() * held::x<T>())                              \
-  GATED_HELD_ASSIGNED(T, held::x<T>() * held::x<T>() + held::x<T>())                              \
-  GATED_HELD_ASSIGNED(T, held::x<T>() * held::per_row<T>() + held::per_row<T>())                  \
-  GATED_HELD_ASSIGNED(T, held::normed<T>() * held::x<T>() + held::x<T>())                         \
-  GATED_HELD_ASSIGNED(T, held::normed<T>() * held::per_row<T>() + held::per_row<T>())             \
-  GATED_HELD_SUMMED(T, held::x<T>())                                                              \
+#define GATED_HELD_KERNELS(T)                                                                           \
+  GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                      \
+  GATED_HELD const Int8Kernels& int8_kernels<T>();                                                      \
+  GATED_HELD_TABLE(ProductKernels<T>)                                                                   \
+  GATED_HELD_TABLE(RowKernels<T>)                                                                       \
+  GATED_HELD_TABLE(DepthwiseKernels<T>)                                                                 \
+  GATED_HELD_TABLE(DynamicConvolutionKernels<T>)                                                        \
+  GATED_HELD_TABLE(DynamicConvolutionDerivatives<T>)                                                    \
+  GATED_HELD_TABLE(AttentionKernels<T>)                                                                 \
+  GATED_HELD_TABLE(SoftmaxGateKernels<T>)                                                               \
+  GATED_HELD_TABLE(SoftmaxGateDerivatives<T>)                                                           \
+  GATED_HELD_TABLE(FourierKernels<T>)                                                                   \
+  GATED_HELD_TABLE(FourierMixingKernels<T>)                                                             \
+  GATED_HELD_TABLE(FourierDerivatives<T>)                                                               \
+  GATED_HELD_TABLE(DerivativeKernels<T>)                                                                \
+  GATED_HELD_TABLE(LossKernels<T>)                                                                      \
+  GATED_HELD_TABLE(OptimizerKernels<T>)                                                                 \
+  GATED_HELD_ASSIGNED(T, held::x<T>())                                                                  \
+  GATED_HELD_ASSIGNED(T, held::x<T>() * held::x<T>())                                                   \
+  GATED_HELD_ASSIGNED(T, held::x<T>() * held::per_row<T>())                                             \
+  GATED_HELD_ASSIGNED(T, held::x<T>() * held::number<T>())                                              \
+  GATED_HELD_ASSIGNED(T, held::x<T>() * held::mask<T>())                                                \
+  GATED_HELD_ASSIGNED(T, held::x<T>() + held::x<T>())                                                   \
+  GATED_HELD_ASSIGNED(T, held::x<T>() + held::x<T>() * held::x<T>())                                    \
+  GATED_HELD_ASSIGNED(T, held::x<T>() * held::x<T>() + held::x<T>())                                    \
+  GATED_HELD_ASSIGNED(T, held::x<T>() * held::per_row<T>() + held::per_row<T>())                        \
+  GATED_HELD_ASSIGNED(T, held::normed<T>() * held::x<T>() + held::x<T>())                               \
+  GATED_HELD_ASSIGNED(T, held::normed<T>() * held::per_row<T>() + held::per_row<T>())                   \
+  GATED_HELD_ASSIGNED(T, where_positive(held::x<T>(), held::x<T>(), held::x<T>() * held::x<T>()))       \
+  GATED_HELD_ASSIGNED(T, where_positive(held::x<T>(), held::x<T>(), held::x<T>() * held::per_row<T>())) \
+  GATED_HELD_SUMMED(T, held::x<T>())                                                                    \
   GATED_HELD_SUMMED(T, held::centred<T>() * held::centred<T>())
 
 namespace gated {
