@@ -43,12 +43,12 @@ struct MossFormer2 : Layer<MossFormer2<T>> {
 
 /// The options of a mask network.
 struct MaskNetworkConfig {
-  Index features = 0;     ///< of the input
-  Index outputs = 0;      ///< O, values of a mask per frame
-  Index speakers = 1;     ///< S, masks per frame
-  bool positions = true;  ///< adds scaled sinusoids
-  bool skip = true;       ///< adds the trunk's input to its output
-  MossFormer2Config trunk{};
+  Index features = 0;         ///< of the input
+  Index outputs = 0;          ///< O, values of a mask per frame
+  Index speakers = 1;         ///< S, masks per frame
+  bool positions = true;      ///< adds scaled sinusoids
+  bool skip = true;           ///< adds the trunk's input to its output
+  MossFormer2Config trunk{};  ///< blocks
 
   template <class C = MaskNetworkConfig>
   static constexpr auto fields() {
