@@ -51,10 +51,7 @@ class Rotary(RotaryEmbedding):
         self.register_buffer("sin", angle.sin().to(dtype), persistent=False)
 
     def forward(self, x):
-        turned, rest = x[..., :2 * self.cos.shape[1]], x[..., 2 * self.cos.shape[1]:]
-        a, b = turned[..., ::2], turned[..., 1::2]
-        pairs = torch.stack([a * self.cos - b * self.sin, b * self.cos + a * self.sin], dim=-1)
-        return torch.cat([pairs.flatten(-2), rest], dim=-1)
+        return mossformer2.rotated(x, self.cos, self.sin)
 
 
 class Flash(FLASH):

@@ -68,6 +68,14 @@ class OffsetScale(nn.Module):
         return (x * gamma + beta for gamma, beta in zip(self.gamma, self.beta))
 
 
+def rotated(x, cos, sin):
+    """x with its first channels rotated in interleaved pairs."""
+    turned, rest = x[..., :2 * cos.shape[1]], x[..., 2 * cos.shape[1]:]
+    a, b = turned[..., ::2], turned[..., 1::2]
+    pairs = torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1)
+    return torch.cat([pairs.flatten(-2), rest], dim=-1)
+
+
 class Rotary(nn.Module):
     """Interleaved pairs of the first channels; the table for `tokens` tokens is computed once, in `dtype`."""
 
@@ -80,10 +88,7 @@ class Rotary(nn.Module):
         self.register_buffer("sin", angle.sin().to(dtype), persistent=False)
 
     def forward(self, x):
-        turned, rest = x[..., :2 * self.cos.shape[1]], x[..., 2 * self.cos.shape[1]:]
-        a, b = turned[..., ::2], turned[..., 1::2]
-        pairs = torch.stack([a * self.cos - b * self.sin, b * self.cos + a * self.sin], dim=-1)
-        return torch.cat([pairs.flatten(-2), rest], dim=-1)
+        return rotated(x, self.cos, self.sin)
 
 
 class Attention(nn.Module):

@@ -55,7 +55,7 @@ TEST(SpeechSeparator, AddsOverlappingFrames) {
   const auto y = model.forward(x, workspace);
   ASSERT_EQ(y.rows(), 3);
   ASSERT_EQ(y.cols(), 42);
-  const Index frames = 9;  // 0 … 19, so that sample 20 is reached by none
+  const Index frames = 9;  // no frame reaches sample 20
   Matrix<double> expected = Matrix<double>::Zero(3, 42);
   for (Index b = 0; b < 3; ++b) {
     Matrix<double> spectrum(frames, 6);

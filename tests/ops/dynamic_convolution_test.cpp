@@ -4,29 +4,16 @@
 
 #include <limits>
 
+#include "tests/ops/convolution_options.hpp"
 #include "tests/ops/op.hpp"
 
 namespace gated::dynamic_convolution_test {
 namespace {
 
+using Options = test::ConvolutionOptions;
+using test::convolution_options;
 using test::random_matrix;
 using test::random_vector;
-
-/// Options without the bias, which the parameters hold.
-struct Options {
-  Index channels, heads, taps, own_tap;
-  bool softmax, bias;
-};
-
-/// Causal and not, with kernels around the lengths, and heads of one channel, of fewer than a vector and of more than a tile.
-std::vector<Options> cases() {
-  return {{.channels = 6, .heads = 3, .taps = 5, .own_tap = 4, .softmax = true, .bias = true},
-          {.channels = 4, .heads = 4, .taps = 16, .own_tap = 15, .softmax = true, .bias = false},
-          {.channels = 80, .heads = 2, .taps = 3, .own_tap = 2, .softmax = false, .bias = true},
-          {.channels = 5, .heads = 1, .taps = 1, .own_tap = 0, .softmax = false, .bias = false},
-          {.channels = 38, .heads = 2, .taps = 7, .own_tap = 3, .softmax = true, .bias = true},
-          {.channels = 6, .heads = 2, .taps = 9, .own_tap = 4, .softmax = false, .bias = false}};
-}
 
 template <class T>
 struct Parameters {
@@ -53,14 +40,14 @@ test::OpCase case_of(const Options& o) {
 }
 
 TEST(DynamicConvolution, WorksInEveryRun) {
-  for (const Options& options : cases()) {
+  for (const Options& options : convolution_options()) {
     test::expect_op<Parameters>(
         options, [](auto& run, const auto& p, auto x) { return convolved(run, p, x); }, case_of(options));
   }
 }
 
 TEST(DynamicConvolution, FusedEpiloguesEqualJoin) {
-  for (const Options& options : {cases()[0], cases()[4]}) {
+  for (const Options& options : {convolution_options()[0], convolution_options()[4]}) {
     test::expect_bits_of_join<Parameters>(
         options, [](auto& run, const auto& p, const auto& x, auto epilogue) { return convolved(run, p, x, epilogue); },
         case_of(options));
@@ -77,7 +64,7 @@ Matrix<double> result(const Parameters<double>& p, const Matrix<double>& x, cons
 
 TEST(DynamicConvolution, EqualsItsFormula) {
   const auto sequences = Sequences::of_lengths({7, 0, 1, 45});
-  for (const Options& o : cases()) {
+  for (const Options& o : convolution_options()) {
     const Parameters<double> p(o);
     const auto x = random_matrix<double>(53, p.columns(), 1);
     const Matrix<double> y = result(p, x, sequences);
@@ -102,7 +89,7 @@ TEST(DynamicConvolution, EqualsItsFormula) {
 
 TEST(DynamicConvolution, ReadsNothingOutsideOfTheSequence) {
   const auto sequences = Sequences::of_lengths({3, 4, 2});
-  const Parameters<double> p(cases()[5]);
+  const Parameters<double> p(convolution_options()[5]);
   Matrix<double> x = random_matrix<double>(9, p.columns(), 1);
   const Matrix<double> clean = result(p, x, sequences);
   for (const Index outside : {0, 1, 2, 7, 8}) {

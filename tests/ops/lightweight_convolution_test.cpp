@@ -2,25 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/ops/convolution_options.hpp"
 #include "tests/ops/op.hpp"
 
 namespace gated::lightweight_convolution_op_test {
 namespace {
 
+using Options = test::ConvolutionOptions;
+using test::convolution_options;
 using test::random_matrix;
 using test::random_vector;
-
-struct Options {
-  Index channels, heads, taps, own_tap;
-  bool softmax, bias;
-};
-
-std::vector<Options> cases() {
-  return {{.channels = 6, .heads = 3, .taps = 5, .own_tap = 4, .softmax = true, .bias = true},
-          {.channels = 4, .heads = 4, .taps = 16, .own_tap = 15, .softmax = true, .bias = false},
-          {.channels = 80, .heads = 2, .taps = 3, .own_tap = 2, .softmax = false, .bias = true},
-          {.channels = 38, .heads = 2, .taps = 7, .own_tap = 3, .softmax = true, .bias = false}};
-}
 
 template <class T>
 struct Parameters {
@@ -40,14 +31,14 @@ struct Parameters {
 test::OpCase case_of(const Options& o) { return {.in = o.channels, .out = o.channels, .streams = o.own_tap == o.taps - 1}; }
 
 TEST(LightweightConvolutionOp, WorksInEveryRun) {
-  for (const Options& options : cases()) {
+  for (const Options& options : convolution_options()) {
     test::expect_op<Parameters>(
         options, [](auto& run, const auto& p, auto x) { return convolve_lightweight(run, x, p.taps(), {}); }, case_of(options));
   }
 }
 
 TEST(LightweightConvolutionOp, FusedEpiloguesEqualJoin) {
-  for (const Options& options : {cases()[0], cases()[3]}) {
+  for (const Options& options : {convolution_options()[0], convolution_options()[3]}) {
     test::expect_bits_of_join<Parameters>(
         options,
         [](auto& run, const auto& p, const auto& x, auto epilogue) { return convolve_lightweight(run, x, p.taps(), epilogue); },

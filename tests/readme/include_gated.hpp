@@ -38,7 +38,7 @@ struct Pool {
 };
 inline Pool pool;
 
-/// Stands in for MossFormer2_SE_48K.
+/// A MossFormer2_SE_48K of one narrow block, with random weights.
 inline gated::MaskNetwork<float> small_mask_network() {
   gated::MaskNetworkConfig config = gated::mossformer2_se_48k();
   config.trunk.depth = 1;

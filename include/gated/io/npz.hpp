@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gated/io/crc32.hpp"
+#include "gated/io/little_endian.hpp"
 #include "gated/io/npy.hpp"
 
 /// @file
@@ -53,11 +54,7 @@ class ZipParser {
   template <std::size_t bytes>
   std::size_t number(std::size_t at) const {
     expect(at <= file_.size() && bytes <= file_.size() - at, "the archive points outside itself. Is it truncated?");
-    std::size_t value = 0;
-    for (std::size_t i = bytes; i-- > 0;) {
-      value = value * 256 + static_cast<std::size_t>(file_[at + i]);
-    }
-    return value;
+    return little_endian(file_, at, bytes);
   }
 
   std::span<const std::byte> part(std::size_t at, std::size_t size) const {
@@ -145,26 +142,18 @@ class NpzFile {
 
 namespace detail {
 
-/// Appends the low `bytes` bytes of `value`, little-endian.
-inline void append_bytes(std::string& out, int bytes, std::size_t value) {
-  for (int i = 0; i < bytes; ++i) {
-    out += static_cast<char>(value % 256);
-    value /= 256;
-  }
-}
-
 /// The fields shared by local headers and directory entries.
 inline std::string zip_entry(std::uint32_t check_sum, std::size_t size, std::size_t name_size) {
   std::string entry;
-  append_bytes(entry, 2, 20);          // version
-  append_bytes(entry, 2, 0x0800);      // names are UTF-8
-  append_bytes(entry, 2, 0);           // stored
-  append_bytes(entry, 4, 0x00210000);  // 1 January 1980
-  append_bytes(entry, 4, check_sum);
-  append_bytes(entry, 4, size);
-  append_bytes(entry, 4, size);
-  append_bytes(entry, 2, name_size);
-  append_bytes(entry, 2, 0);  // no extra field
+  append_little_endian(entry, 20, 2);          // version
+  append_little_endian(entry, 0x0800, 2);      // names are UTF-8
+  append_little_endian(entry, 0, 2);           // stored
+  append_little_endian(entry, 0x00210000, 4);  // 1 January 1980
+  append_little_endian(entry, check_sum, 4);
+  append_little_endian(entry, size, 4);
+  append_little_endian(entry, size, 4);
+  append_little_endian(entry, name_size, 2);
+  append_little_endian(entry, 0, 2);  // no extra field
   return entry;
 }
 
@@ -191,20 +180,20 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Ma
     file.write(std::as_bytes(std::span(header)));
     file.write(bytes);
     directory += "PK\x01\x02";
-    detail::append_bytes(directory, 2, 20);
+    detail::append_little_endian(directory, 20, 2);
     directory += common;
-    detail::append_bytes(directory, 10, 0);  // no comment, first disk, no attributes
-    detail::append_bytes(directory, 4, offset);
+    detail::append_little_endian(directory, 0, 10);  // no comment, first disk, no attributes
+    detail::append_little_endian(directory, offset, 4);
     directory += entry;
     offset += 4 + common.size() + entry.size() + size;
   }
   std::string end = "PK\x05\x06";
-  detail::append_bytes(end, 4, 0);  // one disk
-  detail::append_bytes(end, 2, arrays.size());
-  detail::append_bytes(end, 2, arrays.size());
-  detail::append_bytes(end, 4, directory.size());
-  detail::append_bytes(end, 4, offset);
-  detail::append_bytes(end, 2, 0);  // no comment
+  detail::append_little_endian(end, 0, 4);  // one disk
+  detail::append_little_endian(end, arrays.size(), 2);
+  detail::append_little_endian(end, arrays.size(), 2);
+  detail::append_little_endian(end, directory.size(), 4);
+  detail::append_little_endian(end, offset, 4);
+  detail::append_little_endian(end, 0, 2);  // no comment
   file.write(std::as_bytes(std::span(directory)));
   file.write(std::as_bytes(std::span(end)));
   file.commit();

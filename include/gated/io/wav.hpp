@@ -13,6 +13,7 @@
 
 #include "gated/audio/signal.hpp"
 #include "gated/io/atomic_file.hpp"
+#include "gated/io/little_endian.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/nearest_name.hpp"
 
@@ -51,22 +52,6 @@ inline constexpr std::uint32_t wav_float = 3;
 /// The tag of an extensible header, whose extension holds one of the tags above.
 inline constexpr std::uint32_t wav_extensible = 0xFFFE;
 
-/// The little-endian number of `size` bytes at `at`.
-inline std::uint32_t little_endian(std::span<const std::byte> bytes, std::size_t at, std::size_t size) {
-  std::uint32_t value = 0;
-  for (std::size_t i = size; i-- > 0;) {
-    value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
-  }
-  return value;
-}
-
-/// Appends `value` as `size` little-endian bytes.
-inline void append_little_endian(std::vector<std::byte>& bytes, std::uint32_t value, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) {
-    bytes.push_back(static_cast<std::byte>(value >> 8 * i));
-  }
-}
-
 /// Parses an untrusted WAV file.
 class WavParser {
  public:
@@ -99,7 +84,9 @@ class WavParser {
   void expect(bool condition, const Parts&... parts) const {
     require<FileError>(condition, name_, ": ", parts...);
   }
-  std::uint32_t number(std::size_t at, std::size_t size) const { return little_endian(file_, at, size); }
+  std::uint32_t number(std::size_t at, std::size_t size) const {
+    return static_cast<std::uint32_t>(little_endian(file_, at, size));
+  }
   std::string_view text_at(std::size_t at) const { return {reinterpret_cast<const char*>(file_.data()) + at, 4}; }
   bool is(std::size_t at, std::string_view text) const { return text_at(at) == text; }
   std::string name_at(std::size_t at) const { return printable(text_at(at)); }

@@ -81,8 +81,9 @@ struct SelfAttention : Layer<SelfAttention<T>> {
                            " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
                            ".");
-    require<ArgumentError>(c.chunk > 0 && !(c.causal && c.reduction == LinearReduction::own_chunk), name, ": chunk = ", c.chunk,
-                           " must be positive, and reduction = own_chunk needs causal = false.");
+    expect_chunk(name, c.chunk);
+    require<ArgumentError>(!c.causal || c.reduction != LinearReduction::own_chunk, name,
+                           ": reduction = own_chunk needs causal = false.");
     require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
                            ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
                            ", and form = softmax.");

@@ -6,7 +6,7 @@
 #include "gated/models/mossformer2.hpp"
 
 /// @file
-/// From noisy speech to clean speech: the front end, the mask network and the way back.
+/// Speech enhancement: features, a mask network, and the inverse transform of the masked spectrum.
 
 namespace gated {
 
