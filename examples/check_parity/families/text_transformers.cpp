@@ -91,7 +91,8 @@ Result<T> run_modernbert(const CaseFile& file) {
   if (is_classifier) {
     result.output = model.pooled(batch.tokens, sequences, workspace);
   }
-  for (const auto& [name, pooling] : {std::pair("output_cls", gated::TextPooling::first), {"output_mean", gated::TextPooling::mean}}) {
+  for (const auto& [name, pooling] :
+       {std::pair("output_cls", gated::TextPooling::first), {"output_mean", gated::TextPooling::mean}}) {
     if (file.has(name)) {
       model.config.pooling = pooling;
       result.others.emplace_back(name, model.pooled(batch.tokens, sequences, workspace));

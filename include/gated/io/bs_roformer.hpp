@@ -13,10 +13,7 @@ inline void add_bs_roformer_attention(NameMap& names, const std::string& norm, c
                                       const std::string& theirs) {
   names.add("", theirs, std::vector<NameMap::Rule>{{.ours = norm + ".weight", .theirs = "norm.gamma"}});
   names.add(ours, theirs,
-            {{"qkv", "to_qkv"},
-             {"rotary.frequencies", "rotary_embed.freqs"},
-             {"gate", "to_gates"},
-             {"proj_out", "to_out.0"}});
+            {{"qkv", "to_qkv"}, {"rotary.frequencies", "rotary_embed.freqs"}, {"gate", "to_gates"}, {"proj_out", "to_out.0"}});
 }
 
 inline void add_bs_roformer_feed_forward(NameMap& names, const std::string& ours, const std::string& theirs) {
@@ -39,7 +36,8 @@ inline NameMap bs_roformer_feed_forward_names() {
   return names;
 }
 
-/// Name map to load BS-RoFormer's Transformer as Roformer. The prefix of a part of a whole model is "layers.3.0.", for instance.
+/// Name map to load BS-RoFormer's Transformer as Roformer. The prefix of a part of a whole model is "layers.3.0.", for
+/// instance.
 inline NameMap bs_roformer_names() {
   NameMap names{.origin = "BS-RoFormer"};
   detail::add_bs_roformer_attention(names, "trunk.blocks.*.tokens.norm", "trunk.blocks.*.tokens.mixer.", "layers.*.0.");

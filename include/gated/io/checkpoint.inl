@@ -155,11 +155,10 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
   const NameMap& names = parts_->names;
   std::vector<TensorToWrite>& tensors = parts_->tensors;
   parts_->joined.append_to(tensors);
-  if (std::none_of(tensors.begin(), tensors.end(),
-                   [&](const TensorToWrite& tensor) { 
-                     return names.heads.empty() || (tensor.name.starts_with(names.prefix) &&
-                                                    names.is_of_head(std::string_view(tensor.name).substr(names.prefix.size())));
-                   })) {
+  if (std::none_of(tensors.begin(), tensors.end(), [&](const TensorToWrite& tensor) {
+        return names.heads.empty() || (tensor.name.starts_with(names.prefix) &&
+                                       names.is_of_head(std::string_view(tensor.name).substr(names.prefix.size())));
+      })) {
     for (TensorToWrite& tensor : tensors) {
       tensor.name.erase(names.prefix.size(), names.body.size());  // the file has no head: names omit `body`
     }

@@ -88,7 +88,8 @@ class ConfigFields {
       known += text(known.empty() ? "" : " or ", one);
       found = found || states(one);
     }
-    require<ArgumentError>(found, where_, ": architectures = ", list == nullptr ? "" : shown_json(*list), ", expected ", known, ".");
+    require<ArgumentError>(found, where_, ": architectures = ", list == nullptr ? "" : shown_json(*list), ", expected ", known,
+                           ".");
   }
 
   const std::string& where() const { return where_; }

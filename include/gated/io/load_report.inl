@@ -192,10 +192,11 @@ class LoadReport {
     if (!other_names && preset.empty()) {
       return {};
     }
-    return text(
-        "\n  ",
-        other_names ? text("These are ", origin->writer, "'s names: pass ", names_call(*origin), " of ", origin->header, ".") : "",
-        other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
+    return text("\n  ",
+                other_names
+                    ? text("These are ", origin->writer, "'s names: pass ", names_call(*origin), " of ", origin->header, ".")
+                    : "",
+                other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
   }
 
   /// The nearest of `candidates` if `name` may be a typo of it; else empty.

@@ -62,7 +62,8 @@ struct FileTensor {
 ///
 /// Patterns match whole dot-separated components from the left; `*` matches any one component, and the rest of the path is
 /// kept. The first match wins; a path without a match keeps its name. A default NameMap keeps all names. Two parameters may map
-/// to parts of one tensor, and a parameter to rows of several. Tied weights may both map to the whole tensor; they can then be loaded but not saved.
+/// to parts of one tensor, and a parameter to rows of several. Tied weights may both map to the whole tensor; they can then be
+/// loaded but not saved.
 struct NameMap {
   /// Rows of a tensor.
   struct Piece {
@@ -101,13 +102,13 @@ struct NameMap {
 
   std::string origin = {};  ///< the library that writes such files, for messages: "timm"
   std::string prefix = {};  ///< precedes every name in the file: "model."
-  /// In files of a model with a head, `body` follows `prefix` in all names that do not begin with one of `heads`: "bert.". Files
-  /// of the model alone omit it; load_parameters() detects which kind a file is. save_parameters() writes it if the model has
-  /// parameters of the head.
+  /// In files of a model with a head, `body` follows `prefix` in all names that do not begin with one of `heads`: "bert.".
+  /// Files of the model alone omit it; load_parameters() detects which kind a file is. save_parameters() writes it if the model
+  /// has parameters of the head.
   std::string body = {};
   std::vector<std::string> heads = {};  ///< begin the names of the head: "cls."
-  std::vector<Rule> rules = {};  ///< in order of precedence
-  std::vector<Tie> tied = {};    ///< weights stored under two names, without `prefix` and `body`
+  std::vector<Rule> rules = {};         ///< in order of precedence
+  std::vector<Tie> tied = {};           ///< weights stored under two names, without `prefix` and `body`
   /// Tensors that hold no parameter, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a larger file,
   /// list the first component of every name outside `prefix`.
   std::vector<std::string> ignored = {};

@@ -100,9 +100,7 @@ GATED_INLINE void NameMap::add(std::string_view ours, std::string_view theirs, s
   }
 }
 
-GATED_INLINE std::string NameMap::full(std::string_view name) const {
-  return text(prefix, is_of_head(name) ? "" : body, name);
-}
+GATED_INLINE std::string NameMap::full(std::string_view name) const { return text(prefix, is_of_head(name) ? "" : body, name); }
 
 GATED_INLINE bool NameMap::is_of_head(std::string_view name) const {
   return std::any_of(heads.begin(), heads.end(), [&](const std::string& head) { return name.starts_with(head); });
@@ -160,14 +158,16 @@ GATED_INLINE std::vector<FileTensor> NameMap::pieces_in_file(const Rule& rule, c
   Index rows = 0;
   for (const Piece& piece : rule.pieces) {
     rows += piece.rows;
-    require<ArgumentError>(!shape.empty() && rows <= shape[0], "NameMap: ", path, " has fewer rows than its pieces in the file.");
+    require<ArgumentError>(!shape.empty() && rows <= shape[0], "NameMap: ", path,
+                           " has fewer rows than its pieces in the file.");
     std::vector<Index> theirs = shape;
     theirs[0] = piece.of > 0 ? piece.of : piece.rows;
     tensors.push_back(in_file_as(detail::fill_pattern(rule, piece.theirs, match), theirs));
     tensors.back().first = piece.first;
     tensors.back().rows = piece.of > 0 ? piece.rows : 0;
   }
-  require<ArgumentError>(rows == shape[0], "NameMap: ", path, " has ", shape[0], " rows, its pieces in the file have ", rows, ".");
+  require<ArgumentError>(rows == shape[0], "NameMap: ", path, " has ", shape[0], " rows, its pieces in the file have ", rows,
+                         ".");
   return tensors;
 }
 

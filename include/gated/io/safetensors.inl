@@ -4,8 +4,7 @@
 
 namespace gated {
 
-GATED_INLINE SafetensorsFile::SafetensorsFile(std::vector<MappedFile> files, std::span<const std::byte> bytes,
-                                              std::string name)
+GATED_INLINE SafetensorsFile::SafetensorsFile(std::vector<MappedFile> files, std::span<const std::byte> bytes, std::string name)
     : files_(std::move(files)),
       name_(std::move(name)),
       contents_(parse_safetensors(files_.empty() ? bytes : files_.front().bytes(), name_)) {}

@@ -27,8 +27,9 @@ inline void add_llama_attention(NameMap& names, const std::string& ours, const s
     gate.push_back({"q_proj", gates, first + queries, rows});
   }
   qkv.insert(qkv.end(), {{"k_proj", keys}, {"v_proj", keys}});
-  names.add(ours, theirs, std::vector<NameMap::Rule>{{.ours = "qkv", .theirs = "", .pieces = qkv},
-                                                     {.ours = "gate", .theirs = "", .pieces = gate}});
+  names.add(
+      ours, theirs,
+      std::vector<NameMap::Rule>{{.ours = "qkv", .theirs = "", .pieces = qkv}, {.ours = "gate", .theirs = "", .pieces = gate}});
   names.add(ours, theirs, {{"query_norm", "q_norm"}, {"key_norm", "k_norm"}, {"proj_out", "o_proj"}});
 }
 
@@ -43,10 +44,8 @@ inline NameMap llama_attention_names(const SelfAttentionConfig& config) {
 
 /// Name map to load a Llama, Mistral, Qwen2, Qwen3 or gated attention model, with or without a head, as TextTransformer.
 inline NameMap llama_names(const TextTransformerConfig& config) {
-  NameMap names{.origin = "transformers",
-                .body = "model.",
-                .heads = {"lm_head."},
-                .ignored = {"layers.*.self_attn.rotary_emb.inv_freq"}};
+  NameMap names{
+      .origin = "transformers", .body = "model.", .heads = {"lm_head."}, .ignored = {"layers.*.self_attn.rotary_emb.inv_freq"}};
   if (config.head.form != HeadForm::untied) {
     names.tied = {{"lm_head.weight", "embed_tokens.weight"}};
   }

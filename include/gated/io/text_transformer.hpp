@@ -80,7 +80,8 @@ class TextFields : public ConfigFields {
     for (const char* const kind : {"rope_type", "type"}) {
       const Json* const type = rope.is_object() ? rope.find(kind) : &rope;
       require<ArgumentError>(type == nullptr || type->is("default"), where(), ": ", key, ".", kind, " = ",
-                             type == nullptr ? "" : shown_json(*type), ", expected \"default\": other frequencies are not supported.");
+                             type == nullptr ? "" : shown_json(*type),
+                             ", expected \"default\": other frequencies are not supported.");
     }
   }
 };
@@ -180,9 +181,9 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
        .norm_bias = f.get("norm_bias", false),
        .attention_bias = f.get("attention_bias", false),
        .hidden_bias = f.get("mlp_bias", false),
-       .head = is_classifier                          ? EncoderHead::classifier
-               : f.states("ModernBertForMaskedLM")    ? EncoderHead::masked_words
-                                                      : EncoderHead::none,
+       .head = is_classifier                       ? EncoderHead::classifier
+               : f.states("ModernBertForMaskedLM") ? EncoderHead::masked_words
+                                                   : EncoderHead::none,
        .decoder = f.get("tie_word_embeddings", true) ? HeadForm::tied : HeadForm::untied,
        .decoder_bias = f.get("decoder_bias", true),
        .classes = labels != nullptr && labels->is_object() ? static_cast<Index>(labels->entries().size())

@@ -23,12 +23,12 @@ struct RoformerConfig {
 
 /// The sizes of a Roformer.
 struct RoformerSizes {
-  Index channels = 0;    ///< C
-  Index depth = 1;       ///< layers
-  Index heads = 8;       ///< H
-  Index head_width = 64; ///< a
-  Index hidden = 0;      ///< F, of the feed-forward; 0 for 4·C
-  bool rotary = true;    ///< rotate queries and keys, channels 2i and 2i + 1 together
+  Index channels = 0;     ///< C
+  Index depth = 1;        ///< layers
+  Index heads = 8;        ///< H
+  Index head_width = 64;  ///< a
+  Index hidden = 0;       ///< F, of the feed-forward; 0 for 4·C
+  bool rotary = true;     ///< rotate queries and keys, channels 2i and 2i + 1 together
 };
 
 /// BS-RoFormer's layers: attention with a gate per head, then a feed-forward; 3,153,416 parameters each with 512 channels.

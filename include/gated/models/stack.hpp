@@ -21,10 +21,11 @@ namespace gated {
 ///     {.depth = 6, .block = global, .others = {local}, .kinds = {0, 1, 1, 0, 1, 1}}   // every third block is global
 template <class BlockConfig>
 struct StackConfig {
-  Index depth = 1;                       ///< blocks
-  BlockConfig block{};                   ///< options of each block of kind 0
-  std::vector<BlockConfig> others{};    ///< options of the blocks of kind 1, 2, …
-  std::vector<Index> kinds{};           ///< the kind of each block; empty if all are of kind 0
+  Index depth = 1;      ///< blocks
+  BlockConfig block{};  ///< options of each block of kind 0
+  /// Options of the blocks of kind 1, 2, … (g++ 12 does not compile {} here.)
+  std::vector<BlockConfig> others = std::vector<BlockConfig>(0);
+  std::vector<Index> kinds = {};  ///< the kind of each block; empty if all are of kind 0
 
   /// The options of block i.
   const BlockConfig& of(Index i) const {

@@ -49,27 +49,25 @@ struct DecoderSizes {
 /// h = E[token]; then h += attention(RMSNorm(h)) and h += SwiGLU(RMSNorm(h)) in each layer; logits = RMSNorm(h) Wᵀ
 /// (arXiv:2302.13971). The rotation pairs channel i with i + a/2, as in Hugging Face's files.
 inline TextTransformerConfig transformer_decoder(const DecoderSizes& s) {
-  GluTransformerBlockConfig windowed{.channels = s.channels,
-                                     .token_norm = NormForm::rms_norm,
-                                     .channel_norm = NormForm::rms_norm,
-                                     .norm_eps = s.eps,
-                                     .token_mixer = {.heads = s.heads,
-                                                     .key_value_heads = s.key_value_heads,
-                                                     .head_width = s.head_width,
-                                                     .causal = true,
-                                                     .window = s.window,
-                                                     .rotary = Rotary::half,
-                                                     .rotary_base = s.rotary_base,
-                                                     .query_key_norm = s.query_key_norm ? NormForm::rms_norm : NormForm::none,
-                                                     .query_key_norm_eps = s.eps,
-                                                     .gate = s.gate,
-                                                     .bias = s.bias,
-                                                     .gate_bias = s.bias,
-                                                     .out_bias = s.out_bias},
-                                     .channel_mixer = {.hidden = s.hidden,
-                                                       .activation = s.activation,
-                                                       .bias = s.hidden_bias,
-                                                       .out_bias = s.hidden_bias}};
+  GluTransformerBlockConfig windowed{
+      .channels = s.channels,
+      .token_norm = NormForm::rms_norm,
+      .channel_norm = NormForm::rms_norm,
+      .norm_eps = s.eps,
+      .token_mixer = {.heads = s.heads,
+                      .key_value_heads = s.key_value_heads,
+                      .head_width = s.head_width,
+                      .causal = true,
+                      .window = s.window,
+                      .rotary = Rotary::half,
+                      .rotary_base = s.rotary_base,
+                      .query_key_norm = s.query_key_norm ? NormForm::rms_norm : NormForm::none,
+                      .query_key_norm_eps = s.eps,
+                      .gate = s.gate,
+                      .bias = s.bias,
+                      .gate_bias = s.bias,
+                      .out_bias = s.out_bias},
+      .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
   TextTransformerConfig config{.vocabulary = s.vocabulary,
                                .final_norm = NormForm::rms_norm,
                                .final_norm_eps = s.eps,
@@ -92,48 +90,46 @@ enum class EncoderHead {
 
 /// The sizes and options of a ModernBERT-shaped encoder.
 struct EncoderSizes {
-  Index vocabulary = 50368;                         ///< V
-  Index channels = 768;                             ///< C
-  Index hidden = 1152;                              ///< F
-  Index depth = 22;                                 ///< layers
-  Index heads = 12;                                 ///< H
-  Index global_every = 3;                           ///< layers 0, n, 2n, … see all tokens, unless `local` says otherwise
-  std::vector<bool> local = {};                     ///< which layers see only a window; empty for the rule above
-  Index window = 128;                               ///< local layers see half as many tokens to each side
-  double global_base = 160000;                      ///< rotary base of global layers
-  double local_base = 10000;                        ///< rotary base of local layers
-  double eps = 1e-5;                                ///< ε of all norms
-  Activation activation = Activation::gelu;         ///< of the gates
-  bool norm_bias = false;                           ///< of all norms
-  bool attention_bias = false;                      ///< of the attention's projections
-  bool hidden_bias = false;                         ///< of the feed-forward's projections
-  EncoderHead head = EncoderHead::none;             ///< the output
-  HeadForm decoder = HeadForm::tied;                ///< the matrix of the logits for masked words
-  bool decoder_bias = true;                         ///< added to these logits
-  Index classes = 0;                                ///< of a classifier
-  TextPooling pooling = TextPooling::first;         ///< how pooled() makes one vector of a text
-  bool unit_length = false;                         ///< divide that vector by its length
-  Activation head_activation = Activation::gelu;    ///< of the projection in front of logits and classes
-  bool head_bias = false;                           ///< of that projection
+  Index vocabulary = 50368;                       ///< V
+  Index channels = 768;                           ///< C
+  Index hidden = 1152;                            ///< F
+  Index depth = 22;                               ///< layers
+  Index heads = 12;                               ///< H
+  Index global_every = 3;                         ///< layers 0, n, 2n, … see all tokens, unless `local` says otherwise
+  std::vector<bool> local = {};                   ///< which layers see only a window; empty for the rule above
+  Index window = 128;                             ///< local layers see half as many tokens to each side
+  double global_base = 160000;                    ///< rotary base of global layers
+  double local_base = 10000;                      ///< rotary base of local layers
+  double eps = 1e-5;                              ///< ε of all norms
+  Activation activation = Activation::gelu;       ///< of the gates
+  bool norm_bias = false;                         ///< of all norms
+  bool attention_bias = false;                    ///< of the attention's projections
+  bool hidden_bias = false;                       ///< of the feed-forward's projections
+  EncoderHead head = EncoderHead::none;           ///< the output
+  HeadForm decoder = HeadForm::tied;              ///< the matrix of the logits for masked words
+  bool decoder_bias = true;                       ///< added to these logits
+  Index classes = 0;                              ///< of a classifier
+  TextPooling pooling = TextPooling::first;       ///< how pooled() makes one vector of a text
+  bool unit_length = false;                       ///< divide that vector by its length
+  Activation head_activation = Activation::gelu;  ///< of the projection in front of logits and classes
+  bool head_bias = false;                         ///< of that projection
 };
 
 /// ModernBERT (arXiv:2412.13663): h = LN(E[token]); then h += attention(LN(h)) and h += GeGLU(LN(h)) in each layer, the first
 /// without its first norm; LN(h). Local layers see the tokens |i - j| ≤ ⌊window / 2⌋.
 inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
   const NormForm norm = s.norm_bias ? NormForm::layer_norm : NormForm::layer_norm_no_bias;
-  const GluTransformerBlockConfig global{.channels = s.channels,
-                                         .token_norm = norm,
-                                         .channel_norm = norm,
-                                         .norm_eps = s.eps,
-                                         .token_mixer = {.heads = s.heads,
-                                                         .rotary = Rotary::half,
-                                                         .rotary_base = s.global_base,
-                                                         .bias = s.attention_bias,
-                                                         .out_bias = s.attention_bias},
-                                         .channel_mixer = {.hidden = s.hidden,
-                                                           .activation = s.activation,
-                                                           .bias = s.hidden_bias,
-                                                           .out_bias = s.hidden_bias}};
+  const GluTransformerBlockConfig global{
+      .channels = s.channels,
+      .token_norm = norm,
+      .channel_norm = norm,
+      .norm_eps = s.eps,
+      .token_mixer = {.heads = s.heads,
+                      .rotary = Rotary::half,
+                      .rotary_base = s.global_base,
+                      .bias = s.attention_bias,
+                      .out_bias = s.attention_bias},
+      .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
   GluTransformerBlockConfig local = global;
   local.token_mixer.window = std::max<Index>(s.window, 1);  // a window of 0 shows a token itself, as one of 1 does
   local.token_mixer.rotary_base = s.local_base;
@@ -174,8 +170,7 @@ namespace decoder_presets {
 
 /// llama2.c's models of TinyStories: 260,032 parameters.
 inline TextTransformerConfig stories_260k() {
-  return transformer_decoder(
-      {.vocabulary = 512, .channels = 64, .hidden = 172, .depth = 5, .heads = 8, .key_value_heads = 4});
+  return transformer_decoder({.vocabulary = 512, .channels = 64, .hidden = 172, .depth = 5, .heads = 8, .key_value_heads = 4});
 }
 /// 15,191,712 parameters.
 inline TextTransformerConfig stories_15m() {
