@@ -106,6 +106,7 @@ void run_layer(const L& layer) {
 void run(const MaskNetwork<float>& network) { run_layer(network); }
 void run(const Branchformer<float>& encoder) { run_layer(encoder); }
 void run(const LightConvBlock<float>& block) { run_layer(block); }
+void run(const Roformer<float>& layers) { run_layer(layers); }
 
 void run(const SpeechSeparator<float>& separator) {
   const Index samples = separator.config.window + 9;
