@@ -444,22 +444,21 @@ inline gated::TextTransformerConfig llama(const Shapes& shapes) {
   const bool has_norms = shapes.has(attention + "q_norm.weight");
   const Index keys = shapes.size(attention + "k_proj.weight", 0),
               width = has_norms ? shapes.size(attention + "q_norm.weight", 0) : usual_width(std::gcd(outputs, keys));
-  return gated::transformer_decoder(
-      {.vocabulary = shapes.size("embed_tokens.weight", 0),
-       .channels = shapes.size("embed_tokens.weight", 1),
-       .hidden = shapes.size(feed_forward + "gate_proj.weight", 0),
-       .depth = shapes.count("layers.", ".input_layernorm.weight"),
-       .heads = outputs / width,
-       .key_value_heads = keys / width,
-       .head_width = width,
-       .head = shapes.has("lm_head.weight") ? gated::HeadForm::untied : gated::HeadForm::tied,
-       .bias = shapes.has(attention + "q_proj.bias"),
-       .out_bias = shapes.has(attention + "o_proj.bias"),
-       .hidden_bias = shapes.has(feed_forward + "gate_proj.bias"),
-       .query_key_norm = has_norms,
-       .gate = queries == outputs       ? gated::AttentionGate::none
-               : queries == 2 * outputs ? gated::AttentionGate::per_channel
-                                        : gated::AttentionGate::per_head});
+  return gated::transformer_decoder({.vocabulary = shapes.size("embed_tokens.weight", 0),
+                                     .channels = shapes.size("embed_tokens.weight", 1),
+                                     .hidden = shapes.size(feed_forward + "gate_proj.weight", 0),
+                                     .depth = shapes.count("layers.", ".input_layernorm.weight"),
+                                     .heads = outputs / width,
+                                     .key_value_heads = keys / width,
+                                     .head_width = width,
+                                     .head = shapes.has("lm_head.weight") ? gated::HeadForm::untied : gated::HeadForm::tied,
+                                     .bias = shapes.has(attention + "q_proj.bias"),
+                                     .out_bias = shapes.has(attention + "o_proj.bias"),
+                                     .hidden_bias = shapes.has(feed_forward + "gate_proj.bias"),
+                                     .query_key_norm = has_norms,
+                                     .gate = queries == outputs       ? gated::AttentionGate::none
+                                             : queries == 2 * outputs ? gated::AttentionGate::per_channel
+                                                                      : gated::AttentionGate::per_head});
 }
 
 /// A ModernBERT; its heads are assumed to be 64 wide.
@@ -485,13 +484,15 @@ inline gated::TextTransformerConfig modernbert(const Shapes& shapes) {
 /// A transformer of a BS-RoFormer.
 inline gated::RoformerConfig roformer(const Shapes& shapes) {
   const Index heads = shapes.size("layers.0.0.to_gates.weight", 0);
-  return {.trunk = gated::roformer_layers({.channels = shapes.size("layers.0.0.to_gates.weight", 1),
-                                           .depth = shapes.count("layers.", ".0.to_gates.weight"),
-                                           .heads = heads,
-                                           .head_width = shapes.size("layers.0.0.to_qkv.weight", 0) / (3 * std::max<Index>(heads, 1)),
-                                           .hidden = shapes.size("layers.0.1.net.1.weight", 0),
-                                           .rotary = shapes.has("layers.0.0.rotary_embed.freqs")}),
-          .norm = shapes.has_beside("layers.0.0.to_gates.weight", "norm.gamma") ? gated::NormForm::l2_norm : gated::NormForm::none};
+  return {
+      .trunk =
+          gated::roformer_layers({.channels = shapes.size("layers.0.0.to_gates.weight", 1),
+                                  .depth = shapes.count("layers.", ".0.to_gates.weight"),
+                                  .heads = heads,
+                                  .head_width = shapes.size("layers.0.0.to_qkv.weight", 0) / (3 * std::max<Index>(heads, 1)),
+                                  .hidden = shapes.size("layers.0.1.net.1.weight", 0),
+                                  .rotary = shapes.has("layers.0.0.rotary_embed.freqs")}),
+      .norm = shapes.has_beside("layers.0.0.to_gates.weight", "norm.gamma") ? gated::NormForm::l2_norm : gated::NormForm::none};
 }
 
 /// Calls `f(config, std::type_identity<Model>())` with the configuration derived from `file`, which `origin` wrote.

@@ -92,6 +92,10 @@ def read(source, trust):
     path = pathlib.Path(source)
     if path.is_dir():
         beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
+        index = path / "model.safetensors.index.json"  # transformers: several files
+        if index.exists():
+            files = sorted({pathlib.PurePath(name).name for name in json.loads(index.read_text())["weight_map"].values()})
+            return {name: tensor for file in files for name, tensor in read_safetensors(path / file)[0].items()}, beside
         best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
         named = [pathlib.PurePath(best.read_text().split("\n")[0].strip()).name] if best.exists() else []
         for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):

@@ -55,8 +55,7 @@ namespace detail {
 
 /// Llama's attention, whose queries, keys and values are three tensors. A gate is part of the queries' tensor, one group of
 /// heads after the other: its queries, then its gates.
-inline void add_llama_attention(NameMap& names, const std::string& ours, const std::string& theirs,
-                                const LlamaLayout& layout) {
+inline void add_llama_attention(NameMap& names, const std::string& ours, const std::string& theirs, const LlamaLayout& layout) {
   std::vector<NameMap::Piece> qkv, gate;
   if (layout.gates == 0) {
     qkv.push_back({"q_proj", layout.queries});
