@@ -148,5 +148,25 @@ TEST(TextTransformerFolder, OpensOneFileOrSeveral) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(TextTransformerFolder, EmbedsAsSentenceTransformersDoes) {
+  const auto folder = test::temporary("embedding");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "1_Pooling");
+  const std::string json = R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertModel"]})";
+  const auto model = random_layer<TextTransformer<float>>(modernbert_config(json));
+  write_text(folder / "config.json", json);
+  save_parameters(model, folder / "model.safetensors", {}, modernbert_names());
+  EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::first);
+  EXPECT_FALSE(load_text_transformer<float>(folder).config.unit_length);
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})");
+  write_text(folder / "modules.json", R"([{"type": "sentence_transformers.models.Normalize"}])");
+  EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::mean);
+  EXPECT_TRUE(load_text_transformer<float>(folder).config.unit_length);
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_lasttoken": true})");
+  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, "pooling_mode_lasttoken = true"));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace gated::io_text_transformer_test

@@ -71,11 +71,8 @@ struct Unpadded {
 /// A ModernBERT of `config`, run without the padding of the case's batch.
 template <class T>
 Result<T> run_modernbert(const CaseFile& file) {
-  auto config = gated::modernbert_config(config_json(file), file.name());
+  const auto config = gated::modernbert_config(config_json(file), file.name());
   const bool is_classifier = file.class_name() == "ModernBertForSequenceClassification";
-  if (is_classifier) {
-    config.classes = file.shape("output").at(1);
-  }
   gated::TextTransformer<T> model(config);
   const auto names = gated::modernbert_names();
   file.load(model, names);

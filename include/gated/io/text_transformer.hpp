@@ -228,18 +228,45 @@ inline SafetensorsFile open_safetensors(const std::filesystem::path& folder) {
   return SafetensorsFile::join(files, index.string());
 }
 
+namespace detail {
+
+/// Reads how a model of sentence-transformers makes an embedding of a text, from the files beside its `config.json`.
+inline void read_pooling(const std::filesystem::path& folder, TextTransformerConfig& config) {
+  const std::filesystem::path pooling = folder / "1_Pooling" / "config.json", modules = folder / "modules.json";
+  if (std::filesystem::exists(pooling)) {
+    const MappedFile text_file(pooling);
+    const ConfigFields f(text_of(text_file), pooling.string());
+    for (const char* const other : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
+                                    "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
+      f.expect(other, {false, nullptr}, "but only the first token and the mean are supported.");
+    }
+    config.pooling = f.get("pooling_mode_mean_tokens", false) ? TextPooling::mean : TextPooling::first;
+  }
+  if (std::filesystem::exists(modules)) {
+    const MappedFile text_file(modules);
+    const Json list = parse_json<ArgumentError>(text_of(text_file), modules.string(), 16);
+    for (std::size_t i = 0; list.is_array() && i < list.elements().size(); ++i) {
+      const Json* const type = list.elements()[i].find("type");
+      config.unit_length = config.unit_length || (type != nullptr && type->is("sentence_transformers.models.Normalize"));
+    }
+  }
+}
+
+}  // namespace detail
+
 /// Loads the text transformer in a folder with `config.json` and its weights, as published on Hugging Face.
 ///
 ///     const auto model = load_text_transformer<float>("SmolLM2-135M");
 ///
-/// A tokenizer is not part of the model: ids in, ids out.
-/// Errors: those of text_transformer_config(), open_safetensors() and load_parameters().
-/// Cost: one pass over the files.
+/// Its pooled() makes the embeddings of sentence-transformers, if the folder says how. A tokenizer is not part of the model:
+/// ids in, ids out. Errors: those of text_transformer_config(), open_safetensors() and load_parameters(). Cost: one pass over
+/// the files.
 template <class T>
 TextTransformer<T> load_text_transformer(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
   const MappedFile text_file(path);
-  const TextTransformerConfig config = text_transformer_config(text_of(text_file), path.string());
+  TextTransformerConfig config = text_transformer_config(text_of(text_file), path.string());
+  detail::read_pooling(folder, config);
   const SafetensorsFile file = open_safetensors(folder);
   TextTransformer<T> model = [&] {
     const ParameterBudget budget = budget_of(file);

@@ -25,7 +25,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 
 }  // namespace detail
 
-/// Embeddings (words, segments, positions) → norm → trunk → hidden states, or logits over the vocabulary.
+/// Embeddings (words, segments, positions) → norm → trunk → norm → hidden states, or logits over the vocabulary.
 ///
 ///     GmlpLanguageModel<float> model({.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1536, .depth = 8,
 ///                                                                  .causal = true}}, random);
