@@ -16,8 +16,8 @@ namespace gated::detail {
 ///
 ///     E_k = (Z_k + conj Z_{h-k}) / 2,   O_k = (Z_k - conj Z_{h-k}) / 2i,   X_k = E_k + e^(-2πik/n) O_k
 ///
-/// An odd n takes a complex transform of n points. A row's bins do not depend on the other rows. An object fixes the form of
-/// the kernels while it lives, so it is local to a function.
+/// An odd n takes a complex transform of n points. A row's bins do not depend on the other rows. An object keeps the form of
+/// the kernels that it was made with.
 /// Cost: about 2.5·n·log₂(n/2) flops per row; twice as many for an odd n, several times as many for one with a prime factor
 /// above 7.
 class RealFourier {
@@ -25,21 +25,11 @@ class RealFourier {
   Matrix<double> rows;             ///< x: a row per lane of a vector × n
   Matrix<double> real, imaginary;  ///< X: as many rows × (n/2 + 1) bins
 
-  explicit RealFourier(Index length)
-      : length_(length),
-        step_(length % 2 == 0 ? 2 : 1),
-        width_(vector_width<double>()),
-        transform_(fourier::Transform<double>::of(length / step_)),
-        z_(static_cast<std::size_t>(transform_.scratch_size())) {
-    for (Index k = 0; k < bins() && step_ == 2; ++k) {
-      turns_.push_back(fourier::Factor<double>::turn(k, length));
-    }
-    rows.setZero(width_, length);
-    real.setZero(width_, bins());
-    imaginary.setZero(width_, bins());
-  }
+  explicit RealFourier(Index length) : RealFourier(length, KernelChoice()) {}
 
   Index bins() const { return length_ / 2 + 1; }
+  /// The form of its kernels, for KernelChoice.
+  int form() const { return form_; }
 
   /// Calls `f(first, count)` for blocks of `total` rows that fit `rows`.
   template <class F>
@@ -51,6 +41,7 @@ class RealFourier {
 
   /// Transforms the first `count` rows.
   void forward(Index count) {
+    const KernelChoice kernels(form_);
     for (Index t = 0; t < points(); ++t) {
       double* const z = row(t);
       for (Index r = 0; r < width_; ++r) {
@@ -69,6 +60,7 @@ class RealFourier {
 
   /// Computes the first `count` rows from their bins. Ignores the imaginary parts of bin 0 and, for an even n, of bin n/2.
   void inverse(Index count) {
+    const KernelChoice kernels(form_);
     for (Index k = 0; k < points(); ++k) {
       double* const z = row(k);
       for (Index r = 0; r < width_; ++r) {
@@ -92,6 +84,22 @@ class RealFourier {
   }
 
  private:
+  /// Runs with the kernels of the choice, which is alive meanwhile.
+  RealFourier(Index length, const KernelChoice&)
+      : form_(kernels_of_run()),
+        length_(length),
+        step_(length % 2 == 0 ? 2 : 1),
+        width_(vector_width<double>()),
+        transform_(fourier::Transform<double>::of(length / step_)),
+        z_(static_cast<std::size_t>(transform_.scratch_size())) {
+    for (Index k = 0; k < bins() && step_ == 2; ++k) {
+      turns_.push_back(fourier::Factor<double>::turn(k, length));
+    }
+    rows.setZero(width_, length);
+    real.setZero(width_, bins());
+    imaginary.setZero(width_, bins());
+  }
+
   Index points() const { return transform_.length(); }
   double* row(Index t) { return z_.data() + t * 2 * width_; }
   /// The row of z_ with bin k of the complex transform, modulo points().
@@ -127,7 +135,7 @@ class RealFourier {
     im = k == 0 ? 0 : upper ? imaginary(r, from) : -imaginary(r, from);
   }
 
-  KernelChoice kernels_;  // first: the members below depend on it
+  int form_;
   Index length_, step_, width_;
   const fourier::Transform<double>& transform_;
   std::vector<double> z_;

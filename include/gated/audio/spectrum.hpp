@@ -103,15 +103,28 @@ class OverlapAdd {
     }
   }
 
+  /// Sample t, if no later frame covers it.
+  template <class T>
+  T sample(Index t) const {
+    constexpr double covered = 1e-11;  // torch refuses a smaller Σ w²
+    return squares_[t] > covered ? static_cast<T>(sum_[t] / squares_[t]) : T{0};
+  }
   template <class T>
   Vector<T> result() const {
-    constexpr double covered = 1e-11;  // torch refuses a smaller Σ w²
-    Vector<T> y(sum_.size());
-    for (Index t = 0; t < y.size(); ++t) {
-      y[t] = squares_[t] > covered ? static_cast<T>(sum_[t] / squares_[t]) : T{0};
-    }
-    return y;
+    return Vector<T>::NullaryExpr(sum_.size(), [this](Index t) { return sample<T>(t); });
   }
+  /// Moves on by a hop, in a window of the sound that begins with the next frame.
+  void shift() {
+    for (Vector<double>* const x : {&sum_, &squares_}) {
+      std::copy(x->data() + hop_, x->data() + x->size(), x->data());
+      x->tail(hop_).setZero();
+    }
+  }
+  void clear() {
+    sum_.setZero();
+    squares_.setZero();
+  }
+  const Vector<double>& weights() const { return weights_; }
 
  private:
   Index hop_;
@@ -145,20 +158,26 @@ inline double power(const RealFourier& fourier, Index r, Index k) {
   return rounded(re * re) + rounded(im * im);
 }
 
+/// f(|X|²), a row per frame.
+template <class T, class F>
+Matrix<T> map_spectrum(Where where, const ConstSignal<T>& samples, const SpectrumOptions& options, const F& f) {
+  Matrix<T> values(frames_of(where, samples.size(), options), options.bins());
+  for_each_spectrum<T>(samples, options, [&](Index first, Index count, const RealFourier& fourier) {
+    for (Index r = 0; r < count; ++r) {
+      for (Index k = 0; k < values.cols(); ++k) {
+        values(first + r, k) = static_cast<T>(f(power(fourier, r, k)));
+      }
+    }
+  });
+  return values;
+}
+
 }  // namespace detail
 
 /// |X|² of stft(), with its shapes, errors and cost.
 template <class T>
 Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& options) {
-  Matrix<T> spectrum(detail::frames_of("power_spectrum", samples.size(), options), options.bins());
-  detail::for_each_spectrum<T>(samples, options, [&](Index first, Index count, const detail::RealFourier& fourier) {
-    for (Index r = 0; r < count; ++r) {
-      for (Index k = 0; k < spectrum.cols(); ++k) {
-        spectrum(first + r, k) = static_cast<T>(detail::power(fourier, r, k));
-      }
-    }
-  });
-  return spectrum;
+  return detail::map_spectrum<T>("power_spectrum", samples, options, [](double power) { return power; });
 }
 
 /// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², each frame at its place (Griffin and Lim 1984).

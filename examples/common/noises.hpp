@@ -1,0 +1,49 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "gated/audio/signal.hpp"
+#include "gated/core/random.hpp"
+#include "gated/core/words.hpp"
+
+/// Noises made by rules, rooms and mixing, for training and measuring.
+
+namespace examples {
+
+using Samples = gated::Vector<float>;
+
+enum class Noise {
+  white,   ///< the same power at each frequency
+  pink,    ///< the same power in each octave
+  hum,     ///< 50 or 60 Hz and its overtones, with a little hiss
+  babble,  ///< several voices
+  clicks,  ///< short decaying bursts at random times
+  fan,     ///< pink noise and the tones of the blades, swelling slowly
+  rain,    ///< hundreds of drops a second, over a faint white noise
+  siren    ///< a tone that sweeps up and down, with overtones
+};
+
+constexpr auto names_of(Noise) {
+  return gated::words_for<Noise>("white", "pink", "hum", "babble", "clicks", "fan", "rain", "siren");
+}
+
+/// `samples` of a noise at `rate`, of power 1. Babble mixes 4 to 8 of `voices`, each from a random place on; without voices, it
+/// is pink noise.
+Samples noise(Noise kind, gated::Index samples, gated::Index rate, std::span<const Samples> voices, gated::Random& random);
+
+/// The sound in a room: it and 40 echoes at random times within `seconds`, which fade by 60 dB until then.
+Samples in_room(const Samples& dry, gated::Index rate, double seconds, gated::Random& random);
+
+/// The mean of the squares.
+double power(const Samples& x);
+
+/// The scale of `noise` beside `speech` for a signal-to-noise ratio in dB; 0 if either is silent.
+float scale_for(const Samples& speech, const Samples& noise, double ratio);
+
+/// The scale-invariant signal-to-distortion ratio of an estimate, in dB: 10 log₁₀(|a s|² / |a s - y|²) with the best a (Le Roux
+/// et al., arXiv:1811.02508).
+double si_sdr(const Samples& estimate, const Samples& speech);
+
+}  // namespace examples
