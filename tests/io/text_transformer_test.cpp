@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "attention_files.hpp"
+#include "gated/io/prepared_model.hpp"
 
 namespace gated::io_text_transformer_test {
 namespace {
@@ -68,6 +69,31 @@ TEST(TextNames, AStackOfOtherSizesIsExplained) {
         (void)names.in_file("trunk.blocks.0.tokens.mixer.qkv.weight", {32, 16});
       },
       "NameMap: trunk.blocks.0.tokens.mixer.qkv.weight has 32 rows, its pieces in the file have 24."));
+}
+
+TEST(TextNames, MappedAndPreparedFilesMayKeepThem) {
+  using Model = TextTransformer<float>;
+  const auto expect_same = [](const Model& model, const NameMap& names) {
+    const auto path = test::temporary("named.safetensors");
+    save_parameters(model, path, {{"architecture", Model::architecture}, {"config", to_json(model.config)}}, names);
+    const std::vector<Index> ids{3, 1, 4, 1, 5};
+    Workspace<float> workspace;
+    const Matrix<float> expected = model.forward(ids, Sequences::single(5), workspace);
+    EXPECT_TRUE(test::same_bits(load_model<Model>(path).forward(ids, Sequences::single(5), workspace), expected));
+    const auto mapped = load_mapped<Model>(path), prepared = load_prepared<Model>(path);
+    for (const auto* const opened : {&mapped, &prepared}) {
+      Workspace<float> own;
+      own.use(opened->weights);
+      EXPECT_TRUE(test::same_bits(opened->model.forward(ids, Sequences::single(5), own), expected));
+    }
+  };
+  for (const char* const more : {"", R"(, "tie_word_embeddings": true)"}) {
+    const auto config = llama_with(more);
+    expect_same(random_layer<Model>(config), llama_names(config));
+  }
+  expect_same(random_layer<Model>(modernbert_config(R"({"vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertForMaskedLM"]})")),
+              modernbert_names());
 }
 
 TEST(TextConfig, ReadsTheOptionsOfEachModel) {

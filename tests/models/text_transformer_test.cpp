@@ -18,7 +18,6 @@ using test::same_bits;
 Index count_at(TextTransformerConfig config, Index depth) {
   const detail::HollowWeights hollow;
   config.trunk.depth = depth;
-  config.trunk.kinds.resize(std::min(config.trunk.kinds.size(), static_cast<std::size_t>(depth)));
   return parameter_count(TextTransformer<float>(config));
 }
 
@@ -192,9 +191,6 @@ TEST(Stack, RefusesKindsWithoutOptions) {
   config.trunk.kinds = {0, 1};
   EXPECT_TRUE(
       refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "Stack: a block is of kind 1, expected 0 … 0"));
-  config.trunk.kinds = {0};
-  EXPECT_TRUE(
-      refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "Stack: kinds has 1 entries, expected depth = 2"));
   config.trunk.kinds = {0, 1};
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].token_mixer.causal = false;

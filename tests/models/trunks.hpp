@@ -149,7 +149,7 @@ struct OfTextTransformerBlocks {
   static constexpr bool takes_mask = true, remembers_tokens = true;
   static std::vector<Trunk<float>::Config> configs(bool causal, Index length = small_length) {
     if (!causal) {
-      return {transformer_encoder({.channels = small_channels, .hidden = 7, .depth = 4, .heads = 2, .window = 6}).trunk};
+      return {transformer_encoder({.channels = small_channels, .hidden = 7, .depth = 4, .heads = 1, .window = 6}).trunk};
     }
     return {transformer_decoder({.channels = small_channels,
                                  .hidden = 7,

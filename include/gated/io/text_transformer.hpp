@@ -30,6 +30,10 @@ class TextFields : public ConfigFields {
     return get(key, Index{0});
   }
   std::string model() const { return get("model_type", std::string("llama")); }
+  /// True for a model of gated attention, whose model_type is "qwen3".
+  bool is_gated() const {
+    return find("headwise_attn_output_gate") != nullptr || find("elementwise_attn_output_gate") != nullptr;
+  }
 
   Activation activation(const char* key, const char* missing) const {
     expect(key, {"silu", "swish", "gelu", "relu", "gelu_new", "gelu_pytorch_tanh", "tanh"}, "which is not supported.");
@@ -99,14 +103,13 @@ inline HeadForm llama_head(const TextFields& f) {
 /// Sets the window of a decoder and the layers that have it.
 inline void read_windows(const TextFields& f, DecoderSizes& s) {
   const std::string model = f.model();
-  const bool is_gated = s.gate != AttentionGate::none || f.find("use_qk_norm") != nullptr;
   const Index window = f.get_set("sliding_window", Index{f.find("sliding_window") == nullptr ? 4096 : 0});
   if (model == "mistral") {
     s.window = window;
   } else if (model != "llama" && f.get("use_sliding_window", false)) {
     s.window = window;
-    s.windowed = is_gated ? std::vector<bool>() : f.windowed(s.depth);
-    for (Index i = 0; !is_gated && std::ssize(s.windowed) < s.depth; ++i) {
+    s.windowed = f.is_gated() ? std::vector<bool>() : f.windowed(s.depth);
+    for (Index i = 0; !f.is_gated() && std::ssize(s.windowed) < s.depth; ++i) {
       s.windowed.push_back(i >= f.get_set("max_window_layers", Index{28}));
     }
   }
@@ -125,8 +128,7 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   f.expect("quantization_config", {nullptr}, "but quantized checkpoints of other libraries are not supported.");
   const std::string model = f.model();
   const bool per_head = f.get("headwise_attn_output_gate", false), per_channel = f.get("elementwise_attn_output_gate", false);
-  const bool is_gated = f.find("headwise_attn_output_gate") != nullptr || f.find("elementwise_attn_output_gate") != nullptr;
-  const bool attention_bias = is_gated ? f.get("qkv_bias", false) : model != "mistral" && f.get("attention_bias", false);
+  const bool attention_bias = f.is_gated() ? f.get("qkv_bias", false) : model != "mistral" && f.get("attention_bias", false);
   DecoderSizes s{.vocabulary = f.size("vocab_size"),
                  .channels = f.size("hidden_size"),
                  .hidden = f.size("intermediate_size"),

@@ -18,18 +18,18 @@ namespace gated {
 /// The options of a stack of blocks. Some blocks may differ in options that their parameters or scores depend on, such as
 /// norms, windows and rotary bases:
 ///
-///     {.depth = 6, .block = global, .others = {local}, .kinds = {0, 1, 1, 0, 1, 1}}   // every third block is global
+///     {.depth = 12, .block = global, .others = {local}, .kinds = {0, 1, 1}}   // every third block is global
 template <class BlockConfig>
 struct StackConfig {
   Index depth = 1;      ///< blocks
   BlockConfig block{};  ///< options of each block of kind 0
   /// Options of the blocks of kind 1, 2, … (g++ 12 does not compile {} here.)
   std::vector<BlockConfig> others = std::vector<BlockConfig>(0);
-  std::vector<Index> kinds = {};  ///< the kind of each block; empty if all are of kind 0
+  std::vector<Index> kinds = {};  ///< the kinds of the blocks, repeated as often as needed; empty if all are of kind 0
 
   /// The options of block i.
   const BlockConfig& of(Index i) const {
-    const Index kind = kinds.empty() ? 0 : kinds[static_cast<std::size_t>(i)];
+    const Index kind = kinds.empty() ? 0 : kinds[static_cast<std::size_t>(i) % kinds.size()];
     return kind == 0 ? block : others[static_cast<std::size_t>(kind - 1)];
   }
 
@@ -62,11 +62,9 @@ const BlockConfig& block_of(const BlockConfig& config, Index) {
   return config;
 }
 
-/// Raises ArgumentError unless each block has a kind that has options.
+/// Raises ArgumentError unless each kind has options.
 template <class BlockConfig>
 void expect_kinds(const StackConfig<BlockConfig>& c) {
-  require<ArgumentError>(c.kinds.empty() || std::ssize(c.kinds) == c.depth, "Stack: kinds has ", c.kinds.size(),
-                         " entries, expected depth = ", c.depth, ", or none.");
   for (const Index kind : c.kinds) {
     require<ArgumentError>(kind >= 0 && kind <= std::ssize(c.others), "Stack: a block is of kind ", kind, ", expected 0 … ",
                            c.others.size(), ", the number of `others`.");
