@@ -65,12 +65,16 @@ class ConfigFields {
         where_, ": ", key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
   }
   /// Raises ArgumentError unless `model_type` is one of `models`, if the file states it.
-  void expect_type(std::initializer_list<Scalar> models) const {
+  void expect_type(std::initializer_list<std::string_view> models) const {
+    const Json* const value = find("model_type");
+    bool found = value == nullptr;
     std::string list;
-    for (const Scalar& model : models) {
-      list += text(list.empty() ? "" : ", ", std::get<std::string_view>(model));
+    for (const std::string_view model : models) {
+      list += text(list.empty() ? "" : ", ", model);
+      found = found || value->is(model);
     }
-    expect("model_type", models, text("expected one of ", list, ".").c_str());
+    require<ArgumentError>(found, where_, ": model_type = ", value == nullptr ? "" : shown_json(*value),
+                           models.size() == 1 ? ", expected " : ", expected one of ", list, ".");
   }
   /// True if the file states the class `architecture`.
   bool states(std::string_view architecture) const {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "gated/io/config_fields.hpp"
@@ -155,7 +156,7 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
 /// Errors: ArgumentError, naming the field, for other models and for options that are not supported.
 inline TextTransformerConfig modernbert_config(std::string_view json, const std::string& where = "config.json") {
   const detail::TextFields f(json, where);
-  f.expect("model_type", {"modernbert"}, "expected \"modernbert\".");
+  f.expect_type({"modernbert"});
   f.expect_architecture({"ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification"});
   f.expect("classifier_pooling", {"cls", "mean"}, "expected \"cls\" or \"mean\".");
   const bool is_classifier = f.states("ModernBertForSequenceClassification");
@@ -208,7 +209,8 @@ inline TextTransformerConfig text_transformer_config(std::string_view json, cons
 /// Errors: FileError for a file that is missing or malformed, and for an index that lists a file outside of the folder.
 inline SafetensorsFile open_safetensors(const std::filesystem::path& folder) {
   const std::filesystem::path index = folder / "model.safetensors.index.json";
-  if (!std::filesystem::exists(index)) {
+  std::error_code error;
+  if (!std::filesystem::exists(index, error)) {
     return SafetensorsFile(folder / "model.safetensors");
   }
   const MappedFile text_file(index);
@@ -235,7 +237,8 @@ namespace detail {
 /// Reads how a model of sentence-transformers makes an embedding of a text, from the files beside its `config.json`.
 inline void read_pooling(const std::filesystem::path& folder, TextTransformerConfig& config) {
   const std::filesystem::path pooling = folder / "1_Pooling" / "config.json", modules = folder / "modules.json";
-  if (std::filesystem::exists(pooling)) {
+  std::error_code error;
+  if (std::filesystem::exists(pooling, error)) {
     const MappedFile text_file(pooling);
     const ConfigFields f(text_of(text_file), pooling.string());
     for (const char* const other : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
@@ -244,7 +247,7 @@ inline void read_pooling(const std::filesystem::path& folder, TextTransformerCon
     }
     config.pooling = f.get("pooling_mode_mean_tokens", false) ? TextPooling::mean : TextPooling::first;
   }
-  if (std::filesystem::exists(modules)) {
+  if (std::filesystem::exists(modules, error)) {
     const MappedFile text_file(modules);
     const Json list = parse_json<ArgumentError>(text_of(text_file), modules.string(), 16);
     for (std::size_t i = 0; list.is_array() && i < list.elements().size(); ++i) {

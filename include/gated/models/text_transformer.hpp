@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <utility>
+#include <iterator>
 #include <vector>
 
 #include "gated/layers/transformer_block.hpp"
@@ -46,36 +46,44 @@ struct DecoderSizes {
   std::vector<bool> windowed = {};           ///< which layers have the window; empty for all
 };
 
+namespace detail {
+
+/// A layer of a decoder, with its window.
+inline GluTransformerBlockConfig decoder_block(const DecoderSizes& s) {
+  return {.channels = s.channels,
+          .token_norm = NormForm::rms_norm,
+          .channel_norm = NormForm::rms_norm,
+          .norm_eps = s.eps,
+          .token_mixer = {.heads = s.heads,
+                          .key_value_heads = s.key_value_heads,
+                          .head_width = s.head_width,
+                          .causal = true,
+                          .window = s.window,
+                          .rotary = Rotary::half,
+                          .rotary_base = s.rotary_base,
+                          .query_key_norm = s.query_key_norm ? NormForm::rms_norm : NormForm::none,
+                          .query_key_norm_eps = s.eps,
+                          .gate = s.gate,
+                          .bias = s.bias,
+                          .gate_bias = s.bias,
+                          .out_bias = s.out_bias},
+          .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
+}
+
+}  // namespace detail
+
 /// h = E[token]; then h += attention(RMSNorm(h)) and h += SwiGLU(RMSNorm(h)) in each layer; logits = RMSNorm(h) Wᵀ
 /// (arXiv:2302.13971). The rotation pairs channel i with i + a/2, as in Hugging Face's files.
 inline TextTransformerConfig transformer_decoder(const DecoderSizes& s) {
-  GluTransformerBlockConfig windowed{
-      .channels = s.channels,
-      .token_norm = NormForm::rms_norm,
-      .channel_norm = NormForm::rms_norm,
-      .norm_eps = s.eps,
-      .token_mixer = {.heads = s.heads,
-                      .key_value_heads = s.key_value_heads,
-                      .head_width = s.head_width,
-                      .causal = true,
-                      .window = s.window,
-                      .rotary = Rotary::half,
-                      .rotary_base = s.rotary_base,
-                      .query_key_norm = s.query_key_norm ? NormForm::rms_norm : NormForm::none,
-                      .query_key_norm_eps = s.eps,
-                      .gate = s.gate,
-                      .bias = s.bias,
-                      .gate_bias = s.bias,
-                      .out_bias = s.out_bias},
-      .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
+  const GluTransformerBlockConfig block = detail::decoder_block(s);
   TextTransformerConfig config{.vocabulary = s.vocabulary,
                                .final_norm = NormForm::rms_norm,
                                .final_norm_eps = s.eps,
                                .head = {.form = s.head, .norm = NormForm::none},
-                               .trunk = {.depth = s.depth, .block = windowed}};
+                               .trunk = {.depth = s.depth, .block = block}};
   if (s.window > 0 && !s.windowed.empty()) {
     config.trunk.block.token_mixer.window = 0;
-    config.trunk.others = {windowed};
+    config.trunk.others = {block};
     config.trunk.kinds.assign(s.windowed.begin(), s.windowed.end());
   }
   return config;
@@ -115,10 +123,10 @@ struct EncoderSizes {
   bool head_bias = false;                         ///< of that projection
 };
 
-/// ModernBERT (arXiv:2412.13663): h = LN(E[token]); then h += attention(LN(h)) and h += GeGLU(LN(h)) in each layer, the first
-/// without its first norm; LN(h). Local layers see the tokens |i - j| ≤ ⌊window / 2⌋.
-inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
-  const NormForm norm = s.norm_bias ? NormForm::layer_norm : NormForm::layer_norm_no_bias;
+namespace detail {
+
+/// The layers of an encoder: global ones are of kind 0, local ones of kind 1; the first is of kind 2.
+inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& s, NormForm norm) {
   const GluTransformerBlockConfig global{
       .channels = s.channels,
       .token_norm = norm,
@@ -134,7 +142,8 @@ inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
   local.token_mixer.window = std::max<Index>(s.window, 1);  // a window of 0 shows a token itself, as one of 1 does
   local.token_mixer.rotary_base = s.local_base;
   const auto is_local = [&](Index i) {
-    return s.local.empty() ? i % std::max<Index>(s.global_every, 1) != 0 : s.local.at(static_cast<std::size_t>(i));
+    return s.local.empty() ? i % std::max<Index>(s.global_every, 1) != 0
+                           : i < std::ssize(s.local) && s.local[static_cast<std::size_t>(i)];
   };
   StackConfig<GluTransformerBlockConfig> trunk{.depth = s.depth, .block = global, .others = {local, local}};
   for (Index i = 0; i < s.depth; ++i) {
@@ -142,6 +151,15 @@ inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
   }
   trunk.others[1] = s.depth > 0 && is_local(0) ? local : global;
   trunk.others[1].token_norm = NormForm::none;
+  return trunk;
+}
+
+}  // namespace detail
+
+/// ModernBERT (arXiv:2412.13663): h = LN(E[token]); then h += attention(LN(h)) and h += GeGLU(LN(h)) in each layer, the first
+/// without its first norm; LN(h). Local layers see the tokens |i - j| ≤ ⌊window / 2⌋.
+inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
+  const NormForm norm = s.norm_bias ? NormForm::layer_norm : NormForm::layer_norm_no_bias;
   return {.vocabulary = s.vocabulary,
           .embedding_norm = norm,
           .embedding_norm_eps = s.eps,
@@ -162,7 +180,7 @@ inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
                    .norm = norm,
                    .norm_eps = s.eps,
                    .bias = s.decoder_bias},
-          .trunk = std::move(trunk)};
+          .trunk = detail::encoder_trunk(s, norm)};
 }
 
 /// Published decoders.
