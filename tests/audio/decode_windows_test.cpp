@@ -94,7 +94,7 @@ TEST(DecodeWindows, ReachTheLengthsOfTheCases) {
     ++windows;
     return Vector<float>(segment);
   });
-  EXPECT_EQ(windows, 6);
+  EXPECT_EQ(windows, 4) << "upstream runs 6, of which two give only samples beyond the end";
 }
 
 TEST(DecodeWindows, PresetsAreThoseOfMossFormer2) {
