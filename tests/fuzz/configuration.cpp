@@ -104,6 +104,7 @@ void run_layer(const L& layer) {
   layer.extend(Matrix<float>::Ones(1, layer.in()), state, output, workspace);
 }
 void run(const MaskNetwork<float>& network) { run_layer(network); }
+void run(const SpeechDenoiser<float>& denoiser) { run_layer(denoiser); }
 void run(const Branchformer<float>& encoder) { run_layer(encoder); }
 void run(const LightConvBlock<float>& block) { run_layer(block); }
 

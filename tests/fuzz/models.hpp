@@ -18,7 +18,7 @@ struct List {};
 
 using EveryModel = List<GmlpLanguageModel<float>, GmlpImageClassifier<float>, FlashLanguageModel<float>, GauEncoder<float>,
                         Fnet<float>, MixerImageClassifier<float>, GmixerImageClassifier<float>, ResmlpImageClassifier<float>,
-                        PoseHead<float>, MaskNetwork<float>, SpeechSeparator<float>, Branchformer<float>, LightConvBlock<float>,
+                        PoseHead<float>, MaskNetwork<float>, SpeechSeparator<float>, SpeechDenoiser<float>, Branchformer<float>, LightConvBlock<float>,
                         Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
                         Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
 

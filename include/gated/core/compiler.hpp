@@ -27,6 +27,17 @@
 #define GATED_HAS_THREADS 1
 #endif
 
+/// Of a function that keeps the real-time contract from its first call on: it takes no lock, makes no system call, allocates
+/// nothing and, with valid arguments, throws nothing. clang 20's RealtimeSanitizer checks it (-fsanitize=realtime).
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::nonblocking)
+#define GATED_NONBLOCKING [[clang::nonblocking]]
+#endif
+#endif
+#if !defined(GATED_NONBLOCKING)
+#define GATED_NONBLOCKING
+#endif
+
 /// Linkage of the functions in .inl files: inline, unless the program links gated::compiled, which holds the only definition
 /// (cmake/compiled).
 #if defined(GATED_COMPILED)
