@@ -125,7 +125,7 @@ struct Plot {
   void settle_x(double most_width) {
     width = most_width;
     if (const auto& map = panel.heat_map) {
-      const double columns = x.to - x.from, rows = map->stretch * (y.to - y.from);
+      const double columns = static_cast<double>(map->values.cols()), rows = map->stretch * static_cast<double>(map->values.rows());
       const double cell = std::min({largest_cell, width / columns, tallest_map / rows});
       width = cell * columns;
       height = cell * rows;
@@ -153,7 +153,9 @@ struct Plot {
   }
   double room_below() const { return title_below() + (panel.x.title.empty() ? -8 : 12); }
   double across(double value) const { return left + width * x.place(value); }
-  double down(double value) const { return top + height * (panel.heat_map ? y.place(value) : 1 - y.place(value)); }
+  /// Whether y grows downwards, as the rows of a matrix.
+  bool by_rows() const { return panel.heat_map && !panel.y.to; }
+  double down(double value) const { return top + height * (by_rows() ? y.place(value) : 1 - y.place(value)); }
 };
 
 std::string class_of(const Series& s) {

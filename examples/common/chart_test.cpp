@@ -144,6 +144,22 @@ TEST(Chart, ShortensNamesWithoutRoom) {
   EXPECT_EQ(found(all, ">x+(…)<").size(), 1U) << all;
 }
 
+TEST(Chart, LabelsHeatMapsInTheUnitsOfTheirAxes) {
+  const gated::Matrix<float> values = gated::Matrix<float>::Constant(40, 100, 1);
+  const std::string all = svg({.title = "",
+                               .panels = {{.x = {.title = "seconds", .from = 0, .to = 2},
+                                           .y = {.title = "kHz", .from = 0, .to = 8},
+                                           .heat_map = HeatMap{.values = values}}}});
+  const auto height_of = [&](const std::string& label) {
+    const std::size_t end = all.find("\" dy=\".35em\">" + label + "<"), begin = all.rfind("y=\"", end);
+    EXPECT_NE(end, std::string::npos) << label;
+    return std::stod(all.substr(begin + 3));
+  };
+  EXPECT_GT(height_of("2"), height_of("8"));
+  EXPECT_NE(all.find(">1.5<"), std::string::npos);
+  EXPECT_EQ(all.find(">50<"), std::string::npos);
+}
+
 TEST(Chart, GivesHeatMapsAColourBar) {
   gated::Matrix<float> values(2, 3);
   values << 0.5F, 0.5F, 0, -1, 0, 0.01F;

@@ -66,7 +66,8 @@ Samples bursts(Index samples, Index rate, double per_second, double shortest, do
   const double seconds = static_cast<double>(samples) / static_cast<double>(rate);
   for (Index left = static_cast<Index>(std::ceil(per_second * seconds)); left > 0; --left) {
     const Index start = index_below(samples, random);
-    const double length = between(shortest, longest, random) * static_cast<double>(rate), size = std::abs(random.normal()) + 0.2;
+    const double length = between(shortest, longest, random) * static_cast<double>(rate),
+                 size = std::abs(random.normal()) + 0.2;
     const double pitch = between(0.02, 0.4, random), tonal = random.uniform();
     const Index end = std::min(samples, start + static_cast<Index>(5 * length) + 1);
     for (Index t = start; t < end; ++t) {
@@ -160,9 +161,8 @@ Samples in_room(const Samples& dry, Index rate, double seconds, Random& random) 
 
 float scale_for(const Samples& speech, const Samples& noise, double ratio) {
   const double signal = power(speech), disturbance = power(noise);
-  return signal > 0 && disturbance > 0
-             ? static_cast<float>(std::sqrt(signal / disturbance / std::pow(10.0, ratio / 10)))
-             : 0.0f;
+  return signal > 0 && disturbance > 0 ? static_cast<float>(std::sqrt(signal / disturbance / std::pow(10.0, ratio / 10)))
+                                       : 0.0f;
 }
 
 double si_sdr(const Samples& estimate, const Samples& speech) {
