@@ -147,7 +147,7 @@ Samples in_room(const Samples& dry, Index rate, double seconds, Random& random) 
   constexpr int echoes = 40;
   Samples wet = dry;
   for (int i = 0; i < echoes; ++i) {
-    const double place = random.uniform();  // of the time in which echoes fade
+    const double place = random.uniform();  // in the time over which echoes fade
     const auto delay = static_cast<Index>(place * seconds * static_cast<double>(rate)) + 1;
     const double sign = random.uniform() < 0.5 ? -1 : 1;
     const auto size = static_cast<float>(sign * 0.4 * std::pow(10.0, -3 * place) * random.uniform());

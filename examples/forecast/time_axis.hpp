@@ -24,7 +24,7 @@ class TimeAxis {
   bool known() const { return known_; }
   /// The place of each text on the axis, in steps from the first. Skipped places are missing rows.
   const std::vector<gated::Index>& places() const { return places_; }
-  /// The time at a place, also after the last; the notation must be known.
+  /// The time at a place, which may be after the last; the notation must be known.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
   /// True if the times are dates.

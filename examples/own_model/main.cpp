@@ -60,7 +60,7 @@ int main() {
     }
   }
 
-  // A new signal comes in frame by frame. Each frame is cleaned as soon as it arrives; nothing is allocated after the first.
+  // A new signal arrives frame by frame. Each frame is cleaned at once; nothing is allocated after the first.
   const Model& model = training.model;
   gated::Random random(2);
   clean = tones(1, random);

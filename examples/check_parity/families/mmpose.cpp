@@ -38,8 +38,8 @@ Result<T> run_cross(const CaseFile& file) {
   return result;
 }
 
-/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` is whether it has a
-/// relative bias if `a` does not say so.
+/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` says whether it has a
+/// relative bias if `a` does not.
 gated::GatedAttentionUnitConfig unit_config(const nlohmann::json& a, Index channels, Index tokens, bool missing,
                                             const char* missing_activation) {
   gated::require<gated::ArgumentError>(!argument(a, "pos_enc", false),
