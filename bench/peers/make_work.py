@@ -10,7 +10,7 @@ Files newer than these scripts are kept. Needs torch (written with 1.13) and num
                     the losses of its first steps, in float64. The metadata has config, a JSON object.
 <name>.onnx         the model with fixed sizes and its weights
 <name>.int8.onnx    the same, quantized
-<name>.identity.onnx  returns its input, which has the same size, to measure the overhead of a call
+<name>.identity.onnx  returns an input of the same size unchanged, to measure the overhead of a call
 works.json          title, training and number of threads of each workload
 """
 

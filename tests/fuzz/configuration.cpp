@@ -153,7 +153,7 @@ void check(std::string_view json) {
         promise(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0, "a model round-trips through its file");
       },
       std::as_const(*model), loaded);
-  accepted([&] { run(loaded); });  // a length may be one too long for a table
+  accepted([&] { run(loaded); });  // may be refused: a sequence may be too long for a table
 }
 
 }  // namespace
