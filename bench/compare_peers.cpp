@@ -145,7 +145,7 @@ gated::NameMap mossformer_block_names() {
   return names;
 }
 
-/// timm's names for a model that is the trunk only: drops the prefix "trunk." of our names.
+/// timm's names for a trunk alone: drops the prefix "trunk." from our names.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";

@@ -161,7 +161,7 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// Flops of forecasts of `items` items of `each` series, by a model without prefix and without forecast mixing.
+/// Flops of forecasting `items` items of `each` series, for a model without prefix and without forecast mixing.
 inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
   const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +

@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor gets no more turns
 TOLERANCE = 1e-4  # in float32; measured errors are below 1e-5
-INT8_TOLERANCE = 0.5  # only checks that it is the same model: the table has the errors of int8
+INT8_TOLERANCE = 0.5  # only catches a wrong model: the table has the errors of int8
 DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
 FAULTS = (RuntimeError, OSError, ValueError)  # faults of one runtime; they do not stop the others
 
@@ -186,7 +186,7 @@ def large_pages():
 
 
 def onnx_runtime(options, name, threads, int8=False):
-    """The peer, if its package and a model are there."""
+    """The peer, if its package and its model exist."""
     label, ending, format, tolerance = "ONNX Runtime", ".onnx", (), TOLERANCE
     if int8:
         label, ending, format, tolerance = label + INT8, ".int8.onnx", ("int8",), INT8_TOLERANCE

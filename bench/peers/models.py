@@ -194,7 +194,7 @@ class MixerTrunk(nn.Module):
 
 @dataclass
 class Work:
-    """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the number asked for."""
+    """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the requested number."""
 
     title: str
     kind: str

@@ -39,7 +39,7 @@ Samples in_room(const Samples& dry, gated::Index rate, double seconds, gated::Ra
 /// The mean of the squares.
 double power(const Samples& x);
 
-/// The scale of `noise` beside `speech` for a signal-to-noise ratio in dB; 0 if either is silent.
+/// The factor that brings `noise` to a signal-to-noise ratio, in dB, with `speech`; 0 if either is silent.
 float scale_for(const Samples& speech, const Samples& noise, double ratio);
 
 /// The scale-invariant signal-to-distortion ratio of an estimate, in dB: 10 log₁₀(|a s|² / |a s - y|²) with the best a (Le Roux

@@ -235,7 +235,7 @@ def is_square(area):
 
 
 def is_keyword_mlp(shapes):
-    """KW-MLP has the same names as an early gMLPVision, but that one's patches and grid are square."""
+    """KW-MLP has the names of an early gMLPVision, but not its square patches and grid."""
     if not shapes.has("layers.0.fn.fn.sgu.proj.weight"):
         return False
     pixels, tokens = shapes.of("to_patch_embed.1.weight")[1], shapes.of("layers.0.fn.fn.sgu.proj.weight")[0]
@@ -520,7 +520,7 @@ def espnet(shapes, _):
 
 
 def without_unused_speakers(tensors):
-    """MossFormer2_SE_48K without the masks of all speakers but the first, which are never read."""
+    """Keeps only the first speaker's mask: MossFormer2_SE_48K never reads the others."""
     channels = tensors["mossformer.output.0.bias"].shape[0]
     return {name: tensor[:channels] if ".conv1d_out." in name else tensor for name, tensor in tensors.items()}
 

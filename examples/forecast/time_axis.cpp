@@ -28,7 +28,7 @@ struct Candidate {
   bool offsets_vary = false;
 };
 
-/// Ticks per second, if `number` has the size of an epoch in seconds, milliseconds, microseconds or nanoseconds; otherwise 0.
+/// Ticks per second, if `number` is as large as an epoch in seconds, milliseconds, microseconds or nanoseconds; otherwise 0.
 std::int64_t ticks_of_epoch(std::int64_t number) {
   const std::int64_t size = std::abs(number);
   for (const int digits : {9, 6, 3, 0}) {

@@ -10,7 +10,7 @@
 
 namespace forecast {
 
-/// The times of a table: read from a column, checked for an equal step, and continued in its notation. Calendar months count as
+/// The times of a table: read from a column, checked for equal steps, and continued in its notation. Calendar months count as
 /// equal, and so do weekdays if no row is on a weekend. The step also decides between dd/mm and mm/dd.
 class TimeAxis {
  public:

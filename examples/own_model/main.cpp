@@ -34,7 +34,7 @@ Matrix<float> with_noise(const Matrix<float>& clean, gated::Random& random) {
   return clean.unaryExpr([&](float sample) { return sample + static_cast<float>(0.5 * random.normal()); });
 }
 
-/// The power of `clean` over that of the error of `signal`, in decibels.
+/// The signal-to-noise ratio of `signal` in decibels: the power of `clean` over the power of the difference.
 double quality(const Matrix<float>& signal, const Matrix<float>& clean) {
   return 10 * std::log10(static_cast<double>(clean.squaredNorm() / (signal - clean).squaredNorm()));
 }

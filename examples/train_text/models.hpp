@@ -16,8 +16,8 @@ inline gated::Index vocabulary_of(const Options& options) { return options.mlm ?
 /// Errors: ArgumentError if even the narrowest model has more parameters.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 
-/// FLASH. The fitted width is E, that of gate and value. Positions are relative only (RoPE, the bias of the local
-/// scores, token shift), so a text may be longer than a training sequence.
+/// FLASH. The fitted width is E, that of gate and value. All positions are relative (RoPE, the bias of the local scores, token
+/// shift), so a text may be longer than a training sequence.
 gated::FlashLanguageModelConfig flash_config(const Options& options);
 
 /// Gated attention units with quadratic scores: A = relu²(q kᵀ / N + B) with rotary positions and a Toeplitz bias B, as in the

@@ -41,7 +41,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError for contradicting options.
+/// Errors: those of examples::parse(); UsageError for conflicting options.
 Options parse_options(int count, char** arguments);
 
 /// The file beside the model `out` that holds the whole training: text.training.safetensors beside text.safetensors.

@@ -138,7 +138,7 @@ void check(std::string_view json) {
   Count built = 0;
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
-  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases and the copies in a training are free
+  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases and the copies in a training do not count
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {

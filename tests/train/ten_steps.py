@@ -15,7 +15,7 @@ A file holds
                 [10] the loss of each step and the norm of its gradient before clipping, from runs in float64 and float32
   rates         [10] the learning rate of each step
   final.<key>   model.<key> after ten steps in float64
-and in its metadata `config`, a JSON object: family, class and arguments as in the case files, and `training`, the rest.
+Its metadata has `config`, a JSON object: family, class and arguments as in the case files, and `training`, all other settings.
 """
 
 import argparse
