@@ -34,7 +34,7 @@ Samples pink(Index samples, Random& random) {
   });
 }
 
-/// A sum of overtones of `pitch` cycles per sample, each `fall` times as loud as the one before, below half the rate.
+/// A tone of `pitch` cycles per sample and its overtones below half the rate, each `fall` times as loud as the one before.
 class Tone {
  public:
   Tone(double fall, Random& random) : fall_(fall) {
