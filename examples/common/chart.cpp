@@ -17,7 +17,7 @@ using gated::ArgumentError, gated::Index, gated::require, gated::text;
 
 namespace {
 
-// `row` is the height of a line of text, also on phones.
+// `row` is the height of a line of text, even on phones.
 constexpr double paper = 640, margin = 14, row = 24, key = 20, longest_name = 16 * letter;
 constexpr double largest_cell = 12, tallest_map = 600, bar_width = 220;
 constexpr int levels = 16;  // shades of each colour of a heat map
@@ -166,7 +166,7 @@ std::string dots_of(const Series& s, const std::string& steps) {
 }
 
 std::string drawn(const Plot& plot, const Series& s) {
-  std::string steps, back, dots;  // `back`: the upper edge of a band, back to its beginning
+  std::string steps, back, dots;  // `back`: the upper edge of a band, in reverse
   const double half = 0.4 * (plot.across(s.x[0] + pitch_of(s)) - plot.across(s.x[0]));
   bool follows = false;
   for (std::size_t i = 0; i < s.x.size(); ++i) {

@@ -90,7 +90,7 @@ TEST(Chart, ScalesToAnyWidth) {
   EXPECT_EQ(found(all, "@media.prefers-color-scheme:(dark)"), Labels{"dark"});
 }
 
-// The ticks tell where the plot is: those of y are at their values' heights, those of x below their values.
+// The ticks must match the plot: those of y are at the heights of their values, those of x are below their values.
 TEST(Chart, PlacesValuesOnTheirTicks) {
   const std::string all = svg(
       {.title = "",
@@ -166,7 +166,7 @@ TEST(Chart, GivesHeatMapsAColourBar) {
   const std::string all = svg({.title = "", .panels = {{.heat_map = HeatMap{.values = values}}}, .colour_title = "weight"});
   EXPECT_EQ(found(all, "middle\"[^>]*>([^<]+)<"), (Labels{"−1.0", "−0.5", "0", "0.5", "1.0"}));
   EXPECT_NE(all.find(">weight<"), std::string::npos);
-  const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last: after the colour bar
+  const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last match: the first ones are the colour bar's
   EXPECT_EQ(found(map, "class=\"more\" opacity=\"0.5\" d=\"([^\"]+)\""), Labels{"m0 0h2"});
   EXPECT_EQ(found(map, "class=\"less\" opacity=\"1\" d=\"([^\"]+)\""), Labels{"m0 1h1"});
   EXPECT_EQ(found(map, "(opacity)").size(), 2U);

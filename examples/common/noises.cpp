@@ -34,7 +34,7 @@ Samples pink(Index samples, Random& random) {
   });
 }
 
-/// A sum of overtones of `pitch` cycles per sample, each `fall` times as loud as the one before, below half the rate.
+/// A tone of `pitch` cycles per sample and its overtones below half the rate, each `fall` times as loud as the one before.
 class Tone {
  public:
   Tone(double fall, Random& random) : fall_(fall) {
@@ -148,7 +148,7 @@ Samples in_room(const Samples& dry, Index rate, double seconds, Random& random) 
   constexpr int echoes = 40;
   Samples wet = dry;
   for (int i = 0; i < echoes; ++i) {
-    const double place = random.uniform();  // of the time in which echoes fade
+    const double place = random.uniform();  // in the time over which echoes fade
     const auto delay = static_cast<Index>(place * seconds * static_cast<double>(rate)) + 1;
     const double sign = random.uniform() < 0.5 ? -1 : 1;
     const auto size = static_cast<float>(sign * 0.4 * std::pow(10.0, -3 * place) * random.uniform());

@@ -22,7 +22,7 @@ Vector<double> mark(const ConstSignal<double>& segment) {
   return y;
 }
 
-/// ClearerVoice-Studio's decode_one_audio_mossformer2_se_48k(), with `mark` in place of the network, in its own words.
+/// A transcription of ClearerVoice-Studio's decode_one_audio_mossformer2_se_48k(), with `mark` in place of the network.
 std::vector<double> upstream(std::vector<double> inputs, Index window, Index stride, bool online_decoding, bool pads) {
   const auto input_len = inputs.size();
   if (online_decoding || pads) {
