@@ -25,7 +25,7 @@ constexpr std::size_t whole_cache_lines(std::size_t count) {
   return (count + line - 1) / line * line;
 }
 
-/// Requests large pages for every whole large page in the `bytes` bytes from `memory` on (Linux's madvise; a no-op on other
+/// Requests large pages for the whole large pages within the `bytes` bytes from `memory` on (Linux's madvise; a no-op on other
 /// systems). A matmul touches more 4 KiB pages than the TLB holds.
 inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE

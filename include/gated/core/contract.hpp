@@ -84,7 +84,7 @@ struct Contract {
   }
   /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // its lengths in tokens of this layer's input
+    Contract asked = next;  // its lengths, converted to tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);

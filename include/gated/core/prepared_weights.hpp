@@ -91,7 +91,7 @@ struct PackedWeight {
   }
 
  private:
-  /// Size of a panel's scales in bytes. The sums of codes, which follow the scales, take as much.
+  /// Size of a panel's scales in bytes. The sums of codes, which follow the scales, have the same size.
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
     return whole_cache_lines<std::byte>(
@@ -128,7 +128,8 @@ class PreparedWeights {
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
   /// The packed rows × columns matrix at `weight`, in panels of `panel` rows; empty if there is none.
-  /// Errors: ArgumentError if the original has changed, or if it was packed for other kernels and is quantized or only here.
+  /// Errors: ArgumentError if the original has changed, or if the weight was packed for other kernels and the original cannot
+  /// replace it (quantized, or stored only here).
   PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
     const Entry* const found = entry_of(weight);
     if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {

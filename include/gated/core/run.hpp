@@ -21,7 +21,7 @@
 ///     run.columns(x, first, count)        some of its columns, in place
 ///     run.split(std::move(x), n, m, …)    all of its columns, in parts that can be moved one by one
 ///     run.sequences(), run.mask()         the split into sequences, and the token mask
-///     run.position()                      the number of tokens before those of this run, above 0 only in a stream
+///     run.position()                      the position of the run's first token; above 0 only in a stream
 ///
 /// A composite layer depends neither on the kind of run nor on where its result goes. Only ops tell runs apart.
 
@@ -39,7 +39,7 @@ class Batch : public Inference<Batch<T>, T> {
   Batch(Workspace<T>& workspace, const Sequences& sequences, Mask mask = {}, const RunningLayer* running = nullptr)
       : Base(workspace, sequences, mask, running) {}
 
-  /// The number of tokens of each sequence before those of this run: none.
+  /// The position of each sequence's first token in this run: always the start.
   static constexpr Index position() { return 0; }
 
   /// The same run with other sequences or another mask, for layers inside the running layer.

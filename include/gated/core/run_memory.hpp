@@ -78,7 +78,7 @@ class RunMemory {
   Index depth_ = 1;               // nesting depth, 1 outside all layers; callers' memory has 0
 
  private:
-  /// Scalars per MatrixUse: a whole cache line keeps the rows after it aligned.
+  /// Scalars per MatrixUse: a whole cache line, to keep the following rows aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 

@@ -43,7 +43,7 @@ struct ResizeTaps {
   }
 };
 
-/// The taps of output pixels `from` to `from + count` (exclusive) if `in` pixels become `out`. Shrinking stretches the kernel
+/// The taps of output pixels `from` … `from` + `count` - 1 when resizing `in` pixels to `out`. Shrinking stretches the kernel
 /// (antialiasing).
 inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Interpolation interpolation) {
   const bool cubic = interpolation == Interpolation::bicubic;

@@ -118,7 +118,7 @@ std::vector<std::string> parameter_shapes(const Model& model) {
   return shapes;
 }
 
-/// Raises ArgumentError unless `model` has the parameters of `config`; a moved-from model does not.
+/// Raises ArgumentError unless `model` has the parameters of `config`, which a moved-from model has lost.
 /// Cost: builds a model of `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
@@ -157,8 +157,8 @@ void save_model(const Model& model, const std::filesystem::path& path, std::map<
 ///
 ///     save_model(model, "model.int8.safetensors", WeightFormat::int8);
 ///
-/// From such a file, load_model() returns a float model, the one that round_weights() makes of `model`. load_prepared() keeps
-/// the weights quantized.
+/// load_model() reads such a file as a float model, equal to `model` after round_weights(). load_prepared() keeps the weights
+/// quantized.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, WeightFormat weights) {
   save_model(model, path, {}, weights);

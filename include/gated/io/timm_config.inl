@@ -113,7 +113,7 @@ inline constexpr std::string_view timm_others[] = {"entry",
                                                    "notes",
                                                    "source"};
 
-/// Reads one of timm's arguments. Returns false if the name is unknown.
+/// Reads one of timm's arguments. Returns false if its name is unknown.
 template <class Config>
 bool read_timm_argument(const std::string& key, const Json& value, const std::string& where, Config& config,
                         TimmArguments& read) {
