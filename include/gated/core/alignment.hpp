@@ -31,7 +31,7 @@ template struct Alignment<EIGEN_MAX_ALIGN_BYTES>;
 
 extern "C" [[gnu::used]] const int gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it
 #if defined(GATED_BUILDS_COMPILED)
-    __attribute__((visibility("default")))  // never hides the symbol: the units that link gated::compiled may hide it
+    __attribute__((visibility("default")))  // the units that link gated::compiled decide whether a library exports it
 #endif
     __attribute__((alias("_ZN5gated6detail9AlignmentILi" GATED_TEXT(EIGEN_MAX_ALIGN_BYTES) "EE3tagE")));
 

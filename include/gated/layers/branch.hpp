@@ -87,7 +87,7 @@ struct Branch : Layer<Branch<Mixer>> {
   }
 
  private:
-  Vector<T> factors_;  // C times the factor, or empty
+  Vector<T> factors_;  // the factor, repeated C times; or empty
 };
 
 }  // namespace gated

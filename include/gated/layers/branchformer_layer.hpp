@@ -10,7 +10,7 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// The encoder layer of E-Branchformer: attention beside a convolutional gating MLP.
+/// The encoder layer of E-Branchformer: attention in parallel with a convolutional gating MLP.
 
 namespace gated {
 
@@ -23,10 +23,10 @@ struct BranchformerLayerConfig {
   Index gate_hidden = 0;                              ///< U, of the gating MLP; 0 for 6·C
   Index gate_kernel = 31;                             ///< K, taps of the gate
   Index merge_kernel = 31;                            ///< M, taps of the merge
-  bool macaron = true;                                ///< a first feed-forward; both then count ½
+  bool macaron = true;                                ///< a first feed-forward; both are then weighted by ½
   bool feed_forward = true;                           ///< the last feed-forward
-  bool causal = false;                                ///< the convolutions see no later token
-  bool causal_attention = false;                      ///< nor does the attention: with both, the layer streams
+  bool causal = false;                                ///< no convolution reads a later token
+  bool causal_attention = false;                      ///< the attention does not either: with both, the layer streams
   bool norm_before_padding = true;                    ///< of the gate: see ConvolutionalGatingConfig
   bool linear_after_convolution = false;              ///< of the gate
   Activation gate_activation = Activation::identity;  ///< of the gate
@@ -67,7 +67,8 @@ struct BranchformerLayerConfig {
   }
 };
 
-/// An encoder layer of E-Branchformer (arXiv:2210.00077, §2): global attention beside local gating, merged by a convolution.
+/// An encoder layer of E-Branchformer (arXiv:2210.00077, §2): global attention and local gating in parallel, merged by a
+/// convolution.
 ///
 ///     x ← x + ½ FF(LN(x))                         only with `macaron`
 ///     m = [attention(LN(x)) | cgMLP(LN(x))]
@@ -75,12 +76,12 @@ struct BranchformerLayerConfig {
 ///     x ← x + ½ FF(LN(x))                         without `macaron`, the factor is 1
 ///     y = LN(x)
 ///
-/// FF is a FeedForward with SiLU, the attention a RelativeAttention, the cgMLP a ConvolutionalGatingMlp, conv a depthwise
+/// FF is a FeedForward with SiLU, the attention is a RelativeAttention, cgMLP a ConvolutionalGatingMlp, and conv a depthwise
 /// convolution of the 2C columns.
 ///
-/// **Masks.** Only the attention heeds a mask: the gate and the merge read hidden tokens, and the outputs of hidden tokens are
-/// computed like any others. ESPnet and WeNet do the same with their padding, so there the last tokens of a shorter sequence in
-/// a batch depend on the padding. Ragged sequences have no padding: each equals itself alone.
+/// **Masks.** Only the attention uses the mask: the gate and the merge read hidden tokens, and the outputs of hidden tokens are
+/// computed like any others. ESPnet and WeNet treat their padding the same way, so there the last tokens of a shorter sequence
+/// in a batch depend on the padding. Ragged sequences have no padding: each gives the same result alone and in a batch.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`, `causal_attention` and a capacity; ShapeError when run.
 /// Cost: that of its parts: see RelativeAttention, ConvolutionalGatingMlp and FeedForward; 4·N·C·(C + M) flops for the merge.

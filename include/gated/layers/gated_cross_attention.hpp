@@ -46,7 +46,7 @@ struct GatedCrossAttentionConfig {
 ///
 /// In a layer's body: run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Sequence b of x attends to
-/// sequence b of these.
+/// sequence b of those.
 /// Errors: ShapeError; ArgumentError if y overlaps an input, unless y = x.
 /// Cost: per sequence of N queries and M keys, 2·N·M·(S + E) flops, plus 2·N·C·(2E + S) + 2·M·(key channels·S + value
 /// channels·E) for the projections.

@@ -17,7 +17,7 @@ namespace gated {
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
   Index patches = 0;                               ///< n, patches per series
-  Index series = 0;                                ///< M, series per item, mixed with each other; 0: series are not mixed
+  Index series = 0;                                ///< M, series per item, which are mixed with each other; 0 to mix no series
   Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input
   bool gated = true;                               ///< a softmax gate in each mixer
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one

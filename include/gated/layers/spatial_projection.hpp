@@ -34,8 +34,8 @@ struct SpatialProjectionConfig {
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
-/// The contract of a layer made of spatial projections that keeps the number of tokens. `of_tokens` is the contract of its
-/// first projection.
+/// The contract of a layer that consists of spatial projections and keeps the number of tokens. `of_tokens` is the contract of
+/// its first projection.
 inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
   of_tokens.in = of_tokens.out = channels;
   of_tokens.of_rows = of_tokens.rows = 1;
@@ -108,7 +108,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
-  /// The initialisation of Linear::initialize(), over the tokens.
+  /// Initialises like Linear::initialize(), but over the tokens.
   void initialize(Random& random) {
     fill_xavier(random);
     fill_normal(bias, 1e-6, random);

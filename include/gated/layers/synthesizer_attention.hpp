@@ -28,7 +28,7 @@ constexpr auto names_of(SynthesizerForm) {
 
 /// How dot products q_i · k_j are mixed into S.
 enum class SynthesizerMixture {
-  none,    ///< not at all
+  none,    ///< no dot products
   sum,     ///< S + q kᵀ
   learned  ///< σ(α) S + (1 - σ(α)) q kᵀ with one learned α
 };
@@ -61,8 +61,9 @@ struct SynthesizerAttentionConfig {
 /// y = Σ_heads softmax(S) V W_o with S of the chosen form (arXiv:2005.00743). Shorter sequences use the leading rows and
 /// columns of S.
 ///
-/// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper leaves open how factorized dense
-/// scores are tiled. Here every column pairs different factors: each row of A is repeated b times, B is repeated as a whole.
+/// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper does not say how factorized dense
+/// scores are tiled. Here every column pairs different factors: each row of A is repeated b times, and B is repeated as a
+/// whole.
 /// Without the softmax, the random form is a spatial projection.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`; ShapeError for sequences of more than L tokens.

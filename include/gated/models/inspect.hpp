@@ -17,7 +17,7 @@ namespace gated {
 
 /// The weight of one head between the patches of `grid`, patches × patches, with masks and scales applied.
 ///
-/// Other tokens, such as a class token, precede the patches and are left out.
+/// Other tokens, such as a class token, precede the patches and are skipped.
 /// Errors: ArgumentError for an invalid head; ShapeError if the grid is empty or has more patches than the projection has
 /// tokens.
 /// Cost: N² elements.

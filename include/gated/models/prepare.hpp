@@ -87,8 +87,8 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   return prepared;
 }
 
-/// Rounds weights to the values that prepare() would store in `format`. A float model then shows the accuracy of the format,
-/// also in training.
+/// Rounds weights to the values that prepare() would store in `format`. A float model then has the accuracy of that format, in
+/// training too.
 /// Errors: ArgumentError as for prepare(); some weights may already be rounded.
 /// Cost: one pass over the weights.
 template <class Model>

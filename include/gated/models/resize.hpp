@@ -27,7 +27,7 @@ constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", 
 
 /// How weights are converted to another length.
 enum class LengthResize {
-  exact,     ///< weights between tokens that both lengths have keep their values; refused if impossible
+  exact,     ///< weights between tokens that exist in both lengths keep their values; refused if impossible
   by_offset  ///< exact if possible; otherwise moves the filters like GridResize::by_offset
 };
 

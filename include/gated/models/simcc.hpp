@@ -9,7 +9,7 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// SimCC: key points as a classification of their x and of their y.
+/// SimCC: key points by classifying their x and y.
 
 namespace gated {
 
@@ -41,7 +41,7 @@ struct KeyPoint {
 
 namespace detail {
 
-/// The largest of a row of logits, and the first place that holds it. A NaN counts as the largest.
+/// The largest logit of a row and its index, the first of equal ones. A NaN counts as the largest.
 template <class T>
 struct SimccPeak {
   Index at = 0;
@@ -66,8 +66,8 @@ double simcc_probability(const T* logits, Index count, T peak, double factor) {
 
 }  // namespace detail
 
-/// The key points of SimCC logits (Li et al., arXiv:2107.03332): x and y are the places of the largest logits, the first of
-/// equal ones, divided by the split ratio; the score is the smaller of the two logits.
+/// The key points of SimCC logits (Li et al., arXiv:2107.03332): x and y are the indices of the largest logits, the first of
+/// equal ones, divided by the split ratio. The score is the smaller of the two logits.
 ///
 /// If the score is 0, negative or NaN, there is no such key point: x = y = -1 / split_ratio. The visibility is the smaller of
 /// the largest probabilities of softmax(β σ_x logits) and softmax(β σ_y logits).

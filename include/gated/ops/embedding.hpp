@@ -16,7 +16,7 @@ using Tokens = std::span<const Index>;
 
 namespace detail {
 
-/// Reads rows of a table that may be quantized, or stored in PreparedWeights only.
+/// Reads rows of a table that may be quantized, or stored only in PreparedWeights.
 template <class T>
 class Table {
  public:

@@ -160,14 +160,14 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// The engine quantizes channel projections, and token maps that are neither causal nor computed by FFT. In a token map, the
-/// rows of W take the place of the rows of x, and each channel of a sequence that of a row of w. All other products stay in
-/// float, as do products with weights prepared in bf16 and products deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰
-/// counts as zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest
-/// even) needs the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
+/// The engine quantizes channel projections, and token maps that are neither causal nor computed by FFT. In a token map, a row
+/// of W is quantized like a row of x, and each channel of a sequence like a row of w. All other products stay in float, as do
+/// products with weights prepared in bf16 and products deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as
+/// zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest even) needs
+/// the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///
-/// On Linux, if the processor has AMX, the first use asks the system for it: signal frames then grow by 8 KiB for good. For
-/// float models only.
+/// On Linux, if the processor has AMX, the first use asks the system for permission: signal frames then grow by 8 KiB for good.
+/// For float models only.
 /// Cost: the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded for each
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {

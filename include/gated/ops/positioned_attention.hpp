@@ -38,8 +38,8 @@ struct PositionedHeads {
 
 /// The position scores B = p P'ᵀ of a block of queries, where P' are the rows of P that the block reads.
 ///
-/// By offset, each further query reads B one column further left: its scores are a row of B with a stride of one less. Columns
-/// without a row of P belong to keys that causality hides.
+/// By offset, each further query reads B one column further left: its scores are a row of B whose stride is one less. Columns
+/// without a row of P belong to keys hidden by causality.
 template <class T>
 class PositionScores {
  public:
@@ -196,7 +196,7 @@ void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool 
 ///
 /// `positions` has a row per offset from -(L - 1) to L - 1, or to 0 if causal, for the longest sequence of L tokens; by
 /// position, a row for each of 0 … L - 1. A stream takes the rows that its next tokens add, in the same order, and remembers
-/// them beside keys and values.
+/// them with the keys and values.
 /// Shapes: for h heads, q, k, p and positions have h·S columns, v, y and the epilogue's matrices h·E.
 /// Errors: ShapeError if `positions` or an epilogue matrix has another shape; ArgumentError for a stream without a capacity.
 /// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half when causal, and 2.7 times as much backward;

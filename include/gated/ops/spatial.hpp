@@ -31,7 +31,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // the sums are added first, as before a join()
+    const bool joins_later = start > 0 && joined.added;  // the sums take `added`: the epilogue follows in its own pass
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -228,8 +228,8 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 
 /// y = W v + b over the tokens of each sequence, with `epilogue` applied.
 ///
-/// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences then serve the residual only, for
-/// stochastic depth. `weight` must outlive the backward pass.
+/// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences are then used only for stochastic
+/// depth on the residual. `weight` must outlive the backward pass.
 ///
 /// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps as many sums, and up to
 /// 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it, sums are added in

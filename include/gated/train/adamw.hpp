@@ -89,7 +89,7 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// For a group: it matches a parameter (`named`), is the first group to match one (`won`), and the first to match one whose
+/// Whether a group matches a parameter (`named`), is the first group to match one (`won`), and is the first to match one whose
 /// role decays (`decayed`).
 struct GroupUse {
   bool named = false, won = false, decayed = false;

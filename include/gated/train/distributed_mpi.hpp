@@ -61,7 +61,7 @@ MPI_Datatype mpi_type() {
   return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// Hashes of the settings (with generator and step) and of the parameters. Different inputs collide once in 2⁶⁴.
+/// Hashes of the settings (with generator and step) and of the parameters. Different inputs collide with probability 2⁻⁶⁴.
 template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};

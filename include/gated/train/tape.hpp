@@ -185,7 +185,7 @@ class Tape {
       const std::size_t last = steps_.size();
       push([this, first, last, outer, x](auto&) {
         if (wants_gradient(x)) {
-          gradient(x);  // outlives the block
+          gradient(x);  // allocate it now: it outlives the block
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
@@ -207,7 +207,7 @@ class Tape {
     push([this, f, x, y, before](Tape&) {
       const ConstView<T> dy = gradient(y);
       if (wants_gradient(x)) {
-        gradient(x);  // outlives the block
+        gradient(x);  // allocate it now: it outlives the block
       }
       const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const typename Variables<T>::Inside inside(variables_, variables_.count());
@@ -237,7 +237,7 @@ class Tape {
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
                         "Tape::backward: cotangent is ", cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output),
                         " × ", columns(output), ".");
-    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to gradients already used up
+    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to consumed gradients
                            "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
     target(output).give(cotangent);
     const detail::KernelChoice kernels;
