@@ -18,7 +18,7 @@
 
 namespace gated {
 
-/// `count` rounded up to whole cache lines of `T`: consecutive pieces of this size each start on a cache line.
+/// `count` rounded up to whole cache lines of `T`: adjacent arrays of this size all start on a cache line.
 template <class T>
 constexpr std::size_t whole_cache_lines(std::size_t count) {
   constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);

@@ -29,7 +29,7 @@ struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
   Index in = any;               ///< columns of x
-  Index out = any;              ///< columns of y; `any` if y has as many as x
+  Index out = any;              ///< columns of y; `any` if y has as many columns as x
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
   Sees sees = Sees::all;        ///< the tokens that an output depends on
   Index shortest = 0;           ///< fewest tokens per sequence, except in a stream
@@ -68,7 +68,7 @@ struct Contract {
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
-  /// This contract with the requirements of `part` on sequences added. The columns stay the same.
+  /// This contract plus the requirements of `part` on sequences. The columns stay the same.
   Contract with(const Contract& part) const {
     Contract both = *this;
     both.sees = std::max(sees, part.sees);

@@ -58,7 +58,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless as many elements of `T` can be
+/// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless that many elements of `T` can be
 /// allocated. Call it before a container allocates them and throws std::bad_alloc or, without exceptions, ends the program.
 /// Cost: one allocation, freed at once.
 template <class T>

@@ -21,7 +21,7 @@
 
 namespace gated {
 
-/// A parameter as for_each_parameter() describes it: path, shape and role.
+/// The description of a parameter in for_each_parameter(): path, shape and role.
 struct ParameterInfo {
   const detail::PathNode* node;
   Shape shape;

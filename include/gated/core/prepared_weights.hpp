@@ -108,7 +108,7 @@ class PreparedWeights {
   PreparedWeights() = default;
 
   /// Allocates memory to pack the rows × columns matrix at `weight` in panels of `panel` rows. The caller fills it. `numbers`
-  /// is the number of values at `weight`, if that is not rows × columns.
+  /// is the number of values at `weight`, if that differs from rows × columns.
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
     return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
   }
@@ -184,8 +184,8 @@ class PreparedWeights {
     return size == 0 ? Sample{} : Sample{weight[0], weight[size / 2], weight[size - 1]};
   }
 
-  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block is as large as all weights so
-  /// far, at most 32 MiB, or as large as one weight that needs more.
+  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block has the size of all weights so far,
+  /// capped at 32 MiB, or of this weight if that is larger.
   std::byte* take(std::size_t count) {
     constexpr std::size_t largest = std::size_t{1} << 25, slack = QuantizedPanel::read_past;
     const std::size_t rounded = whole_cache_lines<std::byte>(count);

@@ -14,7 +14,7 @@
 /// gradients are needed. All three offer
 ///
 ///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), and run(layer, x, more…)
-///     run(layer, std::move(x))            the same; x may be overwritten, as only moved matrices may
+///     run(layer, std::move(x))            the same; may overwrite x, because it is moved
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
 ///     run[x]                              the values of x
 ///     run.rows(x), run.columns(x)         its rows and columns

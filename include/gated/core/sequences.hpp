@@ -15,8 +15,8 @@ namespace gated {
 
 /// The split of a ragged batch: sequence b owns the rows offset(b) … offset(b) + length(b) - 1.
 ///
-/// A batch is never padded: layers over channels just see more rows, and only layers that mix tokens look at the split. Padding
-/// cannot change a result, because there is none.
+/// A batch is never padded: layers over channels just see more rows, and only layers that mix tokens look at the split. So
+/// padding cannot change a result.
 ///
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows

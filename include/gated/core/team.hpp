@@ -84,7 +84,7 @@ class Bell {
 /// After fork(), the child has the object but not its threads: run() then does all the work in the caller.
 class Team {
  public:
-  /// Starts `wanted` threads, or as many as the system grants.
+  /// Starts `wanted` threads, or fewer if the system grants fewer.
   explicit Team(int wanted)
       : spin_(static_cast<unsigned>(wanted) < std::thread::hardware_concurrency() ? std::chrono::microseconds(50)
                                                                                   : std::chrono::microseconds(0)),
@@ -102,7 +102,7 @@ class Team {
 
   ~Team() {
     if (process() != process_) {
-      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads, nor destroy what they sleep on
+      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads or destroy the objects they sleep on
       return;
     }
     ended_.store(true, std::memory_order_relaxed);

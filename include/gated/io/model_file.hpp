@@ -43,8 +43,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads the configuration from the metadata of `file`. It may be gated's own, as save_model() and examples/convert write it;
-/// the tensors may then have the names of a known origin. For gMLP image classifiers it may also be timm's:
+/// Reads the configuration from the metadata of `file`. It may be gated's own, written by save_model() or examples/convert; the
+/// tensors may then have the names of a known origin. For gMLP image classifiers it may also be timm's:
 /// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
 /// Errors: FileError if there is no configuration or its architecture is not that of `Model`; ArgumentError if it is invalid.
 template <ConfiguredModel Model>
@@ -96,8 +96,8 @@ Model load_model(const std::filesystem::path& path) {
   return load_model<Model>(SafetensorsFile(path));
 }
 
-/// The configuration from which load_model() rebuilds `model`: its member `config` or, if the configuration changes with use as
-/// in a Training, the result of its function config().
+/// The configuration from which load_model() rebuilds `model`: its member `config` or, if the configuration changes over time
+/// as in a Training, the result of its function config().
 template <class Model>
 decltype(auto) configuration_of(const Model& model) {
   if constexpr (requires { model.config(); }) {

@@ -51,7 +51,7 @@ struct TimmArguments {
   Index hidden = 0;               ///< hidden channels of the channel MLP; 0 to use the ratio
   std::string pool = "avg";
   std::string activation = {};  ///< a PyTorch class; empty for the model's own
-  std::string norm = {};        ///< likewise
+  std::string norm = {};        ///< the same
 };
 
 /// Reads a key that describes the training images. Returns false for other keys.

@@ -103,7 +103,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 /// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3). They mix the series of an
 /// item (optional), the patches of a series, and the features of a patch. Each is a Branch.
 ///
-/// The series mixer has its gate before the MLP, the others after it. Norms are over the features of a patch.
+/// The series mixer has its gate before the MLP, the other mixers after it. Norms run over the features of a patch.
 /// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items of M · n
 /// rows if series are mixed, otherwise of series of n rows.
 /// Errors: ArgumentError when built or streamed; ShapeError when run.

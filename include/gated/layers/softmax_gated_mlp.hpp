@@ -22,7 +22,7 @@ enum class GatePlace {
 constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP. The
-/// configuration defines the MLP and the gate's projection. Both are over the channels of each token (SoftmaxGatedFeedForward)
+/// configuration defines the MLP and the gate's projection. Both run over the channels of each token (SoftmaxGatedFeedForward)
 /// or the tokens of each channel (SoftmaxGatedTokenMlp).
 ///
 /// Shapes: x and y are rows × C.

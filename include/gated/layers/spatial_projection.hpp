@@ -48,8 +48,8 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 /// in a later token reaches an earlier one. With `outputs`, the N tokens of a sequence become M.
 /// Dense and Toeplitz weights are read in place; causal and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz
 /// weight never takes N² elements. From `fourier_from` tokens on it uses the FFT, which gives the same values within a few
-/// roundings of the largest value. A causal Toeplitz weight uses the FFT from about six times as many tokens on, in tiles. A
-/// stream uses other tiles: no step waits for a large one. Its rows equal the batch's within the same rounding: see
+/// roundings of the largest value. A causal Toeplitz weight uses the FFT in tiles, from about six times that many tokens on. A
+/// stream uses different tiles, so no step waits for a large one. Its rows equal the batch's within the same rounding: see
 /// mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;

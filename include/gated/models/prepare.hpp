@@ -89,7 +89,7 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
 
 /// Rounds weights to the values that prepare() would store in `format`. A float model then has the accuracy of that format, in
 /// training too.
-/// Errors: ArgumentError as for prepare(); some weights may already be rounded.
+/// Errors: those of prepare(); some weights may already be rounded then.
 /// Cost: one pass over the weights.
 template <class Model>
 void round_weights(Model& model, WeightFormat format) {

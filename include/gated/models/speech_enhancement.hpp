@@ -12,8 +12,8 @@ namespace gated {
 
 /// How sound is cut into frames for a mask network and reassembled.
 struct SpeechEnhancement {
-  LogMelOptions features{};    ///< what the network reads; frames as in `spectrum`
-  SpectrumOptions spectrum{};  ///< what its mask multiplies
+  LogMelOptions features{};    ///< input of the network; its frames match those of `spectrum`
+  SpectrumOptions spectrum{};  ///< the spectrum that its mask multiplies
   DecodeWindows windows{};     ///< how long recordings are cut
 };
 

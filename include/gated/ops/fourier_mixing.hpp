@@ -15,9 +15,9 @@ namespace detail::fourier {
 
 /// y = Re(F_n x F_d) for the sequences of a batch, with `epilogue` applied. y may be x.
 ///
-/// For real x, the transforms of tokens m and n - m are conjugates, so only half of them are computed. Two columns of x are
-/// transformed at a time, as the real and imaginary parts of one complex column. Let Z = F_n x, and apply F_d to row m of Z:
-/// the real part of bin k then belongs to token m, that of bin -k to token n - m.
+/// For real x, the transforms of tokens m and n - m are conjugates, so only half of them are computed. Columns of x are
+/// transformed in pairs, as the real and imaginary parts of one complex column. Let Z = F_n x, and apply F_d to row m of Z: the
+/// real part of bin k then belongs to token m, that of bin -k to token n - m.
 template <class T>
 void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {

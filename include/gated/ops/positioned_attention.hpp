@@ -103,7 +103,8 @@ struct PositionedGradient {
   MatrixView<T> q, k, v, p, positions;
 };
 
-/// Backward pass of attend_head() for a whole sequence: ∂p = ∂B P', ∂P' = ∂Bᵀ p, and the others as in attend_backward().
+/// Backward pass of attend_head() for a whole sequence: ∂p = ∂B P', ∂P' = ∂Bᵀ p, and the other gradients as in
+/// attend_backward().
 template <class T>
 void attend_head_backward(const PositionedHeads<T>& head, const MatrixView<const T>& dy, const Scoring<T>& scoring,
                           const PositionedGradient<T>& to, Workspace<T>& workspace) {
@@ -199,9 +200,9 @@ void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool 
 /// them with the keys and values.
 /// Shapes: for h heads, q, k, p and positions have h·S columns, v, y and the epilogue's matrices h·E.
 /// Errors: ShapeError if `positions` or an epilogue matrix has another shape; ArgumentError for a stream without a capacity.
-/// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half when causal, and 2.7 times as much backward;
-/// scratch: 256 rows of scores twice, four times backward. By offset, M·256·S flops more. A stream's state holds
-/// capacity × (2·S + E) values per head.
+/// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half that when causal, and 2.7 times as many backward;
+/// scratch: twice 256 rows of scores, four times backward. By offset, M·256·S flops more. A stream's state holds capacity ×
+/// (2·S + E) values per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool causal, const ScoringOf& scoring_of,
                                  Epilogue<Run> epilogue) {

@@ -231,16 +231,16 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 /// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences are then used only for stochastic
 /// depth on the residual. `weight` must outlive the backward pass.
 ///
-/// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps as many sums, and up to
-/// 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it, sums are added in
-/// another order: the two are equal up to rounding (about 1e-6 of the largest value in float), and a stream gives the same bits
-/// for any division into steps.
+/// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps the same number of
+/// sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it,
+/// sums are added in another order: the two are equal up to rounding (about 1e-6 of the largest value in float), and a stream
+/// gives the same bits for any division into steps.
 /// Shapes: v is rows × C with C / heads columns per head; y is as v, or (sequences · M) × C for an M × N weight.
 /// Errors: ShapeError for a matrix of the epilogue that does not match y.
 /// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
 /// ∂W. With the FFT: about 20·N·C·log₂ N flops, or half of that for each doubling of N beyond the tile if causal; scratch of
 /// 8·N vectors per thread, three times that backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of
-/// its position beyond the tile. They are computed ahead: spread evenly over steps if the weights are prepared, otherwise one
+/// its position beyond the tile. This work is done ahead: spread evenly over steps if the weights are prepared, otherwise one
 /// block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
