@@ -113,7 +113,7 @@ class OverlapAdd {
   Vector<T> result() const {
     return Vector<T>::NullaryExpr(sum_.size(), [this](Index t) { return sample<T>(t); });
   }
-  /// Drops the first hop of samples: sample 0 then belongs to the next frame.
+  /// Drops the first `hop` samples: sample 0 is then the first of the next frame.
   void shift() {
     for (Vector<double>* const x : {&sum_, &squares_}) {
       std::copy(x->data() + hop_, x->data() + x->size(), x->data());

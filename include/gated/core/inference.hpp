@@ -274,7 +274,7 @@ class Inference : public RunMemory<T> {
     }
     return make(made, width);
   }
-  /// Raises the error for an input that breaks the contract. Rebuilds it: made_for() computes only the fields it checks.
+  /// Raises the error for an input that breaks the contract. Rebuilds the contract, since made_for() keeps only part of it.
   template <class L>
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
     const Contract contract = layer.contract();

@@ -12,8 +12,8 @@
 
 namespace gated {
 
-/// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer
-/// beyond that is refused before its memory is touched. For untrusted configurations, which may ask for too much memory.
+/// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer that
+/// would exceed it is refused before its memory is touched. For untrusted configurations, which may ask for too much memory.
 class ParameterBudget {
  public:
   /// `refusal` is the message of the FileError.

@@ -39,7 +39,7 @@ class Batch : public Inference<Batch<T>, T> {
   Batch(Workspace<T>& workspace, const Sequences& sequences, Mask mask = {}, const RunningLayer* running = nullptr)
       : Base(workspace, sequences, mask, running) {}
 
-  /// The position of each sequence's first token in this run: always the start.
+  /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }
 
   /// The same run with other sequences or another mask, for layers inside the running layer.

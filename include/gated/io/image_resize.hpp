@@ -35,7 +35,7 @@ inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0);
 /// Filter taps along one axis: for each output pixel, weights of consecutive input pixels in units of 2⁻²².
 struct ResizeTaps {
   std::vector<Index> first;        ///< for each output pixel, the input pixel of its first tap
-  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; then the end
+  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; the last entry is the end
   std::vector<std::int32_t> weights;
 
   std::span<const std::int32_t> of(std::size_t i) const {

@@ -19,7 +19,7 @@ struct BranchOptions {
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
-  double factor = 1;                               ///< constant f of the branch, instead of scales: ½ in macaron layers
+  double factor = 1;                               ///< constant factor, instead of learned scales: ½ in macaron layers
 };
 
 /// y = x + s ⊙ mixer(norm(x)), post-norm y = norm(x + s ⊙ mixer(x)), or res-post-norm y = x + s ⊙ norm(mixer(x)). s is

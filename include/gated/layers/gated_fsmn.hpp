@@ -8,7 +8,7 @@
 
 namespace gated {
 
-/// The options of a gated FSMN block. The defaults are MossFormer2's for enhancement; separation has `dilated`.
+/// The options of a gated FSMN block. The defaults are MossFormer2's for enhancement; separation sets `dilated`.
 struct GatedFsmnConfig {
   Index channels = 0;    ///< C, of the block
   Index inner = 256;     ///< c, of the gated FSMN

@@ -16,8 +16,8 @@
 
 namespace gated {
 
-/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets have the
-/// values of other originals.
+/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets hold the values
+/// of other originals.
 ///
 /// A dense W has a weight per pair of positions and learns slowly on text. A Toeplitz W has one weight per distance; all of the
 /// paper's language models use it (arXiv:2105.08050, §4).
@@ -75,7 +75,7 @@ struct GmlpConfig {
 };
 
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
-/// §2). The norm may have another place: see NormPosition.
+/// §2). The norm may have another position: see NormPosition.
 ///
 /// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the
 /// gate.

@@ -43,7 +43,7 @@ struct LightweightConvolutionConfig {
 
 /// y[t, c] = b[c] + Σ_k w[t, h, k] · x[t + k - own, c] for the head h = ⌊c · H / C⌋, where x is zero outside the token's own
 /// sequence (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2):
-/// w[t, h, ·] = softmax(W_h x[t] + s_h), row h · K + k of W.
+/// w[t, h, ·] = softmax(W_h x[t] + s_h), where W_h and s_h are K rows from row h · K of W and s.
 ///
 /// The softmax covers all K taps: near the ends of a sequence, where some of them read zeros, the others sum to less than 1.
 /// Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.

@@ -15,8 +15,8 @@ namespace gated {
 /// What an encoder does with its features before the first layer.
 enum class EncoderInput {
   plain,   ///< nothing
-  scaled,  ///< √C · x: ESPnet and WeNet in front of position scores
-  placed   ///< √C · x_t + s(t), with interleaved sinusoids s: in front of attention without position scores
+  scaled,  ///< √C · x: ESPnet and WeNet, for attention with position scores
+  placed   ///< √C · x_t + s(t), with interleaved sinusoids s: for attention without position scores
 };
 
 constexpr auto names_of(EncoderInput) { return words_for<EncoderInput>("plain", "scaled", "placed"); }

@@ -57,7 +57,7 @@ struct MaskNetworkConfig {
   }
 };
 
-/// Frames of features in, S masks ≥ 0 per frame out (MossFormer2, arXiv:2312.11825, §2.1):
+/// Maps each frame of features to S masks ≥ 0 (MossFormer2, arXiv:2312.11825, §2.1):
 ///
 ///     x₀ = W_e norm(x) + s · positions          h = prelu(x₀ + norm(trunk(x₀)))
 ///     o_s = the s-th part of W_o h + b          mask_s = relu(W_d (tanh(W_t o_s + b_t) ⊙ σ(W_g o_s + b_g)))
@@ -131,7 +131,7 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
   }
 };
 
-/// The mask network of MossFormer2_SE_48K: log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask of its spectrum.
+/// The mask network of MossFormer2_SE_48K: from log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask.
 ///
 /// It has 54,999,498 parameters. The published one has 55,262,154: a second speaker (`speakers` = 2), whose mask is unused.
 inline MaskNetworkConfig mossformer2_se_48k() {

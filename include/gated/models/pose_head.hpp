@@ -110,8 +110,8 @@ struct PoseHead : Layer<PoseHead<T>> {
             .unstreamable = "a feature map is not a sequence. Use forward()."};
   }
 
-  /// The key points of logits from forward(), of all pictures: see decode_simcc(). Coordinates are in the picture that the
-  /// backbone saw; if it was cropped and resized, map them back.
+  /// Decodes logits from forward() to the key points of all pictures: see decode_simcc(). Coordinates are in the picture that
+  /// the backbone saw; if it was cropped and resized, map them back.
   void decode(ConstView<T> logits, std::span<KeyPoint<T>> points) const {
     const Index width = head_x.weight.rows(), height = head_y.weight.rows();
     require<ShapeError>(logits.cols() == width + height, "PoseHead::decode: logits has ", logits.cols(), " columns, expected ",

@@ -159,7 +159,7 @@ struct PaperLanguageModel {
 };
 
 /// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000,
-/// a tied head, no position embedding. Their parameter counts match the paper's to the printed digit.
+/// a tied head, no position embedding. Their parameter counts match the paper's in all printed digits.
 inline GmlpLanguageModelConfig paper_language_model(const PaperLanguageModel& sizes) {
   return {.vocabulary = 32000,
           .trunk = {.length = sizes.length,

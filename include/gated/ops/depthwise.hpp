@@ -142,7 +142,7 @@ void add_depthwise_weight(const Depthwise<T>& d, const MatrixView<const T>& x, c
   to += sums.transpose();
 }
 
-/// ∂x_i[s, c] += Σ_k ∂z[s + before - k · dilation, c] · weight[c, i · K + k], and ∂z itself if the op skips.
+/// ∂x_i[s, c] += Σ_k ∂z[s + before - k · dilation, c] · weight[c, i · K + k], plus ∂z itself if the op has a skip.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const MatrixView<const T>& dz,
                          const Sequences& sequences) {

@@ -22,7 +22,7 @@ template <class T>
 void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
   const Index width = vector_width<T>(), d = x.columns();
-  // The computed rows of Z are stored at the rows of their sequence.
+  // The computed rows of Z are stored in the rows of their sequence.
   const auto frame = workspace.frame();
   const MatrixView<T> real = workspace.matrix(x.rows(), d), imaginary = workspace.matrix(x.rows(), d);
   for_each_transform<T>(

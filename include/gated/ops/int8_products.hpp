@@ -153,8 +153,8 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///     t = max|w| / 127, p = clamp(RNE(w / t), -127, 127)              for each row of w
 ///     y = Σ (float(Σ q p - z Σ p) · t) · s                            each operation rounded to float, none fused
 ///
-/// Weights in WeightFormat::int8 have a scale per group of 32 columns. Then x has one too, and the outer sum is over groups:
-/// closer to float, but slower. In int8_rows, a row is one group.
+/// Weights in WeightFormat::int8 have a scale per group of 32 columns. Then x has a scale per group too, and the outer sum runs
+/// over the groups: closer to float, but slower. In int8_rows, a row is one group.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // or weights are encoded for each product
 ///     workspace.use(prepared);

@@ -102,7 +102,7 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
     epilogue.factor = scale;
     epilogue.added = own;
     matmul(global_q, memory, y, workspace, epilogue);
-  } else {  // the sum first, then the epilogue in a pass of its own, as in join()
+  } else {  // the sum first, then the epilogue in a separate pass, as in join()
     matmul(global_q, memory, own, workspace, {.factor = scale, .added = own});
     detail::finish_rows<T>(own, epilogue, y, workspace);
   }

@@ -29,7 +29,7 @@ struct PositionedHeads {
   Index zero;  ///< the row of `positions` for offset 0, or for position 0
   bool by_offset;
 
-  /// Those of one head of one sequence. k and v are split into `others`.
+  /// The matrices of one head of one sequence. k and v are split into `others`.
   PositionedHeads of(const SequenceHead& at, const Sequences& queries, const Sequences& others) const {
     return {at.of(q, queries), at.of(k, others), at.of(v, others), at.of(p, queries), at.columns_of(positions), zero,
             by_offset};
@@ -62,9 +62,9 @@ class PositionScores {
     return positions.rows(first_, read_);
   }
 
-  /// Elements from the scores of one query to those of the next, in B or its gradient: Scoring::bias_stride.
+  /// Scoring::bias_stride: elements from the scores of one query to those of the next, in B or its gradient.
   Index stride(const MatrixMap<T>& b) const { return b.outerStride() - slide_; }
-  /// Scoring::bias: where the scores of position 0 would be.
+  /// Scoring::bias: the address where the scores of position 0 would be.
   T* bias(MatrixMap<T>& b) const { return b.data() + (origin_ - at_ * stride(b)); }
 
  private:

@@ -30,7 +30,7 @@ class Recording {
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
       : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {}
 
-  /// The position of each sequence's first token in this run: always the start.
+  /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }
 
   /// The same run with other sequences and no mask, or with another mask.

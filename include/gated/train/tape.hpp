@@ -23,9 +23,9 @@ namespace gated {
 
 /// The activations of one training step, by name, and the backward pass through them.
 ///
-/// `record(tape, layer, x, …)` of train/recording.hpp runs the same body of a layer as `layer.forward()`. Each op in it pushes
-/// a function that turns the gradient of the op's output into the gradients of its inputs and parameters. backward() calls
-/// these functions from last to first.
+/// `record(tape, layer, x, …)` of train/recording.hpp runs the same layer body as `layer.forward()`. Each op in it pushes a
+/// function that turns the gradient of the op's output into the gradients of its inputs and parameters. backward() calls these
+/// functions from last to first.
 ///
 ///     Tape<float> tape(Threads{2});
 ///     tape.begin(model, gradient);                                   // forgets the last step, keeps its memory

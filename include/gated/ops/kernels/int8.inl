@@ -81,7 +81,7 @@ EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* 
   }
 }
 
-/// Encodes a float panel of pack_panel(), a column per lane, as a QuantizedPanel in int8_rows.
+/// Encodes a float panel packed by pack_panel(), one column per lane, as a QuantizedPanel in int8_rows.
 EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, float* scales, std::int32_t* sums,
                                            std::byte* codes) {
   constexpr Index width = Numbers::width;

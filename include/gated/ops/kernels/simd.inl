@@ -199,7 +199,7 @@ struct Simd {
     }
   }
 
-  /// Joins the upper half of the lanes with the lower half, until one lane is left.
+  /// Combines the upper half of the lanes with the lower half, repeatedly, until one lane is left.
   template <std::size_t Half, class Join>
   static EIGEN_ALWAYS_INLINE T halved(Simd a, const Join& join) {
     if constexpr (Half == 0) {
@@ -314,7 +314,7 @@ struct RowSum {
     }
     return a;
   }
-  /// The sum over the lanes: adds the upper half to the lower half, until one lane is left.
+  /// The sum over the lanes: adds the upper half to the lower half, repeatedly, until one lane is left.
   EIGEN_ALWAYS_INLINE T total() const {
     RowSum joined = *this;
     for (Index half = vectors_of_sum<T> / 2; half > 0; half /= 2) {
