@@ -16,7 +16,7 @@ namespace gated {
 enum class Sees {
   itself,  ///< only the token at its own position
   past,    ///< tokens up to its own position: the layer is causal
-  all      ///< also later tokens
+  all      ///< later tokens as well
 };
 
 /// A layer's input requirements and output shape, returned by its member contract(), which every layer has:
@@ -124,7 +124,7 @@ inline void expect_columns(Where where, const Contract& contract, Index columns)
 
 /// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
-  if (contract.rows != contract.of_rows) {  // the sequences split its output
+  if (contract.rows != contract.of_rows) {  // then `sequences` splits the output
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",
                         contract.of_rows, ".", contract.remedy);
   } else if (!contract.takes_any_length()) {

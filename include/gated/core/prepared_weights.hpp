@@ -165,7 +165,7 @@ class PreparedWeights {
     const T* weight;
     Index numbers;
     PackedWeight<T> packed;
-    Sample sample;  // of the original when it was packed
+    Sample sample;  // values of the original when it was packed
   };
 
   const Entry* entry_of(const T* weight) const {
@@ -201,7 +201,7 @@ class PreparedWeights {
 
   std::vector<Entry> entries_;  // sorted by address
   std::vector<AlignedMemory<std::byte>> blocks_;
-  std::shared_ptr<const void> owner_;  // of mapped weights
+  std::shared_ptr<const void> owner_;  // owns the memory of mapped weights
   std::size_t free_ = 0;               // bytes left in the last block
   std::size_t size_ = 0;
 };

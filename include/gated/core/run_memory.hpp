@@ -74,7 +74,7 @@ class RunMemory {
   explicit RunMemory(Workspace<T>& workspace) : workspace_(workspace) {}
 
   Workspace<T>& workspace_;
-  const Place* place_ = nullptr;  // of the running layer
+  const Place* place_ = nullptr;  // the running layer's place
   Index depth_ = 1;               // nesting depth, 1 outside all layers; callers' memory has 0
 
  private:

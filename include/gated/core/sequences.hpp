@@ -110,8 +110,8 @@ class Sequences {
 
   Index count_ = 0;
   Index first_ = 0;                                    // the first sequence's index in offsets_
-  Index length_ = 0;                                   // of each sequence, if uniform
-  std::shared_ptr<const std::vector<Index>> offsets_;  // of the whole batch, if lengths differ
+  Index length_ = 0;                                   // length of each sequence, if uniform
+  std::shared_ptr<const std::vector<Index>> offsets_;  // offsets in the whole batch, if lengths differ
 };
 
 }  // namespace gated

@@ -93,7 +93,7 @@ class Team {
 #if GATED_HAS_EXCEPTIONS
     try {
       start(wanted);
-    } catch (...) {  // the system grants no more
+    } catch (...) {  // the system grants no more threads
     }
 #else
     start(wanted);
@@ -175,7 +175,7 @@ class Team {
       while ((gate & open) != 0) {
         if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
           (*work_)(worker);
-          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last one out, and the caller sleeps
+          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last thread out wakes a sleeping caller
             system_->all_out.ring(1);
           }
           break;

@@ -159,7 +159,7 @@ class Resizer {
   detail::ResizeTaps across_, down_;
   Index top_ = 0, bottom_ = 0;      // the input rows that the crop needs
   std::vector<std::uint8_t> wide_;  // these rows, resized horizontally
-  std::vector<std::int32_t> sums_;  // of one row of the crop
+  std::vector<std::int32_t> sums_;  // sums of one row of the crop
 };
 
 /// Resizes `image` to width × height pixels with antialiasing. The pixels are those of Pillow's

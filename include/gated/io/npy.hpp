@@ -154,7 +154,7 @@ class NpyParser {
 
   std::span<const std::byte> file_;
   std::string_view name_;
-  std::string_view rest_;  // of the header
+  std::string_view rest_;  // what is left of the header
   NpyArray array_;
 };
 

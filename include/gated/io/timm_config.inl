@@ -50,8 +50,8 @@ struct TimmArguments {
   std::array<double, 2> ratio{};  ///< hidden / channels, of the token MLP and of the channel MLP
   Index hidden = 0;               ///< hidden channels of the channel MLP; 0 to use the ratio
   std::string pool = "avg";
-  std::string activation = {};  ///< a PyTorch class; empty for the model's own
-  std::string norm = {};        ///< the same
+  std::string activation = {};  ///< a PyTorch class; empty for the model's default
+  std::string norm = {};        ///< a PyTorch class; empty for the model's default
 };
 
 /// Reads a key that describes the training images. Returns false for other keys.

@@ -17,19 +17,19 @@ namespace gated {
 /// The options of an E-Branchformer layer. The defaults are ESPnet's.
 struct BranchformerLayerConfig {
   Index channels = 0;                                 ///< C
-  Index heads = 8;                                    ///< h, of the attention
-  ScorePosition position = ScorePosition::offset;     ///< of the attention scores
-  Index hidden = 0;                                   ///< F, of the feed-forwards; 0 for 4·C
-  Index gate_hidden = 0;                              ///< U, of the gating MLP; 0 for 6·C
+  Index heads = 8;                                    ///< h, attention heads
+  ScorePosition position = ScorePosition::offset;     ///< position that the attention scores depend on
+  Index hidden = 0;                                   ///< F, hidden width of the feed-forwards; 0 for 4·C
+  Index gate_hidden = 0;                              ///< U, hidden width of the gating MLP; 0 for 6·C
   Index gate_kernel = 31;                             ///< K, taps of the gate
   Index merge_kernel = 31;                            ///< M, taps of the merge
   bool macaron = true;                                ///< a first feed-forward; both are then weighted by ½
   bool feed_forward = true;                           ///< the last feed-forward
   bool causal = false;                                ///< no convolution reads a later token
   bool causal_attention = false;                      ///< no attention to later tokens; with `causal` as well, the layer streams
-  bool norm_before_padding = true;                    ///< of the gate: see ConvolutionalGatingConfig
-  bool linear_after_convolution = false;              ///< of the gate
-  Activation gate_activation = Activation::identity;  ///< of the gate
+  bool norm_before_padding = true;                    ///< option of the gate: see ConvolutionalGatingConfig
+  bool linear_after_convolution = false;              ///< option of the gate: see ConvolutionalGatingConfig
+  Activation gate_activation = Activation::identity;  ///< activation of the gate
   double norm_eps = 1e-12;                            ///< ε of all norms; WeNet has 1e-5
 
   RelativeAttentionConfig attention() const {

@@ -27,7 +27,7 @@ struct Glu : Layer<Glu<T, ConfigType>> {
   Config config;
   Projection gate;      ///< W_g
   Projection up;        ///< W_u
-  Norm<T> norm;         ///< of the product
+  Norm<T> norm;         ///< norm of the product
   Projection proj_out;  ///< W_o
 
   Glu() = default;

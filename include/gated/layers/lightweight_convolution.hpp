@@ -58,7 +58,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
 
   LightweightConvolutionConfig config;
   Matrix<T> weight;                 ///< W: H × K, of the lightweight form
-  std::optional<Linear<T>> scores;  ///< W and s: H·K × C, of the dynamic form
+  std::optional<Linear<T>> scores;  ///< W and s of the dynamic form: H·K × C
   Vector<T> bias;                   ///< b: C, or empty
 
   LightweightConvolution() = default;

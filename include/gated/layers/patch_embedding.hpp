@@ -40,7 +40,7 @@ template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";
 
-  Index channels = 0;  ///< of the image
+  Index channels = 0;  ///< channels of the image
   ImageSize image, patch;
   Matrix<T> weight;  ///< C × (channels · patch.height · patch.width)
   Vector<T> bias;    ///< C

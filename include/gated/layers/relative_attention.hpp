@@ -28,7 +28,7 @@ constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none",
 struct RelativeAttentionConfig {
   Index channels = 0;                              ///< C
   Index heads = 8;                                 ///< h, each C / h wide
-  ScorePosition position = ScorePosition::offset;  ///< of the position scores
+  ScorePosition position = ScorePosition::offset;  ///< position that the scores depend on
   bool causal = false;                             ///< no token sees a later one
 
   Index width() const { return heads > 0 ? channels / heads : 0; }

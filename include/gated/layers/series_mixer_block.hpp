@@ -22,7 +22,7 @@ struct SeriesMixerBlockConfig {
   bool gated = true;                               ///< a softmax gate in each mixer
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one
   double norm_eps = 1e-5;                          ///< ε of the norms
-  double dropout = 0;                              ///< of each MLP, in training
+  double dropout = 0;                              ///< dropout of each MLP, in training
   NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
   double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
@@ -77,7 +77,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   static constexpr const char* name = "SeriesMixer";
 
   Index channels = 0, patches = 0, series = 0;  ///< d, n and M
-  SoftmaxGatedTokenMlp<T> tokens;               ///< over M tokens of n · d channels
+  SoftmaxGatedTokenMlp<T> tokens;               ///< MLP over M tokens of n · d channels
 
   SeriesMixer() = default;
   /// Uninitialised weights, for a checkpoint.

@@ -16,11 +16,11 @@ namespace gated {
 /// The options of shared chunk attention. The defaults are MossFormer2's.
 struct SharedChunkAttentionConfig {
   Index channels = 0;                    ///< C
-  Index value = 0;                       ///< E, of u and v; 0 for 2·C
+  Index value = 0;                       ///< E, width of u and v; 0 for 2·C
   Index query_key = 128;                 ///< S
   Index chunk = 256;                     ///< c, tokens per chunk
   Index kernel = 17;                     ///< taps of the projections' convolutions; odd unless causal
-  NormForm norm = NormForm::scale_norm;  ///< of the projections' inputs
+  NormForm norm = NormForm::scale_norm;  ///< norm of the projections' inputs
   double norm_eps = 1e-5;                ///< ε of the norms
   Index rotary_dimensions = 32;          ///< r: the first r channels of queries and keys are rotated, or all S if r is larger
   double rotary_base = 10000.0;          ///< the longest wavelength is about 2π times this

@@ -86,9 +86,9 @@ struct SoftmaxGatedFeedForwardConfig {
   static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
-  Index hidden = 0;                   ///< F, between the projections; 0 for 2·C
+  Index hidden = 0;                   ///< F, width between the projections; 0 for 2·C
   GatePlace gate = GatePlace::after;  ///< position of the gate
-  double dropout = 0;                 ///< in training, of the hidden activations and of the MLP's output
+  double dropout = 0;                 ///< dropout, in training, of the hidden activations and of the MLP's output
 
   const SoftmaxGatedFeedForwardConfig& checked() const {
     require<ArgumentError>(channels > 0 && hidden >= 0, layer_name, ": channels = ", channels,
@@ -118,9 +118,9 @@ struct SoftmaxGatedTokenMlpConfig {
 
   Index channels = 0;                 ///< C
   Index length = 0;                   ///< N, tokens
-  Index hidden = 0;                   ///< M, between the projections; 0 for 2·N
+  Index hidden = 0;                   ///< M, width between the projections; 0 for 2·N
   GatePlace gate = GatePlace::after;  ///< position of the gate
-  double dropout = 0;                 ///< in training, of the hidden activations and of the MLP's output
+  double dropout = 0;                 ///< dropout, in training, of the hidden activations and of the MLP's output
 
   const SoftmaxGatedTokenMlpConfig& checked() const {
     require<ArgumentError>(channels > 0 && length > 0 && hidden >= 0, layer_name, ": channels = ", channels,

@@ -41,9 +41,9 @@ struct SynthesizerAttentionConfig {
   Index heads = 1;                                        ///< h
   Index head_width = 0;                                   ///< a, channels of a head; 0 for C / h
   Index max_length = 0;                                   ///< L, the maximum length of a sequence
-  SynthesizerForm form = SynthesizerForm::random;         ///< of S
-  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< with dot products
-  Index rank = 8;                                         ///< k, of the factorized random form
+  SynthesizerForm form = SynthesizerForm::random;         ///< form of the scores S
+  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< how dot products are mixed in
+  Index rank = 8;                                         ///< k, rank of the factorized random form
   std::array<Index, 2> factors{};                         ///< {c, b} of the factorized dense form, c·b = L
   bool causal = false;                                    ///< no token sees a later one
 

@@ -14,7 +14,7 @@ namespace gated {
 
 /// What an encoder does with its features before the first layer.
 enum class EncoderInput {
-  plain,   ///< nothing
+  plain,   ///< features unchanged
   scaled,  ///< √C · x: ESPnet and WeNet, for attention with position scores
   placed   ///< √C · x_t + s(t), with interleaved sinusoids s: for attention without position scores
 };
@@ -23,7 +23,7 @@ constexpr auto names_of(EncoderInput) { return words_for<EncoderInput>("plain", 
 
 /// The options of an E-Branchformer.
 struct BranchformerConfig {
-  EncoderInput input = EncoderInput::scaled;     ///< before the first layer
+  EncoderInput input = EncoderInput::scaled;     ///< what happens before the first layer
   double norm_eps = 1e-12;                       ///< ε of the last norm; WeNet has 1e-5
   StackConfig<BranchformerLayerConfig> trunk{};  ///< the layers
 

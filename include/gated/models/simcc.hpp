@@ -17,9 +17,9 @@ namespace gated {
 struct SimccConfig {
   double split_ratio = 2;   ///< classes (bins) per pixel
   bool visibility = false;  ///< also compute KeyPoint::visibility: for RTMW; RTMPose does not
-  double beta = 150;        ///< of the visibility: multiplies the logits
-  double sigma_x = 4.9;     ///< of the visibility: deviation of the x labels in training, in bins
-  double sigma_y = 5.66;    ///< the same of the y labels
+  double beta = 150;        ///< for the visibility: multiplies the logits
+  double sigma_x = 4.9;     ///< for the visibility: deviation of the x labels in training, in bins
+  double sigma_y = 5.66;    ///< for the visibility: deviation of the y labels in training, in bins
 
   /// Classes of an axis of `pixels` pixels.
   Index bins(Index pixels) const { return static_cast<Index>(static_cast<double>(pixels) * split_ratio); }

@@ -14,7 +14,7 @@ namespace gated {
 struct SpeechEnhancement {
   LogMelOptions features{};    ///< input of the network; its frames match those of `spectrum`
   SpectrumOptions spectrum{};  ///< the spectrum that its mask multiplies
-  DecodeWindows windows{};     ///< how long recordings are cut
+  DecodeWindows windows{};     ///< how long recordings are cut into windows
 };
 
 /// The settings of MossFormer2_SE_48K, for a network of mossformer2_se_48k(): sound at 48 kHz, 961 bins, 4-second windows for

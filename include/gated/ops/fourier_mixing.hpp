@@ -36,7 +36,7 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
       });
 
   const Transform<T>& over_channels = Transform<T>::of(d);
-  const Index blocks = (sequences.longest() / 2 + width) / width;  // of `width` rows of Z
+  const Index blocks = (sequences.longest() / 2 + width) / width;  // blocks of `width` rows of Z
   const Threads threads = x.rows() * d < 1 << 13 ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(over_channels.scratch_size() * threads.count());
   parallel_for(threads, sequences.count() * blocks, [&](Index task, Index thread) {

@@ -16,9 +16,9 @@ inline constexpr Index deepest_int8 = 65793;
 /// The quantized rows of `a`.
 struct Int8Rows {
   const std::uint32_t* codes;
-  Index stride;  ///< in words
+  Index stride;  ///< words from one row to the next
   const RowCode* of_groups;
-  Index groups;  ///< number per row
+  Index groups;  ///< groups per row
 
   const std::uint32_t* at(Index row) const { return codes + row * stride; }
   const RowCode* groups_of(Index row) const { return of_groups + row * groups; }
@@ -172,7 +172,7 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {
 #if GATED_HAS_AMX_KERNELS
-  detail::amx_is_granted();  // asks the system
+  detail::amx_is_granted();  // asks the system for AMX
 #endif
   return &detail::gemm::int8_engine;
 }

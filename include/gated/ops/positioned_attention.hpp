@@ -14,7 +14,7 @@ namespace gated {
 template <class Run>
 struct PositionedInputs {
   MatrixOf<Run> q, k, v;    ///< queries, keys and values
-  MatrixOf<Run> p;          ///< queries of positions
+  MatrixOf<Run> p;          ///< queries for the position scores
   MatrixOf<Run> positions;  ///< P, a row per offset or position
   bool by_offset = true;    ///< a row of P belongs to an offset j - i of key minus query; otherwise to a key's position j
   Index heads = 1;          ///< h

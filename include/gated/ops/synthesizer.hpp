@@ -57,7 +57,7 @@ double product_sum(const MatrixMap<T>& a, const MatrixMap<T>& b) {
 template <class T>
 struct Gradient {
   MatrixView<T> v, h, q, k;
-  double own = 0, dot = 0;  ///< of own_factor() and dot_factor()
+  double own = 0, dot = 0;  ///< gradients of own_factor() and dot_factor()
 };
 
 /// Backward pass of attend() for a whole sequence.

@@ -26,7 +26,7 @@ template <class T>
 struct TokenNormParameters {
   TokenNormForm form;
   double eps;
-  const Vector<T>*weight, *bias;  ///< a value per token or per channel, by the form
+  const Vector<T>*weight, *bias;  ///< a value per token or per channel, depending on the form
 };
 
 namespace detail {

@@ -252,7 +252,7 @@ class MpiWorld {
   Index steps_ = 0;
   bool parted_ = false;  // the ranks are out of step for good
   const int exceptions_ = std::uncaught_exceptions();
-  std::vector<Visit> visits_;                                    // of all ranks
+  std::vector<Visit> visits_;                                    // the visits of all ranks
   std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one of the two is used
 };
 

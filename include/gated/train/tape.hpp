@@ -284,10 +284,10 @@ class Tape {
 
   TapeOptions options_;
   detail::SingleThreadUse use_;
-  Workspace<T> workspace_;  // scratch of single functions
+  Workspace<T> workspace_;  // scratch for one function at a time
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
-  FunctionStack steps_;  // of the backward pass
+  FunctionStack steps_;  // functions of the backward pass
   std::vector<Sequences> sequences_;
   Scopes scopes_;
   Random noise_;
