@@ -102,7 +102,7 @@ class Team {
 
   ~Team() {
     if (process() != process_) {
-      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads or destroy the objects they sleep on
+      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads or destroy what they sleep on
       return;
     }
     ended_.store(true, std::memory_order_relaxed);

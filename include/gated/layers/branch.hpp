@@ -28,7 +28,7 @@ struct BranchOptions {
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
 /// A mixer is any layer whose y has the shape of x. If its body takes an epilogue, scale and residual are fused into its last
-/// product; otherwise, and in res-post-norm, they cost one more pass. Streaming, masks and sequence lengths are up to the mixer.
+/// product; otherwise, and in res-post-norm, they cost one more pass. Streaming, masks and lengths are up to the mixer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built.
 /// Cost: the mixer's.

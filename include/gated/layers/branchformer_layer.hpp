@@ -26,7 +26,7 @@ struct BranchformerLayerConfig {
   bool macaron = true;                                ///< a first feed-forward; both are then weighted by ½
   bool feed_forward = true;                           ///< the last feed-forward
   bool causal = false;                                ///< no convolution reads a later token
-  bool causal_attention = false;                      ///< no attention to later tokens; with `causal` as well, the layer streams
+  bool causal_attention = false;                      ///< no attention to later tokens; with `causal` too, the layer streams
   bool norm_before_padding = true;                    ///< option of the gate: see ConvolutionalGatingConfig
   bool linear_after_convolution = false;              ///< option of the gate: see ConvolutionalGatingConfig
   Activation gate_activation = Activation::identity;  ///< activation of the gate

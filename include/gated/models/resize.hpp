@@ -160,9 +160,9 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 ///
 /// Let p' be a patch of the new grid of n' patches down (across) and W' the new weight.
 /// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid. p = ⌊(p' + 1/2) n / n'⌋, down and across,
-///   is the old patch at the same place in the image; p' takes p's bias too. Filters move as a whole: on a larger grid, each row
-///   keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, if p + Δ is in the old grid: always on
-///   a smaller grid. On a larger grid p is nearer the border than p', and weights beyond that border are 0.
+///   is the old patch at the same place in the image; p' takes p's bias too. Filters move as a whole: on a larger grid, each
+///   row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, if p + Δ is in the old grid: always
+///   on a smaller grid. On a larger grid p is nearer the border than p', and weights beyond that border are 0.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
 ///   after the other. B is A with columns scaled to sum to 1; on a coarser grid its triangle is as wide as a new patch.
 ///   Row sums are interpolated: W' 1 = A (W 1).

@@ -246,7 +246,7 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
-      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // the sequences of v, not of y
+      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // those of v, not of y
   const Joined<Run> joined = joined_result(run, weight.outputs_of(run.rows(v)), run.columns(v), epilogue);
   if constexpr (Run::streams) {
     detail::mix_next_tokens<T>(run, weight, v, joined.y, joined.epilogue);
