@@ -5,7 +5,7 @@
 
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
 #error "gated needs C++20: compile with -std=c++20 (CMake: target_compile_features(app PRIVATE cxx_std_20))"
-#include <this_line_ends_the_compilation>  // before a thousand follow-up errors
+#include <this_line_ends_the_compilation>  // stops before a thousand follow-up errors
 #endif
 
 // These flags break compensated sums and tests for NaN.
@@ -19,7 +19,7 @@
 
 #include <version>
 
-// Thread support: none on bare metal, nor on WebAssembly by default.
+// Thread support: missing on bare metal and, by default, on WebAssembly.
 #if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
     (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
 #define GATED_HAS_THREADS 0
