@@ -107,6 +107,7 @@ void run(const MaskNetwork<float>& network) { run_layer(network); }
 void run(const SpeechDenoiser<float>& denoiser) { run_layer(denoiser); }
 void run(const Branchformer<float>& encoder) { run_layer(encoder); }
 void run(const LightConvBlock<float>& block) { run_layer(block); }
+void run(const Roformer<float>& layers) { run_layer(layers); }
 
 void run(const SpeechSeparator<float>& separator) {
   const Index samples = separator.config.window + 9;

@@ -20,8 +20,10 @@
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/pose_head.hpp"
+#include "gated/models/roformer.hpp"
 #include "gated/models/speech_denoiser.hpp"
 #include "gated/models/speech_separator.hpp"
+#include "gated/models/text_transformer.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "tests/core/numbers.hpp"
 
@@ -98,6 +100,19 @@ void for_each_model(Index size) {
                                        size);
   expect_our_errors<LanguageModel<Stack<TransformerBlock<float>>>>(
       {.vocabulary = 5, .trunk = {.depth = 1, .block = {.channels = 4, .token_mixer = {.heads = 2}}}}, size);
+  expect_our_errors<TextTransformer<float>>(transformer_decoder({.vocabulary = 5,
+                                                                 .channels = 4,
+                                                                 .hidden = 4,
+                                                                 .depth = 1,
+                                                                 .heads = 2,
+                                                                 .key_value_heads = 1,
+                                                                 .head_width = 2,
+                                                                 .query_key_norm = true,
+                                                                 .gate = AttentionGate::per_channel,
+                                                                 .window = 3}),
+                                            size);
+  expect_our_errors<Roformer<float>>({.trunk = roformer_layers({.channels = 4, .heads = 2, .head_width = 2, .hidden = 4})},
+                                     size);
   expect_our_errors<Fnet<float>>(
       fnet(FnetHead::masked_words, {.channels = 4, .hidden = 8, .depth = 1, .vocabulary = 5, .max_length = 4}), size);
   expect_our_errors<TinyTimeMixer<float>>({.series = 2,
