@@ -93,7 +93,7 @@ Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
 }
 
-/// A ResMLP, with the given names of its stem and layers: timm's, or those of its authors.
+/// A ResMLP whose stem and layers have the given names: timm's, or its authors'.
 inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
                                                  const std::string& channels) {
   auto config = gated::timm_resmlp(
@@ -269,8 +269,8 @@ inline gated::GmlpConfig labml(const Shapes& shapes) {
                                    shapes.size("sgu.weight", 0));
 }
 
-/// A layer of a LightConv model; decoder layers are causal. Of predicted taps, a file has only the product H·K of heads and
-/// kernel. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
+/// A layer of a LightConv model; decoder layers are causal. For predicted taps, a file has only the product H·K of the number of
+/// heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
 inline gated::LightConvBlockConfig light_conv_block(const Shapes& shapes) {
   const std::string learned = "conv.weight", predicted = "conv.weight_linear.weight";
   const Index width = shapes.size("linear2.weight", 1);

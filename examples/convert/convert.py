@@ -9,8 +9,8 @@ Hugging Face), or the name of a timm model, which timm then fetches. The names o
 FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, fairseq (layers of LightConv models), granite-tsfm (TinyTimeMixer),
 transformers (FNet, PatchTSMixer, ModernBERT, Llama, Mistral, Qwen2, Qwen3), gated attention, ClearerVoice-Studio (MossFormer2),
 ESPnet and WeNet (E-Branchformer's encoder), BS-RoFormer (its transformers). The tensors keep their names; the configuration comes
-from their shapes, and for a forecaster or a text model also from its config.json. Of a whole model, the part that gated has is
-converted.
+from their shapes, and for a forecaster or a text model also from its config.json. If gated implements only a part of a model,
+only that part is converted.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -240,7 +240,7 @@ def is_square(area):
 
 
 def is_keyword_mlp(shapes):
-    """A KW-MLP has the names of an early gMLPVision, whose patches and grid are square."""
+    """KW-MLP has the names of an early gMLPVision, but not its square patches and grid."""
     if not shapes.has("layers.0.fn.fn.sgu.proj.weight"):
         return False
     pixels, tokens = shapes.of("to_patch_embed.1.weight")[1], shapes.of("layers.0.fn.fn.sgu.proj.weight")[0]
@@ -373,7 +373,7 @@ def labml(shapes, _):
 
 
 def light_conv_block(shapes, _):
-    """A decoder layer is causal. Predicted taps store heads * kernel: see configurations.hpp for how they are told apart."""
+    """A decoder layer is causal. Predicted taps have size heads * kernel; configurations.hpp explains how to separate the two."""
     channels, width = shapes.of("linear2.weight")
     mixer = {"hidden": width, "glu": shapes.of("linear1.weight")[0] != width, "causal": shapes.has("conv_layer_norm.weight")}
     if shapes.has("conv.weight_linear.weight"):
@@ -633,7 +633,7 @@ def espnet(shapes, _):
 
 
 def without_unused_speakers(tensors):
-    """MossFormer2_SE_48K without the masks of the speakers after the first, which nobody reads."""
+    """Keeps only the first speaker's mask: MossFormer2_SE_48K never reads the others."""
     channels = tensors["mossformer.output.0.bias"].shape[0]
     return {name: tensor[:channels] if ".conv1d_out." in name else tensor for name, tensor in tensors.items()}
 
@@ -685,7 +685,7 @@ def part_of(tensors, prefix):
 
 
 def set_option(config, assignment):
-    """trunk.causal=true"""
+    """Sets an option in `config`; `assignment` is, for example, trunk.causal=true."""
     key, _, text = assignment.partition("=")
     *outer, last = key.split(".")
     for name in outer:

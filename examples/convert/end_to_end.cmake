@@ -123,7 +123,7 @@ endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickle wrapped as by trainers, with labels. A pickle that holds more than tensors needs --trust.
+# A pickle wrapped as trainers do, with labels. A pickle that holds more than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')

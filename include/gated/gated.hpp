@@ -19,6 +19,7 @@
 #include "gated/layers/token_projection.hpp"
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/branchformer.hpp"
+#include "gated/models/denoise_stream.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"

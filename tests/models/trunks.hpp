@@ -55,7 +55,7 @@ struct PlainBlock : Layer<PlainBlock<T>> {
 
 // Kinds of trunk. Each has a template `Trunk<T>`, and `configs()`: small configurations that cover its options, with
 // `small_channels` channels, for any length up to `length`. `takes_mask` is true if tokens can be masked. `remembers_tokens` is
-// true if streams store every token, so that they have a capacity and can rewind.
+// true if streams store every token: they then have a capacity and can rewind.
 
 struct OfGmlpBlocks {
   template <class T>

@@ -52,7 +52,7 @@ inline bool is_plain_forecaster(const SafetensorsFile& file) {
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
 }
 
-/// The names of a MossFormer2 mask network, which `file` holds with one speaker or two.
+/// The name map of the MossFormer2 mask network in `file`, which has one or two speakers.
 inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_view) {
   const TensorEntry* const parts = tensor_ending(file, "conv1d_out.bias");
   const TensorEntry* const own = tensor_ending(file, "output.0.bias");
@@ -73,7 +73,7 @@ inline bool is_keyword_mlp(const SafetensorsFile& file) {
          !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));
 }
 
-/// True for WeNet's files. ESPnet's have the same names, without a table of positions and with statistics elsewhere.
+/// True for WeNet's files. ESPnet's have the same names, but no position table, and store the statistics elsewhere.
 inline bool is_of_wenet(const SafetensorsFile& file) {
   return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
