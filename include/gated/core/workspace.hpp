@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,9 @@ class Workspace {
   };
 
   explicit Workspace(Threads threads = {}) : threads_(std::move(threads)) {}
+  /// A workspace of one thread in the caller's memory, which must outlive it. It never allocates.
+  /// Errors: MemoryError in a run that needs more.
+  explicit Workspace(std::span<std::byte> memory) : arena_(memory) {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
@@ -85,6 +89,9 @@ class Workspace {
     }
     return sum;
   }
+
+  /// The most bytes that a run of this thread has taken so far.
+  std::size_t peak_bytes() const { return arena_.peak() * sizeof(T); }
 
   // --- Memory: see Arena ---
 
