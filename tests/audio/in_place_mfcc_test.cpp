@@ -32,14 +32,16 @@ TEST(InPlaceMfcc, HasTheBitsOfMfcc) {
   static_cast<void>(mfcc<float>(Vector<float>::Zero(480), {.samples = 0}));  // builds tables
   for (const Index count : {1, 5000, 16000, 17000}) {
     const Vector<float> x = random_vector<float>(count, 3, 0.1);
-    EXPECT_EQ(in_place(std::vector<float>(x.begin(), x.end()), keyword_mlp_mfcc()), mfcc<float>(x, keyword_mlp_mfcc())) << count;
+    EXPECT_EQ(in_place(std::vector<float>(x.begin(), x.end()), keyword_mlp_mfcc()), mfcc<float>(x, keyword_mlp_mfcc()))
+        << count;
   }
 }
 
 TEST(InPlaceMfcc, HasTheBitsOfMfccInOtherSizes) {
   const Vector<float> x = random_vector<float>(3000, 4, 0.5);
   const std::vector<float> samples(x.begin(), x.end());
-  const MfccOptions padded{.samples = 3000, .spectrum = {.length = 400, .hop = 160, .fft = 512}, .mels = 23, .coefficients = 13};
+  const MfccOptions padded{
+      .samples = 3000, .spectrum = {.length = 400, .hop = 160, .fft = 512}, .mels = 23, .coefficients = 13};
   EXPECT_EQ(in_place(samples, padded), mfcc<float>(x, padded));
   const MfccOptions kaldi{.samples = 2900,
                           .spectrum = {.window = {WindowForm::hamming, false}, .length = 420, .hop = 100},
@@ -64,13 +66,15 @@ TEST(InPlaceMfcc, RefusesWhatItCannotDo) {
   std::vector<std::byte> memory(InPlaceMfcc::required_bytes(keyword_mlp_mfcc()));
   const auto refused = [&](const MfccOptions& options) { InPlaceMfcc mfcc(options, memory); };
   expect_error<ShapeError>([&] { refused({.samples = 0}); }, {"InPlaceMfcc: 0 samples, expected at least the 480 of a frame."});
-  expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 481}}); }, {"a frame has 481 points, expected an even number"});
+  expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 481}}); },
+                              {"a frame has 481 points, expected an even number"});
   expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 442}}); }, {"without a prime factor above 7"});
   expect_error<ArgumentError>([&] { refused({.coefficients = 41}); }, {"coefficients is 41, expected 1 to mels = 40."});
   expect_error<MemoryError>([&] { InPlaceMfcc({}, std::span(memory).first(1000)); }, {"Arena: the given memory has"});
   InPlaceMfcc mfcc({}, memory);
   Matrix<float> wrong(97, 40);
-  expect_error<ShapeError>([&] { mfcc(std::span<const float>(), wrong); }, {"InPlaceMfcc: coefficients is 97 × 40, expected 98 × 40"});
+  expect_error<ShapeError>([&] { mfcc(std::span<const float>(), wrong); },
+                           {"InPlaceMfcc: coefficients is 97 × 40, expected 98 × 40"});
 }
 
 }  // namespace

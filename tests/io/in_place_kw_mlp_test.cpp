@@ -81,7 +81,8 @@ TEST(InPlaceKwMlp, KnowsItsMemory) {
   save_model(model_of(small()), file);
   const auto bytes = bytes_of(file);
   std::vector<std::byte> memory(InPlaceKwMlp::required_bytes(small()) - 1);
-  expect_error<MemoryError>([&] { InPlaceKwMlp(bytes, small(), memory); }, {"InPlaceKwMlp: the memory has", "expected required_bytes()"});
+  expect_error<MemoryError>([&] { InPlaceKwMlp(bytes, small(), memory); },
+                            {"InPlaceKwMlp: the memory has", "expected required_bytes()"});
   memory.resize(0);
   expect_error<MemoryError>([&] { InPlaceKwMlp(bytes, small(), memory); }, {"InPlaceKwMlp: the memory has 0 bytes"});
 }
@@ -96,14 +97,18 @@ TEST(InPlaceKwMlp, RefusesWhatItCannotDo) {
     change(config);
     InPlaceKwMlp model(bytes, config, memory);
   };
-  expect_error<ArgumentError>([&] { refused([](auto& c) { c.trunk.causal = true; }); }, {"InPlaceKwMlp: the configuration is not"});
+  expect_error<ArgumentError>([&] { refused([](auto& c) { c.trunk.causal = true; }); },
+                              {"InPlaceKwMlp: the configuration is not"});
   expect_error<ArgumentError>([&] { refused([](auto& c) { c.patch = {19, 1}; }); }, {"InPlaceKwMlp: the configuration is not"});
   expect_error<ArgumentError>([&] { refused([](auto& c) { c.trunk.hidden = 33; }); }, {"an even hidden"});
-  expect_error<FileError>([&] { refused([](auto& c) { c.trunk.depth = 4; }); }, {"trunk.blocks.3.proj_in.weight: the file has 0 × 0"});
-  expect_error<FileError>([&] { refused([](auto& c) { c.classes = 6; }); }, {"head.weight: the file has 5 × 24 values, expected 6 × 24"});
+  expect_error<FileError>([&] { refused([](auto& c) { c.trunk.depth = 4; }); },
+                          {"trunk.blocks.3.proj_in.weight: the file has 0 × 0"});
+  expect_error<FileError>([&] { refused([](auto& c) { c.classes = 6; }); },
+                          {"head.weight: the file has 5 × 24 values, expected 6 × 24"});
   InPlaceKwMlp model(bytes, small(), memory);
   Matrix<float> image(18, 11), scores(1, 5);
-  expect_error<ShapeError>([&] { model.forward(image, scores); }, {"InPlaceKwMlp: the image is 18 × 11, expected 19 tokens × 11."});
+  expect_error<ShapeError>([&] { model.forward(image, scores); },
+                           {"InPlaceKwMlp: the image is 18 × 11, expected 19 tokens × 11."});
 }
 
 TEST(InPlaceKwMlp, RefusesDamagedFiles) {

@@ -78,7 +78,8 @@ class InPlaceMfcc {
     }
     for (Index f = 0; f < frames; ++f) {
       double* const row = levels + f * bands;
-      std::transform(row, row + bands, row, [least = loudest - options_.range](double level) { return std::max(level, least); });
+      std::transform(row, row + bands, row,
+                     [least = loudest - options_.range](double level) { return std::max(level, least); });
       for (Index k = 0; k < options_.coefficients; ++k) {
         coefficients(f, k) = static_cast<float>(cosine_sum(k, row));
       }
@@ -183,7 +184,8 @@ class InPlaceMfcc {
   void set_powers(const double* z, double* powers) const {
     for (Index k = 0; k <= half_; ++k) {
       double re, im;
-      const double *const a = z + row_of_bin_[k % half_] * 2 * width_, *const b = z + row_of_bin_[(half_ - k) % half_] * 2 * width_;
+      const double *const a = z + row_of_bin_[k % half_] * 2 * width_, *const b =
+                                                                           z + row_of_bin_[(half_ - k) % half_] * 2 * width_;
       detail::separate(turns_[k], a, b, width_, re, im);
       powers[k] = rounded(re * re) + rounded(im * im);
     }

@@ -10,7 +10,8 @@
 
 namespace gated::detail {
 
-/// X_k of an even transform from Z_k at `a` and Z_{h-k} at `b`, whose imaginary parts lie `width` further. `turn` is e^(-2πik/n).
+/// X_k of an even transform from Z_k at `a` and Z_{h-k} at `b`, whose imaginary parts lie `width` further. `turn` is
+/// e^(-2πik/n).
 inline void separate(const FourierFactor<double>& turn, const double* a, const double* b, Index width, double& re, double& im) {
   const double o_re = (a[width] + b[width]) / 2, o_im = (b[0] - a[0]) / 2;
   re = (a[0] + b[0]) / 2 + (rounded(turn.c * o_re) - rounded(turn.s * o_im));

@@ -39,6 +39,9 @@ class Arena {
   /// Bytes held.
   std::size_t bytes() const { return capacity() * sizeof(T); }
 
+  /// True if the memory is the caller's.
+  bool is_given() const { return is_given_; }
+
   /// The most scalars taken at a time so far.
   std::size_t peak() const { return peak_; }
 

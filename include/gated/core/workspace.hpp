@@ -113,6 +113,13 @@ class Workspace {
   /// Afterwards all these workspaces hold as much memory as the one that needed most: a second call allocates nothing,
   /// whichever thread gets which task. A task's exception, such as std::bad_alloc, is rethrown when all tasks have ended.
   void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
+    if (arena_.is_given()) {  // one thread, and no memory for a second workspace
+      for (Index i = 0; i < tasks; ++i) {
+        const auto frame = inner_frame();
+        task(i, *this);
+      }
+      return;
+    }
     while (workers_.size() < static_cast<std::size_t>(threads_.count())) {
       workers_.push_back(std::make_unique<Workspace>());
     }

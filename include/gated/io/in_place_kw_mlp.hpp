@@ -15,8 +15,8 @@
 
 namespace gated {
 
-/// A KW-MLP (arXiv:2110.07749; kw_mlp() in models/presets.hpp) that reads its weights in place from the bytes of a file and runs
-/// in the caller's memory. It never allocates: neither when built nor when run.
+/// A KW-MLP (arXiv:2110.07749; kw_mlp() in models/presets.hpp) that reads its weights in place from the bytes of a file and
+/// runs in the caller's memory. It never allocates: neither when built nor when run.
 ///
 ///     alignas(64) static std::byte memory[180'000];
 ///     const GmlpImageClassifierConfig config = …;                       // as the file was written
@@ -28,10 +28,9 @@ namespace gated {
 /// GmlpImageClassifier in the same arithmetic; with Arithmetic::portable, also those of any other machine.
 /// Shapes: `image` is tokens × patch width, prepared as for GmlpImageClassifier; `scores` is 1 × classes.
 /// Errors: ArgumentError for a configuration that is no KW-MLP: patches that are rows of a one-channel image, mean pooling, a
-/// head, NormPosition::res_post, split gates with one dense spatial weight, no attention and no shift. FileError for a file that does
-/// not fit. MemoryError if the memory is too small. ShapeError for a wrong image or wrong scores. The checksum of the file is not
-/// verified.
-/// Cost: that of GmlpImageClassifier, and one decoding per weight and run. One object serves one thread.
+/// head, NormPosition::res_post, split gates with one dense spatial weight, no attention and no shift. FileError for a file
+/// that does not fit. MemoryError if the memory is too small. ShapeError for a wrong image or wrong scores. The checksum of the
+/// file is not verified. Cost: that of GmlpImageClassifier, and one decoding per weight and run. One object serves one thread.
 class InPlaceKwMlp {
  public:
   /// The bytes of memory that the model takes.
@@ -71,10 +70,10 @@ class InPlaceKwMlp {
     project(embedding_, MatrixView<const float>(image), x);
     for (std::size_t i = 0; i < sizes_.depth; ++i) {
       const Block& b = blocks_[i];
-      project(b.in, x, z, activation_);                        // N × F
-      normalise(b.gate_norm, z.columns(half, half));           // N × F/2
+      project(b.in, x, z, activation_);               // N × F
+      normalise(b.gate_norm, z.columns(half, half));  // N × F/2
       mix(b.spatial, z.columns(half, half), z.columns(0, half));
-      project(b.out, z.columns(0, half), y);                   // N × C
+      project(b.out, z.columns(0, half), y);  // N × C
       normalise(b.norm, y);
       add(y, x);
     }
@@ -122,9 +121,10 @@ class InPlaceKwMlp {
       const auto& t = c.trunk;
       require<ArgumentError>(c.image_channels == 1 && c.patch.height == 1 && c.patch.width == c.image.width &&
                                  c.pooling == Pooling::mean && !c.stem_norm && !c.has_positions() && !c.pre_logits &&
-                                 c.norm == NormForm::layer_norm && t.gate == GateForm::split && t.spatial == SpatialForm::dense &&
-                                 !t.causal && t.heads == 1 && t.attention_width == 0 && t.token_shift == 0 &&
-                                 t.norm_position == NormPosition::res_post && t.gate_activation == Activation::identity,
+                                 c.norm == NormForm::layer_norm && t.gate == GateForm::split &&
+                                 t.spatial == SpatialForm::dense && !t.causal && t.heads == 1 && t.attention_width == 0 &&
+                                 t.token_shift == 0 && t.norm_position == NormPosition::res_post &&
+                                 t.gate_activation == Activation::identity,
                              "InPlaceKwMlp: the configuration is not that of a KW-MLP. See kw_mlp().");
       require<ArgumentError>(tokens > 0 && channels > 0 && hidden > 0 && hidden % 2 == 0 && classes > 0 && patch > 0,
                              "InPlaceKwMlp: ", tokens, " tokens, ", channels, " channels, hidden = ", hidden, " and ", classes,
@@ -146,7 +146,8 @@ class InPlaceKwMlp {
     return {Weight(file, Name(name).append(".weight"), out, in), Weight(file, Name(name).append(".bias"), out, 1)};
   }
   static LayerNorm norm(const SafetensorsView& file, Name name, Index channels, double eps) {
-    return {Weight(file, Name(name).append(".weight"), channels, 1), Weight(file, Name(name).append(".bias"), channels, 1), eps};
+    return {Weight(file, Name(name).append(".weight"), channels, 1), Weight(file, Name(name).append(".bias"), channels, 1),
+            eps};
   }
   Block block(const SafetensorsView& file, Index i) const {
     const Name name = Name("trunk.blocks.").append(i);

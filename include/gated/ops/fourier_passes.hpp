@@ -35,8 +35,8 @@ Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();
 }
 
-/// Calls `f(radix, block)` for the passes of a transform of `length` rows, in forward order. A pass splits blocks of `block` rows.
-/// The largest radix comes first: its rows lie furthest apart.
+/// Calls `f(radix, block)` for the passes of a transform of `length` rows, in forward order. A pass splits blocks of `block`
+/// rows. The largest radix comes first: its rows lie furthest apart.
 template <class F>
 void for_each_pass(Index length, const F& f) {
   for (Index block = length; block > 1;) {
