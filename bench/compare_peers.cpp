@@ -3,8 +3,8 @@
 /// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights, float32 by default;
 /// int8-products and int8-rows-products also multiply in integers. When ready, prints a line of JSON: the error relative to the
 /// largest output, the flops of a run, and, for a batch, whether its first and last sequence give the same bits when run alone.
-/// Then reads a number of runs per line. Answers each line with a line of JSON: the milliseconds of each run, after a warm-up
-/// run, and the machine's peak, measured before and after the runs, whichever is higher.
+/// Then reads lines, each with a number of runs, and answers each with a line of JSON: the milliseconds of each run, after a
+/// warm-up run, and the machine's peak, the higher of two measurements before and after the runs.
 
 #include <cmath>
 #include <cstring>
@@ -145,7 +145,7 @@ gated::NameMap mossformer_block_names() {
   return names;
 }
 
-/// timm's names for a model that is the trunk only: drops the prefix "trunk." of our names.
+/// timm's names for a trunk alone: drops the prefix "trunk." from our names.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";

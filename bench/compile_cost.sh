@@ -8,7 +8,7 @@
 # Respects CXX and CXXFLAGS.
 set -eu
 cd "$(dirname "$0")/.."
-export CCACHE_DISABLE=1  # or the second and third time cost nothing
+export CCACHE_DISABLE=1  # otherwise the second and third runs would be cache hits
 export LC_ALL=C          # for the compiler's messages and decimal points in `times`
 cxx="${CXX:-c++} -std=c++20 ${CXXFLAGS:-}"
 libraries="$(pkg-config --cflags eigen3 2> /dev/null || echo -I/usr/include/eigen3) \

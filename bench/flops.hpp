@@ -15,7 +15,8 @@
 ///
 /// Channel projections are counted from the model's weights; token mixing has its formulas here. Only necessary products count:
 /// a causal matrix counts as its triangle, and activations, norms and biases do not count. The share of the peak computed from
-/// these flops is therefore a lower bound on how busy the multipliers were. Skipping unnecessary work cannot lift it above one.
+/// these flops is therefore a lower bound on how busy the multipliers were, and skipping unnecessary work cannot raise the share
+/// above one.
 
 namespace bench {
 
@@ -83,7 +84,7 @@ inline double mixing_flops(const gated::DepthwiseConvolution<float>& conv, Index
   return 2.0 * static_cast<double>(conv.weight.size()) * static_cast<double>(length);
 }
 
-/// A part of a chunk at the end has scores of its own length.
+/// An incomplete last chunk has fewer scores.
 inline double mixing_flops(const gated::SharedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const Index whole = length / c.chunk * c.chunk;
@@ -160,7 +161,7 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// Flops of forecasts of `items` items of `each` series, by a model without prefix and without forecast mixing.
+/// Flops of forecasting `items` items of `each` series, for a model without prefix and without forecast mixing.
 inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
   const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +

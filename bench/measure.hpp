@@ -56,7 +56,7 @@ double seconds_per_call(double at_least, F&& f) {
   }
 }
 
-/// Measures a figure anew with each call.
+/// Takes one measurement per call.
 using Measurement = std::function<double()>;
 
 /// Interleaves measurements: every turn calls each measurement once, so a disturbance of the machine hits them all. The first

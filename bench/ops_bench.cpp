@@ -150,7 +150,7 @@ void scale_norm(benchmark::State& state) {
   by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
-/// In place, repeatedly: the values converge to equal shares, which take as long as any others.
+/// Runs in place, repeatedly: the values converge to equal shares, which take as long as any others.
 void softmax(benchmark::State& state, bool causal) {
   by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, workspace, {.causal = causal}); });
 }

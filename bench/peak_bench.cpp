@@ -8,7 +8,7 @@ namespace bench {
 
 namespace {
 
-/// Multiply-adds alone, without memory.
+/// Multiply-adds alone, without memory accesses.
 template <class T>
 void multiply_adds(benchmark::State& state) {
   const Threads threads = threads_of(state, 0);

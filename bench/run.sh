@@ -6,7 +6,7 @@
 # Missing runtimes are left out. The workloads are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 #
 # --quick   checks that everything works; its figures mean nothing
-# --int8    compares only gated and ONNX Runtime, in float and in int8, by default on workloads that people quantize, in int8.md
+# --int8    compares only gated and ONNX Runtime, in float and in int8, by default on workloads often quantized; writes int8.md
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh

@@ -67,8 +67,8 @@ struct WorkFile {
   static double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 };
 
-/// Prints `ready` with the error as a line of JSON. Then reads a number of runs per line. Answers each line with a line of
-/// JSON: the milliseconds of each run, after a warm-up run, and the fields that `beside(turn)` returns. `beside` must call
+/// Prints `ready` with the error as a line of JSON. Then reads lines, each with a number of runs, and answers each with a line
+/// of JSON: the milliseconds of each run, after a warm-up run, and the fields that `beside(turn)` returns. `beside` must call
 /// `turn` once.
 inline void take_turns(nlohmann::json ready, double error, const std::function<void()>& run,
                        const std::function<nlohmann::json(const std::function<void()>& turn)>& beside) {

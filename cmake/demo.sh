@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . cmake/functions.sh
 
 sh cmake/install_dependencies.sh demo
-configure build/demo -S . -B build/demo -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_BENCH=OFF  # -O3 compiles longer
+configure build/demo -S . -B build/demo -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_BENCH=OFF  # -O3 takes longer to compile
 cmake --build build/demo --target classify_digits --parallel "$(jobs)"
 
 program=$(pwd -P)/build/demo/examples/classify_digits/classify_digits

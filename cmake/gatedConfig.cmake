@@ -1,7 +1,7 @@
 # find_package(gated) provides gated::gated, and each of gated::io, gated::openmp, gated::native and gated::compiled if its
 # dependencies are found. A missing component fails the search if it is in COMPONENTS.
 
-cmake_minimum_required(VERSION 3.21)  # also sets policies, whatever the enclosing project has
+cmake_minimum_required(VERSION 3.21)  # also sets policies, whatever the enclosing project sets
 include("${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake")
 
 gated_find_eigen(gated_problem)

@@ -3,7 +3,7 @@
 # Writes gated to one header: gated/gated.hpp (all layers and models) and further headers, such as gated/train.hpp or
 # gated/io/model_file.hpp. Each appears once, after the headers it includes. Headers of other libraries are still included.
 #
-#   --only      not gated/gated.hpp, just the headers listed and what they include
+#   --only      only the headers listed and what they include, without gated/gated.hpp
 #   --baseline  kernels for the instruction set of the compiler's flags only (GATED_ONLY_BASELINE), which is shorter and compiles
 #               faster
 

@@ -38,9 +38,9 @@ struct Promises {
 
 /// Builds Layer<float> and Layer<double> from `config`, moves their parameters away from the initial values, and expects:
 ///
-/// * each sequence of a batch is bit-equal to itself alone; y may be x; both may be blocks of larger matrices, or empty;
-/// * 1, 2 and 3 threads are bit-equal, forward and backward;
-/// * x + layer(x) has the same bits if x belongs to the caller and if x is scratch: a layer overwrites only inputs moved in;
+/// * each sequence of a batch is bit-equal to the same sequence alone; y may be x; both may be blocks of larger matrices, or empty;
+/// * 1, 2 and 3 threads give the same bits, forward and backward;
+/// * x + layer(x) has the same bits whether x belongs to the caller or is scratch: a layer overwrites only inputs moved in;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token. This is checked in
 ///   forward(), record() and extend();
 /// * if the layer is causal, streams of any step size are bit-equal to each other and, unless `streams_otherwise`, to
@@ -53,7 +53,7 @@ struct Promises {
 /// * a model that can be saved is the same when loaded;
 /// * uninitialised weights are refused by name, but explicit zeros are accepted;
 /// * bf16 and int8 weights are bit-equal to the float layer with the rounded values;
-/// * with int8 products, sequences, threads and steps are still bit-equal;
+/// * with int8 products, sequences alone, more threads and stream steps still give the same bits;
 /// * mismatched shapes are refused by an error that names the layer, and nothing is written.
 ///
 /// A layer derives from Layer (layers/layer.hpp), or has contract() and `forward(x, sequences, y, workspace)`. Streams are

@@ -10,7 +10,7 @@ DTYPES = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "U8": np.uint8,
 
 
 def read_safetensors(path, convert=np.asarray):
-    """Returns arrays by name, and the metadata; tensors with convert=torch.from_numpy."""
+    """Returns arrays (with convert=torch.from_numpy, tensors) by name, and the metadata."""
     with open(path, "rb") as file:
         data = file.read()
     (size,) = struct.unpack("<Q", data[:8])

@@ -16,7 +16,7 @@ function(gated_test_program target floor)
   # Any floor may read case files.
   target_link_libraries(${target} PRIVATE gated_test_main gated::io $<TARGET_NAME_IF_EXISTS:nlohmann_json::nlohmann_json>)
   # The tests of ops run in every form of the kernels. Other floors compile only the form of the compiler flags, which halves
-  # their build time: they call no further kernels, and examples/check_parity runs whole models in every form.
+  # their build time. They call only the kernels of ops, and examples/check_parity runs whole models in every form.
   if(NOT floor STREQUAL "ops")
     target_compile_definitions(${target} PRIVATE GATED_ONLY_BASELINE)
   endif()

@@ -55,7 +55,7 @@ gated::FlashLanguageModelConfig flash(const Sizes& sizes) {
                   {.channels = sizes.channels, .query_key = 64, .chunk = std::min<Index>(sizes.length, 64), .causal = false})}};
 }
 
-/// Half as many layers: two gated attention units have the parameters of one Transformer layer.
+/// Half as many layers: a Transformer layer has as many parameters as two gated attention units.
 TransformerModel::Config transformer(const Sizes& sizes, gated::RelativeBiasForm bias = gated::RelativeBiasForm::none) {
   return {.vocabulary = vocabulary,
           .trunk = {.depth = std::max<Index>(sizes.depth / 2, 1),

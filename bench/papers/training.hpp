@@ -87,7 +87,7 @@ gated::Training<Model> new_training(const typename Model::Config& config, Index 
 }
 
 /// Trains `Model` from each seed and prints the perplexity of held-out masked bytes, during training and at the end. `change`
-/// may edit the initial parameters. Returns the printed rows; none if the form is not wanted.
+/// may edit the initial parameters. Returns the printed rows; none if the form is not selected.
 template <class Model>
 std::vector<Row> train(const Setup& setup, const std::string& table, const std::string& form,
                        const typename Model::Config& config, Index length,

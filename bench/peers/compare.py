@@ -4,10 +4,10 @@
     python3 compare.py --ours PROGRAM --work FOLDER [--default PROGRAM] [--onnx PACKAGE] [--onednn PROGRAM] [--torch PYTHON]
                        [--out PEERS.md] [--threads N] [--quick] [--int8] [NAME ...]
 
-Every runtime loads a workload once, proves that its result is the expected one, and waits. In each of seven rounds, each gets
-a turn of a few runs, so a disturbance of the machine hits them all; the table has the medians over all runs. Peers run at the
-best of several settings, which are compared in turns before the rounds. --default names gated's program compiled without a flag for
-this processor, which is a peer like any other. --int8 compares gated and ONNX Runtime alone, in float and in int8.
+Every runtime loads a workload once, proves that its result is the expected one, and waits. In each of seven rounds, every runtime
+gets a turn of a few runs, so a disturbance of the machine hits them all; the table has the medians over all runs. Peers run at
+the best of several settings, which are compared in turns before the rounds. --default names gated's program compiled without a
+flag for this processor, which is treated as another peer. --int8 compares only gated and ONNX Runtime, in float and in int8.
 
 A setting, a peer or a workload that fails is left out, with a message. The table is rewritten after each workload. The exit
 status is 1 if a peer or a workload is missing.
@@ -28,7 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor gets no more turns
 TOLERANCE = 1e-4  # in float32; measured errors are below 1e-5
-INT8_TOLERANCE = 0.5  # only checks that it is the same model: the table has the errors of int8
+INT8_TOLERANCE = 0.5  # only catches a wrong model: the table has the errors of int8
 DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
 FAULTS = (RuntimeError, OSError, ValueError)  # faults of one runtime; they do not stop the others
 
@@ -95,7 +95,7 @@ class Runner:
             self.peaks.append(answer["peak"])
 
     def stop(self):
-        """May be called repeatedly, also after the process has ended."""
+        """May be called repeatedly, even after the process has ended."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
@@ -110,7 +110,7 @@ class Runner:
 
 
 def fastest(runners):
-    """The fastest of runners that take turns; the others are stopped. None if all fail."""
+    """Lets runners take turns, stops all except the fastest, and returns it; None if all fail."""
     times = {runner: [] for runner in runners}
     for _ in range(PROBES):
         for runner in list(times):
@@ -178,7 +178,7 @@ def torch_settings(threads):
 
 
 def large_pages():
-    """Large pages for a peer, through glibc 2.35 or later; gated asks for its own."""
+    """Large pages for a peer, through glibc 2.35 or later; gated requests them itself."""
     library, version = platform.libc_ver()
     if library != "glibc" or tuple(map(int, version.split(".")[:2])) < (2, 35) or "GLIBC_TUNABLES" in os.environ:
         return []
@@ -186,7 +186,7 @@ def large_pages():
 
 
 def onnx_runtime(options, name, threads, int8=False):
-    """The peer, if its package and a model are there."""
+    """The peer, if its package and its model exist."""
     label, ending, format, tolerance = "ONNX Runtime", ".onnx", (), TOLERANCE
     if int8:
         label, ending, format, tolerance = label + INT8, ".int8.onnx", ("int8",), INT8_TOLERANCE
@@ -322,7 +322,7 @@ def instructions():
 
 
 def int8_table(title_of, results, threads):
-    """The same for float beside int8."""
+    """The Markdown of a table that compares float with int8, and the settings below it."""
     version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
                    "ONNX Runtime")
     ours = ["gated" + kind for kind in ("", INT8, GROUPS, SMALL)]

@@ -6,11 +6,11 @@
 Files newer than these scripts are kept. Needs torch (written with 1.13) and numpy, and onnx for the ONNX models.
 
 <name>.safetensors  model.<key>: the parameters under their original names. input, output: computed in float64 by the model that
-                    tests/train proves (a forecaster: tiny_time_mixer.py). For a training instead tokens, targets, losses: those
-                    of its first steps in float64. The metadata has config, a JSON object.
+                    tests/train proves (a forecaster: tiny_time_mixer.py). A training has tokens, targets and losses instead:
+                    the losses of its first steps, in float64. The metadata has config, a JSON object.
 <name>.onnx         the model with fixed sizes and its weights
 <name>.int8.onnx    the same, quantized
-<name>.identity.onnx  passes on an input of the same size, to measure the overhead of a call
+<name>.identity.onnx  returns an input of the same size unchanged, to measure the overhead of a call
 works.json          title, training and number of threads of each workload
 """
 
@@ -31,7 +31,7 @@ AGREEMENT = 1e-10  # largest error of the timed model against the proven one, bo
 
 @contextlib.contextmanager
 def whole(path):
-    """A path to write to, which becomes `path` when complete: half a file would pass for a fresh one."""
+    """A path to write to, renamed to `path` when complete: a partial file would pass for a fresh one."""
     yield path + ".tmp"
     os.replace(path + ".tmp", path)
 
@@ -44,7 +44,7 @@ def files(name, folder, with_onnx):
 
 
 def start(model, random):
-    """Sets the parameters of `model` to values that matter; constants stay."""
+    """Sets the parameters of `model` to random values at a scale that affects the output; constants stay."""
     state = model.state_dict()
     for name, parameter in model.named_parameters():
         shape = [size for size in parameter.shape if size > 1] or [1]  # a convolution of one tap is a linear layer
@@ -91,7 +91,7 @@ def write(name, folder, with_onnx):
     work = models.WORKS[name]
     random = torch.Generator().manual_seed(work.seed)
     paths = files(name, folder, with_onnx=True)
-    for path in paths:  # no older model may stay beside the new files
+    for path in paths:  # removes outdated models
         with contextlib.suppress(FileNotFoundError):
             os.remove(path)
     model = work.build().eval()

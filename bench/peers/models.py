@@ -1,8 +1,8 @@
 """The workloads, as PyTorch modules.
 
 They are lucidrains' models as restated in tests/train, where they are proven against the originals. The gating unit, the rotary
-embedding, FLASH and GAU are rewritten here for speed: same parameters and results, without empty masks and padding, sums over a
-single head, and tables recomputed in each call. make_work.py compares the two.
+embedding, FLASH and GAU are rewritten here for speed. They have the same parameters and results, but no empty masks, no padding,
+no sums over a single head, and no tables recomputed in each call. make_work.py compares the two versions.
 """
 
 import os
@@ -194,7 +194,7 @@ class MixerTrunk(nn.Module):
 
 @dataclass
 class Work:
-    """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the number asked for."""
+    """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the requested number."""
 
     title: str
     kind: str

@@ -2,7 +2,7 @@
 //
 //     echo 7 | node run_onnx.mjs PACKAGE WORK.safetensors THREADS [FORMAT]     PACKAGE: the folder of onnxruntime-node
 //
-// FORMAT int8 runs <name>.int8.onnx instead of <name>.onnx. Input and output are those of run_torch.py. Times exclude the
+// FORMAT int8 runs <name>.int8.onnx instead of <name>.onnx. Reads and prints the same lines as run_torch.py. Times exclude the
 // overhead of a call from JavaScript, measured with <name>.identity.onnx on an input of the same size.
 
 import { readFileSync } from 'node:fs';

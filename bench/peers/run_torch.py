@@ -3,12 +3,12 @@
 
     echo 7 | python3 run_torch.py WORK.safetensors THREADS [--optimize]
 
-THREADS sets PyTorch's threads; the environment sets those of its BLAS. Models are traced and frozen, a few percent faster than
-calling the module; with --optimize also passed through torch.jit.optimize_for_inference.
+THREADS sets PyTorch's threads; the environment sets those of its BLAS. Models are traced and frozen, which is a few percent faster
+than calling the module. --optimize also passes them through torch.jit.optimize_for_inference.
 
 Prints a line of JSON when ready: the largest difference from the expected result, relative to the largest expected value. Then
-reads a number of runs per line and answers with a line of JSON: the milliseconds of each run, after a warm-up run. Times of a
-forward pass exclude the overhead of a call from Python, measured with a model that returns its input.
+reads lines, each with a number of runs, and answers each with a line of JSON: the milliseconds of each run, after a warm-up run.
+Times of a forward pass exclude the overhead of a call from Python, measured with a model that returns its input.
 """
 
 import json

@@ -125,6 +125,14 @@ def busy(table, _):
     return "\n".join(lines) + "\n"
 
 
+def callbacks(table, _):
+    columns = ("median µs", "99.9 % µs", "slowest µs", "slowest / median")
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
+    for name, q in table.items():
+        lines.append(f"| {name} |" + "".join(f" {figure(q[c][0])} |" for c in columns))
+    return "\n".join(lines) + "\n"
+
+
 def spatial(table, plot):
     plot("spatial.svg", "A spatial projection of 1,536 channels", ("tokens", "log"), ("ms", "log"),
          [(name, q["ms"]) for name, q in table.items()])
@@ -202,7 +210,7 @@ def main():
     def plot(name, *arguments):
         draw_curves(options.draw, os.path.join(options.plots, name), *arguments)
 
-    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, arithmetic, opening):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, callbacks, arithmetic, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], plot))

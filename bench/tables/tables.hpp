@@ -103,6 +103,9 @@ void table_of_threads(const TableOptions&);
 /// One thread and several, on an idle machine and beside a program that keeps one processor busy.
 void table_of_busy_machines(const TableOptions&);
 
+/// The slowest of a million audio callbacks, on one thread.
+void table_of_callbacks(const TableOptions&);
+
 /// Decoding with weights in float, bf16 and int8, and with int8 products, by threads.
 void table_of_weights(const TableOptions&);
 

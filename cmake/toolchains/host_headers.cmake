@@ -1,5 +1,5 @@
-# Eigen, nlohmann/json and CLI11 are header-only, so the host's copies work for any target. They get a folder of their own,
-# without the C headers of the host.
+# Eigen, nlohmann/json and CLI11 are header-only, so the host's copies work for any target. They get a separate folder, without
+# the host's C headers.
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 list(APPEND CMAKE_PREFIX_PATH /usr /usr/local /opt/homebrew)
 

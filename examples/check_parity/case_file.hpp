@@ -29,7 +29,7 @@ class CaseFile {
   /// Which of several originals of the class; empty if there is one.
   const std::string& variant() const { return variant_; }
 
-  /// The constructor's arguments, defaults filled in.
+  /// The constructor's arguments, with defaults filled in.
   const nlohmann::json& arguments() const { return arguments_; }
   /// The explicit arguments only.
   const nlohmann::json& explicit_arguments() const { return explicit_arguments_; }

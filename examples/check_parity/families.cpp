@@ -22,6 +22,8 @@ std::span<const std::span<const Family>> all_families() {
                                 clear_voice_families(),
                                 keyword_mlp_families(),
                                 branchformer_families(),
+                                text_transformer_families(),
+                                bs_roformer_families(),
                                 audio_families()};
   return lists;
 }

@@ -63,6 +63,8 @@ std::span<const Family> audio_families();
 std::span<const Family> component_families();
 std::span<const Family> clear_voice_families();
 std::span<const Family> branchformer_families();
+std::span<const Family> text_transformer_families();
+std::span<const Family> bs_roformer_families();
 
 /// The lists of all files in families/.
 std::span<const std::span<const Family>> all_families();

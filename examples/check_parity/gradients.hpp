@@ -54,7 +54,7 @@ void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& 
 /// parameter of `model`, and one for each input whose gradient is in the file.
 ///
 /// `record(tape, input)` makes its inputs with `input`, an Inputs, and returns the output. `arrange(matrix)` brings the file's
-/// matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters under a name in
+/// matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters whose names are in
 /// `frozen` have no gradient in the file.
 template <class T, class Model, class Record, class Arrange, class Adjust>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,

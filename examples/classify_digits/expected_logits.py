@@ -5,7 +5,7 @@
     python3 expected_logits.py --check      checks that its logits are those of the checkpoint
 
 Needs torch (written with 1.13) and numpy. The model restates timm's gMLP (MlpMixer with SpatialGatingBlock), with its parameter
-names. The logits are computed in double and stored as F32, so no machine's rounding is in the file.
+names. The logits are computed in double and stored as F32, so the file does not depend on a machine's rounding.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes pictures, a small checkpoint, and the answers of PyTorch and Pillow with which end_to_end.cmake compares classify_image.
+"""Makes pictures, a small checkpoint, and the answers of PyTorch and Pillow, which end_to_end.cmake compares with classify_image's.
 
     python3 make_example.py             writes four.png, waves.jpg, waves.safetensors and expected.txt beside this script
     python3 make_example.py --check     checks that PyTorch and Pillow still give expected.txt
@@ -32,7 +32,7 @@ def write_pictures():
     digit = np.rint(table[4, :64].reshape(8, 8) / 16 * 255).astype(np.uint8)
     assert table[4, 64] == 4
     large = np.asarray(Image.fromarray(digit).resize((200, 200), Image.Resampling.BICUBIC))
-    Image.fromarray(np.pad(large, ((0, 0), (50, 50)))).save(HERE / "four.png")  # wider than high
+    Image.fromarray(np.pad(large, ((0, 0), (50, 50)))).save(HERE / "four.png")  # wider than tall
 
     y, x = np.mgrid[0:90, 0:120]
     waves = [127 + 120 * np.sin(x / 7.0 + y / 11.0), 127 + 120 * np.cos(x / 13.0 - y / 5.0), (x + y) * 255.0 / 208]

@@ -17,7 +17,7 @@ using gated::ArgumentError, gated::Index, gated::require, gated::text;
 
 namespace {
 
-// `row` is the height of a line of text, also on phones.
+// `row` is the height of a line of text, even on phones.
 constexpr double paper = 640, margin = 14, row = 24, key = 20, longest_name = 16 * letter;
 constexpr double largest_cell = 12, tallest_map = 600, bar_width = 220;
 constexpr int levels = 16;  // shades of each colour of a heat map
@@ -125,7 +125,7 @@ struct Plot {
   void settle_x(double most_width) {
     width = most_width;
     if (const auto& map = panel.heat_map) {
-      const double columns = x.to - x.from, rows = map->stretch * (y.to - y.from);
+      const double columns = static_cast<double>(map->values.cols()), rows = map->stretch * static_cast<double>(map->values.rows());
       const double cell = std::min({largest_cell, width / columns, tallest_map / rows});
       width = cell * columns;
       height = cell * rows;
@@ -153,7 +153,9 @@ struct Plot {
   }
   double room_below() const { return title_below() + (panel.x.title.empty() ? -8 : 12); }
   double across(double value) const { return left + width * x.place(value); }
-  double down(double value) const { return top + height * (panel.heat_map ? y.place(value) : 1 - y.place(value)); }
+  /// Whether y grows downwards, as the rows of a matrix.
+  bool by_rows() const { return panel.heat_map && !panel.y.to; }
+  double down(double value) const { return top + height * (by_rows() ? y.place(value) : 1 - y.place(value)); }
 };
 
 std::string class_of(const Series& s) {
@@ -164,7 +166,7 @@ std::string dots_of(const Series& s, const std::string& steps) {
 }
 
 std::string drawn(const Plot& plot, const Series& s) {
-  std::string steps, back, dots;  // `back`: the upper edge of a band, back to its beginning
+  std::string steps, back, dots;  // `back`: the upper edge of a band, in reverse
   const double half = 0.4 * (plot.across(s.x[0] + pitch_of(s)) - plot.across(s.x[0]));
   bool follows = false;
   for (std::size_t i = 0; i < s.x.size(); ++i) {

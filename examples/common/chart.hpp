@@ -54,7 +54,8 @@ struct Axis {
   std::optional<double> from = {}, to = {};  ///< limits, by default the data's; values outside are drawn at a limit
 };
 
-/// A plot of series or of a heat map. Columns of a heat map run along x and rows down y, with ticks on axes that have a title.
+/// A plot of series or of a heat map. Columns of a heat map run along x and rows down y, with ticks on axes that have a title:
+/// indices, or values between the limits of the axis, if it has both. y then grows upwards.
 struct Panel {
   std::string title = {};
   Axis x = {}, y = {};

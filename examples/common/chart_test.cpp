@@ -90,7 +90,7 @@ TEST(Chart, ScalesToAnyWidth) {
   EXPECT_EQ(found(all, "@media.prefers-color-scheme:(dark)"), Labels{"dark"});
 }
 
-// The ticks tell where the plot is: those of y are at their values' heights, those of x below their values.
+// The ticks must match the plot: those of y are at the heights of their values, those of x are below their values.
 TEST(Chart, PlacesValuesOnTheirTicks) {
   const std::string all = svg(
       {.title = "",
@@ -144,13 +144,29 @@ TEST(Chart, ShortensNamesWithoutRoom) {
   EXPECT_EQ(found(all, ">x+(…)<").size(), 1U) << all;
 }
 
+TEST(Chart, LabelsHeatMapsInTheUnitsOfTheirAxes) {
+  const gated::Matrix<float> values = gated::Matrix<float>::Constant(40, 100, 1);
+  const std::string all = svg({.title = "",
+                               .panels = {{.x = {.title = "seconds", .from = 0, .to = 2},
+                                           .y = {.title = "kHz", .from = 0, .to = 8},
+                                           .heat_map = HeatMap{.values = values}}}});
+  const auto height_of = [&](const std::string& label) {
+    const std::size_t end = all.find("\" dy=\".35em\">" + label + "<"), begin = all.rfind("y=\"", end);
+    EXPECT_NE(end, std::string::npos) << label;
+    return std::stod(all.substr(begin + 3));
+  };
+  EXPECT_GT(height_of("2"), height_of("8"));
+  EXPECT_NE(all.find(">1.5<"), std::string::npos);
+  EXPECT_EQ(all.find(">50<"), std::string::npos);
+}
+
 TEST(Chart, GivesHeatMapsAColourBar) {
   gated::Matrix<float> values(2, 3);
   values << 0.5F, 0.5F, 0, -1, 0, 0.01F;
   const std::string all = svg({.title = "", .panels = {{.heat_map = HeatMap{.values = values}}}, .colour_title = "weight"});
   EXPECT_EQ(found(all, "middle\"[^>]*>([^<]+)<"), (Labels{"−1.0", "−0.5", "0", "0.5", "1.0"}));
   EXPECT_NE(all.find(">weight<"), std::string::npos);
-  const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last: after the colour bar
+  const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last match: the first ones are the colour bar's
   EXPECT_EQ(found(map, "class=\"more\" opacity=\"0.5\" d=\"([^\"]+)\""), Labels{"m0 0h2"});
   EXPECT_EQ(found(map, "class=\"less\" opacity=\"1\" d=\"([^\"]+)\""), Labels{"m0 1h1"});
   EXPECT_EQ(found(map, "(opacity)").size(), 2U);

@@ -11,8 +11,8 @@ enum class MnistSet { train, test };
 
 /// Reads a set of MNIST as published: four IDX files in `folder`, train-images-idx3-ubyte, train-labels-idx1-ubyte and two that
 /// begin with t10k. Other data in this format work too, whatever the image size. A pixel of 255 is white.
-/// Errors: FileError for a missing, compressed, truncated or other file, and for images or labels that do not fit the model or
-/// each other.
+/// Errors: FileError for a file that is missing, compressed, truncated or in another format, and for images or labels that do
+/// not fit the model or each other.
 LabelledImages read_mnist(const std::filesystem::path& folder, MnistSet set, const gated::GmlpImageClassifierConfig& config);
 
 }  // namespace digits

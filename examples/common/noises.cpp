@@ -34,7 +34,7 @@ Samples pink(Index samples, Random& random) {
   });
 }
 
-/// A sum of overtones of `pitch` cycles per sample, each `fall` times as loud as the one before, below half the rate.
+/// A tone of `pitch` cycles per sample and its overtones below half the rate, each `fall` times as loud as the one before.
 class Tone {
  public:
   Tone(double fall, Random& random) : fall_(fall) {
@@ -66,7 +66,8 @@ Samples bursts(Index samples, Index rate, double per_second, double shortest, do
   const double seconds = static_cast<double>(samples) / static_cast<double>(rate);
   for (Index left = static_cast<Index>(std::ceil(per_second * seconds)); left > 0; --left) {
     const Index start = index_below(samples, random);
-    const double length = between(shortest, longest, random) * static_cast<double>(rate), size = std::abs(random.normal()) + 0.2;
+    const double length = between(shortest, longest, random) * static_cast<double>(rate),
+                 size = std::abs(random.normal()) + 0.2;
     const double pitch = between(0.02, 0.4, random), tonal = random.uniform();
     const Index end = std::min(samples, start + static_cast<Index>(5 * length) + 1);
     for (Index t = start; t < end; ++t) {
@@ -147,7 +148,7 @@ Samples in_room(const Samples& dry, Index rate, double seconds, Random& random) 
   constexpr int echoes = 40;
   Samples wet = dry;
   for (int i = 0; i < echoes; ++i) {
-    const double place = random.uniform();  // of the time in which echoes fade
+    const double place = random.uniform();  // in the time over which echoes fade
     const auto delay = static_cast<Index>(place * seconds * static_cast<double>(rate)) + 1;
     const double sign = random.uniform() < 0.5 ? -1 : 1;
     const auto size = static_cast<float>(sign * 0.4 * std::pow(10.0, -3 * place) * random.uniform());
@@ -160,9 +161,8 @@ Samples in_room(const Samples& dry, Index rate, double seconds, Random& random) 
 
 float scale_for(const Samples& speech, const Samples& noise, double ratio) {
   const double signal = power(speech), disturbance = power(noise);
-  return signal > 0 && disturbance > 0
-             ? static_cast<float>(std::sqrt(signal / disturbance / std::pow(10.0, ratio / 10)))
-             : 0.0f;
+  return signal > 0 && disturbance > 0 ? static_cast<float>(std::sqrt(signal / disturbance / std::pow(10.0, ratio / 10)))
+                                       : 0.0f;
 }
 
 double si_sdr(const Samples& estimate, const Samples& speech) {

@@ -29,17 +29,17 @@ constexpr auto names_of(Noise) {
   return gated::words_for<Noise>("white", "pink", "hum", "babble", "clicks", "fan", "rain", "siren");
 }
 
-/// `samples` of a noise at `rate`, of power 1. Babble mixes 4 to 8 of `voices`, each from a random place on; without voices, it
+/// Noise of power 1: `samples` samples at `rate`. Babble mixes 4 to 8 of `voices`, each from a random start; without voices, it
 /// is pink noise.
 Samples noise(Noise kind, gated::Index samples, gated::Index rate, std::span<const Samples> voices, gated::Random& random);
 
-/// The sound in a room: it and 40 echoes at random times within `seconds`, which fade by 60 dB until then.
+/// The sound in a room: adds 40 echoes at random times within `seconds`, over which echoes fade by 60 dB.
 Samples in_room(const Samples& dry, gated::Index rate, double seconds, gated::Random& random);
 
 /// The mean of the squares.
 double power(const Samples& x);
 
-/// The scale of `noise` beside `speech` for a signal-to-noise ratio in dB; 0 if either is silent.
+/// The factor that brings `noise` to a signal-to-noise ratio, in dB, with `speech`; 0 if either is silent.
 float scale_for(const Samples& speech, const Samples& noise, double ratio);
 
 /// The scale-invariant signal-to-distortion ratio of an estimate, in dB: 10 log₁₀(|a s|² / |a s - y|²) with the best a (Le Roux

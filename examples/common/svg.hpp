@@ -60,7 +60,7 @@ inline std::string words(const std::string& kind, double x, double y, const std:
                                      escaped(plain), "</text>\n");
 }
 
-inline constexpr double letter = 10;  // the width reserved for a letter, also on phones
+inline constexpr double letter = 10;  // the width reserved for a letter, even on phones
 
 /// The width reserved for a text in UTF-8.
 inline double room_of(const std::string& utf8) {

@@ -17,7 +17,9 @@
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/pose_head.hpp"
 #include "gated/models/presets.hpp"
+#include "gated/models/roformer.hpp"
 #include "gated/models/speech_separator.hpp"
+#include "gated/models/text_transformer.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
 /// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
@@ -34,6 +36,12 @@ class Shapes {
   explicit Shapes(const gated::SafetensorsFile& file) : file_(file) {}
 
   bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
+
+  /// True if there is a tensor `name` with the prefix of the first one that ends with `ending`.
+  bool has_beside(std::string_view ending, std::string_view name) const {
+    const std::string_view mark = gated::detail::named_ending(file_, ending).first;
+    return file_.contains(text(mark.substr(0, mark.size() - ending.size()), name));
+  }
 
   /// The extent of an axis.
   /// Errors: FileError if there is no such tensor, or it has fewer axes.
@@ -85,7 +93,7 @@ Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
 }
 
-/// A ResMLP, with the given names of its stem and layers: timm's, or those of its authors.
+/// A ResMLP whose stem and layers have the given names: timm's, or its authors'.
 inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
                                                  const std::string& channels) {
   auto config = gated::timm_resmlp(
@@ -261,8 +269,8 @@ inline gated::GmlpConfig labml(const Shapes& shapes) {
                                    shapes.size("sgu.weight", 0));
 }
 
-/// A layer of a LightConv model; decoder layers are causal. Of predicted taps, a file has only the product H·K of heads and
-/// kernel. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
+/// A layer of a LightConv model; decoder layers are causal. For predicted taps, a file has only the product H·K of the number of
+/// heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
 inline gated::LightConvBlockConfig light_conv_block(const Shapes& shapes) {
   const std::string learned = "conv.weight", predicted = "conv.weight_linear.weight";
   const Index width = shapes.size("linear2.weight", 1);
@@ -424,6 +432,69 @@ inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wene
           .trunk = {.depth = shapes.count("encoders.", ".norm_mha.weight"), .block = block}};
 }
 
+// --- Text transformers and BS-RoFormer ---
+
+/// The width of heads that leave no trace: 64 if that divides `outputs`, otherwise one head has all.
+inline Index usual_width(Index outputs) { return outputs % 64 == 0 ? 64 : outputs; }
+
+/// A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without norms of queries and keys, heads are assumed to be 64 wide.
+inline gated::TextTransformerConfig llama(const Shapes& shapes) {
+  const std::string attention = "layers.0.self_attn.", feed_forward = "layers.0.mlp.";
+  const Index outputs = shapes.size(attention + "o_proj.weight", 1), queries = shapes.size(attention + "q_proj.weight", 0);
+  const bool has_norms = shapes.has(attention + "q_norm.weight");
+  const Index keys = shapes.size(attention + "k_proj.weight", 0),
+              width = has_norms ? shapes.size(attention + "q_norm.weight", 0) : usual_width(std::gcd(outputs, keys));
+  return gated::transformer_decoder({.vocabulary = shapes.size("embed_tokens.weight", 0),
+                                     .channels = shapes.size("embed_tokens.weight", 1),
+                                     .hidden = shapes.size(feed_forward + "gate_proj.weight", 0),
+                                     .depth = shapes.count("layers.", ".input_layernorm.weight"),
+                                     .heads = outputs / width,
+                                     .key_value_heads = keys / width,
+                                     .head_width = width,
+                                     .head = shapes.has("lm_head.weight") ? gated::HeadForm::untied : gated::HeadForm::tied,
+                                     .bias = shapes.has(attention + "q_proj.bias"),
+                                     .out_bias = shapes.has(attention + "o_proj.bias"),
+                                     .hidden_bias = shapes.has(feed_forward + "gate_proj.bias"),
+                                     .query_key_norm = has_norms,
+                                     .gate = queries == outputs       ? gated::AttentionGate::none
+                                             : queries == 2 * outputs ? gated::AttentionGate::per_channel
+                                                                      : gated::AttentionGate::per_head});
+}
+
+/// A ModernBERT; its heads are assumed to be 64 wide.
+inline gated::TextTransformerConfig modernbert(const Shapes& shapes) {
+  const Index channels = shapes.size("embeddings.tok_embeddings.weight", 1);
+  const bool is_classifier = shapes.has("classifier.weight"), has_words = !is_classifier && shapes.has("head.dense.weight");
+  return gated::transformer_encoder({.vocabulary = shapes.size("embeddings.tok_embeddings.weight", 0),
+                                     .channels = channels,
+                                     .hidden = shapes.size("layers.0.mlp.Wo.weight", 1),
+                                     .depth = shapes.count("layers.", ".mlp_norm.weight"),
+                                     .heads = channels / usual_width(channels),
+                                     .norm_bias = shapes.has("final_norm.bias"),
+                                     .attention_bias = shapes.has("layers.0.attn.Wqkv.bias"),
+                                     .hidden_bias = shapes.has("layers.0.mlp.Wi.bias"),
+                                     .head = is_classifier ? gated::EncoderHead::classifier
+                                             : has_words   ? gated::EncoderHead::masked_words
+                                                           : gated::EncoderHead::none,
+                                     .decoder_bias = !has_words || shapes.has("decoder.bias"),
+                                     .classes = is_classifier ? shapes.size("classifier.weight", 0) : 0,
+                                     .head_bias = shapes.has("head.dense.bias")});
+}
+
+/// A transformer of a BS-RoFormer.
+inline gated::RoformerConfig roformer(const Shapes& shapes) {
+  const Index heads = shapes.size("layers.0.0.to_gates.weight", 0);
+  return {
+      .trunk =
+          gated::roformer_layers({.channels = shapes.size("layers.0.0.to_gates.weight", 1),
+                                  .depth = shapes.count("layers.", ".0.to_gates.weight"),
+                                  .heads = heads,
+                                  .head_width = shapes.size("layers.0.0.to_qkv.weight", 0) / (3 * std::max<Index>(heads, 1)),
+                                  .hidden = shapes.size("layers.0.1.net.1.weight", 0),
+                                  .rotary = shapes.has("layers.0.0.rotary_embed.freqs")}),
+      .norm = shapes.has_beside("layers.0.0.to_gates.weight", "norm.gamma") ? gated::NormForm::l2_norm : gated::NormForm::none};
+}
+
 /// Calls `f(config, std::type_identity<Model>())` with the configuration derived from `file`, which `origin` wrote.
 template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
@@ -478,6 +549,12 @@ void with_configuration(const gated::SafetensorsFile& file, const gated::Origin&
     f(fnet(shapes), std::type_identity<gated::Fnet<T>>());
   } else if (is("fnet_encoder_names")) {
     f(fnet_encoder(shapes), std::type_identity<gated::FnetEncoder<T>>());
+  } else if (is("llama_names")) {
+    f(llama(shapes), std::type_identity<gated::TextTransformer<T>>());
+  } else if (is("modernbert_names")) {
+    f(modernbert(shapes), std::type_identity<gated::TextTransformer<T>>());
+  } else if (is("bs_roformer_names")) {
+    f(roformer(shapes), std::type_identity<gated::Roformer<T>>());
   } else if (is("mossformer2_se_names")) {
     f(mask_network(shapes, "mossformer.", 1), std::type_identity<gated::MaskNetwork<T>>());
   } else if (is("mossformer2_ss_names")) {

@@ -7,9 +7,10 @@ INPUT is a PyTorch file (.pth, .pt, .bin), a safetensors file, a folder with one
 Hugging Face), or the name of a timm model, which timm then fetches. The names of its tensors tell its origin: timm
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), Keyword-MLP, JunnYu (FLASH-Quad,
 FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, fairseq (layers of LightConv models), granite-tsfm (TinyTimeMixer),
-transformers (FNet, PatchTSMixer), ClearerVoice-Studio (MossFormer2), ESPnet and WeNet (E-Branchformer's encoder). The tensors keep
-their names; the configuration comes from their shapes, and for a forecaster also from its config.json. Of a whole model, the part
-that gated has is converted.
+transformers (FNet, PatchTSMixer, ModernBERT, Llama, Mistral, Qwen2, Qwen3), gated attention, ClearerVoice-Studio (MossFormer2),
+ESPnet and WeNet (E-Branchformer's encoder), BS-RoFormer (its transformers). The tensors keep their names; the configuration comes
+from their shapes, and for a forecaster or a text model also from its config.json. If gated implements only a part of a model,
+only that part is converted.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -91,6 +92,10 @@ def read(source, trust):
     path = pathlib.Path(source)
     if path.is_dir():
         beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
+        index = path / "model.safetensors.index.json"  # transformers: several files
+        if index.exists():
+            files = sorted({pathlib.PurePath(name).name for name in json.loads(index.read_text())["weight_map"].values()})
+            return {name: tensor for file in files for name, tensor in read_safetensors(path / file)[0].items()}, beside
         best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
         named = [pathlib.PurePath(best.read_text().split("\n")[0].strip()).name] if best.exists() else []
         for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):
@@ -235,7 +240,7 @@ def is_square(area):
 
 
 def is_keyword_mlp(shapes):
-    """A KW-MLP has the names of an early gMLPVision, whose patches and grid are square."""
+    """KW-MLP has the names of an early gMLPVision, but not its square patches and grid."""
     if not shapes.has("layers.0.fn.fn.sgu.proj.weight"):
         return False
     pixels, tokens = shapes.of("to_patch_embed.1.weight")[1], shapes.of("layers.0.fn.fn.sgu.proj.weight")[0]
@@ -368,7 +373,7 @@ def labml(shapes, _):
 
 
 def light_conv_block(shapes, _):
-    """A decoder layer is causal. Predicted taps store heads * kernel: see configurations.hpp for how they are told apart."""
+    """A decoder layer is causal. Predicted taps have size heads * kernel; configurations.hpp explains how to separate the two."""
     channels, width = shapes.of("linear2.weight")
     mixer = {"hidden": width, "glu": shapes.of("linear1.weight")[0] != width, "causal": shapes.has("conv_layer_norm.weight")}
     if shapes.has("conv.weight_linear.weight"):
@@ -402,6 +407,114 @@ def fnet(shapes, _):
         "embedding_norm_eps": 1e-12, "embedding_projection": True, "pooler": True, "classes": 2 if pretraining else 0,
         "head": {"form": "tied" if words else "none", "dense": True, "activation": "gelu_tanh", "norm_eps": 1e-12, "bias": True},
         "trunk": trunk}
+
+
+TEXT_TRANSFORMER = "gated.LanguageModel<gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.GluFeedForward>>>"
+
+
+def usual_width(outputs):
+    """The width of heads that leave no trace: 64 if that divides `outputs`, otherwise one head has all."""
+    return outputs if outputs % 64 else 64
+
+
+def expect_plain_rotation(beside, *keys):
+    for key in keys:
+        described = beside.get(key) or {}
+        for rope in [described, *(one for one in described.values() if isinstance(one, dict))]:
+            if rope.get("rope_type", rope.get("type", "default")) != "default":
+                sys.exit(f"config.json: {key} = {json.dumps(described)}: only plain rotary embeddings are supported.")
+
+
+def windows_of(beside, depth):
+    """The window of a decoder, and which of its layers have it."""
+    model, window = beside.get("model_type", "llama"), beside.get("sliding_window", 4096) or 0
+    if model == "mistral":
+        return window, [True] * depth
+    if model == "llama" or not beside.get("use_sliding_window"):
+        return 0, [False] * depth
+    if "headwise_attn_output_gate" in beside or "elementwise_attn_output_gate" in beside:
+        return window, [True] * depth
+    types, first = beside.get("layer_types"), beside.get("max_window_layers", 28)
+    return window, [kind == "sliding_attention" for kind in types] if types else [i >= first for i in range(depth)]
+
+
+def llama(shapes, beside):
+    """A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without a config.json or norms of queries and keys, heads are
+    assumed to be 64 wide."""
+    expect_plain_rotation(beside, "rope_scaling", "rope_parameters")
+    attention, feed_forward = "layers.0.self_attn.", "layers.0.mlp."
+    vocabulary, channels = shapes.of("embed_tokens.weight")
+    outputs, queries = shapes.of(attention + "o_proj.weight")[1], shapes.of(attention + "q_proj.weight")[0]
+    keys, normed = shapes.of(attention + "k_proj.weight")[0], shapes.has(attention + "q_norm.weight")
+    width = (shapes.of(attention + "q_norm.weight")[0] if normed else
+             outputs // beside["num_attention_heads"] if beside.get("num_attention_heads") else usual_width(math.gcd(outputs, keys)))
+    depth, eps = shapes.count("layers.", ".input_layernorm.weight"), beside.get("rms_norm_eps", 1e-6 if "model_type" in beside else 1e-5)
+    window, windowed = windows_of(beside, depth)
+    bias, hidden_bias = shapes.has(attention + "q_proj.bias"), shapes.has(feed_forward + "gate_proj.bias")
+    base = (beside.get("rope_parameters") or {}).get("rope_theta", beside.get("rope_theta") or 10000)
+    mixer = {"heads": outputs // width, "key_value_heads": keys // width, "head_width": width, "causal": True, "window": window,
+             "rotary": "half", "rotary_base": base, "query_key_norm": "rms_norm" if normed else "none", "query_key_norm_eps": eps,
+             "gate": "none" if queries == outputs else "per_channel" if queries == 2 * outputs else "per_head", "bias": bias,
+             "gate_bias": bias, "out_bias": shapes.has(attention + "o_proj.bias")}
+    block = {"channels": channels, "token_norm": "rms_norm", "channel_norm": "rms_norm", "norm_eps": eps, "token_mixer": mixer,
+             "channel_mixer": {"hidden": shapes.of(feed_forward + "gate_proj.weight")[0], "activation": "silu",
+                               "bias": hidden_bias, "out_bias": hidden_bias}}
+    trunk = {"depth": depth, "block": block}
+    if window and not all(windowed):
+        trunk = {"depth": depth, "block": {**block, "token_mixer": {**mixer, "window": 0}}, "others": [block],
+                 "kinds": [int(one) for one in windowed]}
+    tied = beside.get("tie_word_embeddings", False) if "model_type" in beside else not shapes.has("lm_head.weight")
+    return TEXT_TRANSFORMER, {"vocabulary": vocabulary, "final_norm": "rms_norm", "final_norm_eps": eps,
+                              "head": {"form": "tied" if tied else "untied", "norm": "none"}, "trunk": trunk}
+
+
+def modernbert(shapes, beside):
+    """Without a config.json, heads are assumed to be 64 wide."""
+    expect_plain_rotation(beside, "rope_parameters")
+    vocabulary, channels = shapes.of("embeddings.tok_embeddings.weight")
+    depth, eps = shapes.count("layers.", ".mlp_norm.weight"), beside.get("norm_eps", 1e-5)
+    norm = "layer_norm" if shapes.has("final_norm.bias") else "layer_norm_no_bias"
+    classes = shapes.of("classifier.weight")[0] if shapes.has("classifier.weight") else 0
+    words, head_bias = not classes and shapes.has("head.dense.weight"), shapes.has("head.dense.bias")
+    bias, hidden_bias = shapes.has("layers.0.attn.Wqkv.bias"), shapes.has("layers.0.mlp.Wi.bias")
+    rope = beside.get("rope_parameters") or {}
+    global_base = rope.get("full_attention", {}).get("rope_theta", beside.get("global_rope_theta", 160000))
+    local_base = rope.get("sliding_attention", {}).get("rope_theta", beside.get("local_rope_theta", 10000)) or global_base
+    window = beside.get("local_attention") or 2 * beside.get("sliding_window", 64)
+    types, every = beside.get("layer_types"), beside.get("global_attn_every_n_layers", 3)
+    local = [kind == "sliding_attention" for kind in types] if types else [i % every != 0 for i in range(depth)]
+
+    def block(is_local, token_norm=norm):
+        return {"channels": channels, "token_norm": token_norm, "channel_norm": norm, "norm_eps": eps, "token_mixer": {
+                    "heads": beside.get("num_attention_heads", channels // usual_width(channels)),
+                    "window": window if is_local else 0, "rotary": "half", "rotary_base": local_base if is_local else global_base,
+                    "bias": bias, "out_bias": bias},
+                "channel_mixer": {"hidden": shapes.of("layers.0.mlp.Wo.weight")[1],
+                                  "activation": beside.get("hidden_activation", "gelu"), "bias": hidden_bias,
+                                  "out_bias": hidden_bias}}
+    activation = beside.get("classifier_activation", "gelu")
+    tied = beside.get("tie_word_embeddings", True)
+    return TEXT_TRANSFORMER, {
+        "vocabulary": vocabulary, "embedding_norm": norm, "embedding_norm_eps": eps, "final_norm": norm, "final_norm_eps": eps,
+        "pooling": "mean" if beside.get("classifier_pooling") == "mean" else "first", "pooler": classes > 0,
+        "pooler_activation": activation, "pooler_norm": norm, "pooler_norm_eps": eps, "pooler_bias": head_bias, "classes": classes,
+        "head": {"form": ("tied" if tied else "untied") if words else "none", "dense": True, "dense_bias": head_bias,
+                 "activation": activation, "norm": norm, "norm_eps": eps, "bias": not words or shapes.has("decoder.bias")},
+        "trunk": {"depth": depth, "block": block(False), "others": [block(True), block(local[0], "none")],
+                  "kinds": [2 if i == 0 else int(local[i]) for i in range(depth)]}}
+
+
+def roformer(shapes, _):
+    heads, channels = shapes.of("layers.0.0.to_gates.weight")
+    prefix = shapes.prefix("layers.0.0.to_gates.weight")
+    return "gated.Roformer", {
+        "norm": "l2_norm" if prefix + "norm.gamma" in shapes.all else "none",
+        "trunk": {"depth": shapes.count("layers.", ".0.to_gates.weight"), "block": {
+            "channels": channels, "token_norm": "l2_norm", "channel_norm": "l2_norm", "norm_eps": 1e-12, "token_mixer": {
+                "heads": heads, "head_width": shapes.of("layers.0.0.to_qkv.weight")[0] // (3 * heads),
+                "rotary": "interleaved" if shapes.has("layers.0.0.rotary_embed.freqs") else "none", "gate": "per_head",
+                "bias": False, "out_bias": False},
+            "channel_mixer": {"hidden": shapes.of("layers.0.1.net.1.weight")[0]}}}}
 
 
 def series_trunk(shapes, trunk, channels):
@@ -520,7 +633,7 @@ def espnet(shapes, _):
 
 
 def without_unused_speakers(tensors):
-    """MossFormer2_SE_48K without the masks of the speakers after the first, which nobody reads."""
+    """Keeps only the first speaker's mask: MossFormer2_SE_48K never reads the others."""
     channels = tensors["mossformer.output.0.bias"].shape[0]
     return {name: tensor[:channels] if ".conv1d_out." in name else tensor for name, tensor in tensors.items()}
 
@@ -552,6 +665,9 @@ ORIGINS = [
     ("transformers, PatchTSMixer", patchtsmixer, "model.encoder.patcher.weight", "head.base_forecast_block.weight"),
     ("transformers, FNet", fnet, "embeddings.projection.weight", "fourier.output.LayerNorm.weight"),
     ("transformers, FNetEncoder", fnet_encoder, "layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"),
+    ("transformers, Llama, Mistral, Qwen2 or Qwen3", llama, "embed_tokens.weight", "self_attn.q_proj.weight"),
+    ("transformers, ModernBERT", modernbert, "embeddings.tok_embeddings.weight", "attn.Wqkv.weight"),
+    ("BS-RoFormer, Transformer", roformer, "layers.0.0.to_gates.weight", "layers.0.1.net.0.gamma"),
     ("ClearerVoice-Studio, MossFormer2_SE", mossformer2_se, "mossformer.conv1d_encoder.weight", "mossformer.conv1d_out.weight"),
     ("ClearerVoice-Studio, MossFormer2_SS", mossformer2_ss, "enc.conv1d.weight", "mask_net.conv1d_out.weight"),
     ("ESPnet or WeNet, E-Branchformer", espnet, "encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"),
@@ -569,7 +685,7 @@ def part_of(tensors, prefix):
 
 
 def set_option(config, assignment):
-    """trunk.causal=true"""
+    """Sets an option in `config`; `assignment` is, for example, trunk.causal=true."""
     key, _, text = assignment.partition("=")
     *outer, last = key.split(".")
     for name in outer:

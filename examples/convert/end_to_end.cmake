@@ -73,6 +73,15 @@ set(cases
   "ttm_prefix_raw_residual_position|TinyTimeMixer"
   "ttm_grad_frozen_exogenous|TinyTimeMixer"
   "patchtsmixer_mix_channel|TinyTimeMixer"
+  "llama_bias_headdim|TextTransformer|--set|trunk.block.token_mixer.rotary_base=500000"
+  "llama_gqa_untied|TextTransformer"
+  "llama_qwen2_tied|TextTransformer"
+  "llama_qwen3_grad|TextTransformer"
+  "gated_lm_headwise|TextTransformer"
+  "modernbert_classifier_mean|TextTransformer"
+  "modernbert_mlm_grad|TextTransformer"
+  "modernbert_window|TextTransformer"
+  "roformer_transformer|Roformer"
   "mf2_se_masknet|MaskNetwork"
   "mf2_ss_separate|SpeechSeparator")
 foreach(case IN LISTS cases)
@@ -116,7 +125,7 @@ endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickle wrapped as by trainers, with labels. A pickle that holds more than tensors needs --trust.
+# A pickle wrapped as trainers do, with labels. A pickle that holds more than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')

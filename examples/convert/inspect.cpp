@@ -76,7 +76,7 @@ void print_training(const SafetensorsFile& file) {
               config.micro_batches);
 }
 
-/// If the metadata name a Model or its training, opens the file, prints the C++ that opens it, and returns true.
+/// If the metadata names a Model or its training, opens the file, prints the C++ that opens it, and returns true.
 template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
   using Training = gated::Training<Model>;

@@ -22,7 +22,10 @@ bool any_known_model(const F& f) {
          f.template operator()<GatedCrossAttention<float>>("GatedCrossAttention") ||
          f.template operator()<PoseHead<float>>("PoseHead") || f.template operator()<MaskNetwork<float>>("MaskNetwork") ||
          f.template operator()<SpeechSeparator<float>>("SpeechSeparator") ||
+         f.template operator()<SpeechDenoiser<float>>("SpeechDenoiser") ||
          f.template operator()<Branchformer<float>>("Branchformer") ||
+         f.template operator()<TextTransformer<float>>("TextTransformer") ||
+         f.template operator()<Roformer<float>>("Roformer") ||
          f.template operator()<LightConvBlock<float>>("LightConvBlock") ||
          f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer");
 }

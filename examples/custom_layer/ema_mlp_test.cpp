@@ -33,7 +33,7 @@ Matrix<T> stored(const std::string& name) {
   return x;
 }
 
-/// The parameters under `prefix`, where Mega's names stand for the rows of `rates`.
+/// The parameters under `prefix`. The file has the rows of `rates` under Mega's names.
 template <class T>
 EmaMlp<T> stored_model(const std::string& prefix = "model.") {
   EmaMlp<T> model(gated::from_json<EmaMlpConfig>(reference().metadata().at("config")));

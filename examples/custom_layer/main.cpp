@@ -14,7 +14,7 @@ namespace {
 using Model = smoothing::EmaMlp<float>;
 using gated::Matrix;
 
-/// y[t] = 0.1 x[t] + 0.9 y[t - 1]: what the model shall learn.
+/// y[t] = 0.1 x[t] + 0.9 y[t - 1]: what the model should learn.
 Matrix<float> smoothed(const Matrix<float>& x, const gated::Sequences& sequences) {
   Matrix<float> y = 0.1F * x;
   for (gated::Index b = 0; b < sequences.count(); ++b) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch makes of an EmaMlp and its gradients: the file reference.safetensors, for ema_mlp_test.cpp.
+"""Writes PyTorch's output and gradients of an EmaMlp to reference.safetensors, for ema_mlp_test.cpp.
 
     python3 reference.py            writes it beside this script
     python3 reference.py --check    proves that PyTorch still gives the same within 1e-12

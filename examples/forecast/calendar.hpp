@@ -21,7 +21,7 @@ struct Calendar {
   std::int64_t per_second = 0;  ///< ticks per second; 0 for plain numbers
   std::int64_t clock = 0;       ///< months and weekdays: ticks since midnight
   unsigned month_day = 1;       ///< months: the day, 0 for the last
-  double first = 0, slope = 1;  ///< rows: ticks of row 0, and between rows
+  double first = 0, slope = 1;  ///< rows: the tick of row 0, and ticks per row
   double tick = 1;              ///< plain numbers: the value of a tick
 
   /// The calendar of this unit that fits all of `ticks` (two or more), or none. For plain numbers, `scale` ticks are 1.

@@ -18,7 +18,7 @@ struct DelimitedText {
   std::vector<Row> rows;
 };
 
-/// Splits UTF-8 text at ',', ';' or tabs: the most frequent separator that gives the first two lines equally many fields.
+/// Splits UTF-8 text at ',', ';' or tabs: the most frequent separator that gives the first two lines the same number of fields.
 ///
 /// Lines end in LF, CR or CRLF; empty lines at the end are ignored. Fields may be quoted as in RFC 4180: "a ""b"", c". Blanks
 /// around fields are dropped. `name` names the text in messages.

@@ -1,6 +1,6 @@
-# Run by ctest. The shipped model's errors are those in the README. Training writes the same model for any number of threads; the
-# model forecasts and can be fine-tuned, also to the quantiles of a band. Gaps are accepted, times continue in their notation, and
-# invalid input is refused.
+# Run by ctest. The shipped model's errors are those in the README. Training writes the same model for any number of threads. The
+# model forecasts and can be fine-tuned, including to the quantiles of a band. Gaps are accepted, times continue in their notation,
+# and invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -42,7 +42,7 @@ file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
   --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
-# A series that follows another one, whose future is known: the other one has 7 more rows.
+# A series that depends on another one, whose future is known for 7 more rows.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 407)
   math(EXPR wind "(${i} * ${i} * 7 + ${i} * 13) % 101")

@@ -14,7 +14,7 @@ namespace {
 
 using namespace forecast;
 
-/// The forecast from `row` on, in the table's units: one row per series, NaN for series that are not forecast.
+/// The forecast that starts at `row`, in the table's units: one row per series, NaN for series that are not forecast.
 Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
                           gated::Workspace<float>& workspace) {
   Batch batch;

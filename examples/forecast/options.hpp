@@ -33,7 +33,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError for options that do not go together.
+/// Errors: those of examples::parse(); UsageError for conflicting options.
 Options parse_options(int count, char** arguments);
 
 }  // namespace forecast

@@ -70,7 +70,7 @@ std::string where(const Table& table, Index i) {
   return line > 0 ? gated::text("in line ", line) : gated::text("at ", table.times[static_cast<std::size_t>(i)]);
 }
 
-/// True if the first line is a row of the table.
+/// True if the first line is a row of data, not a header.
 bool is_row(const std::vector<std::string>& header, const Table& table) {
   const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
     float value = 0;

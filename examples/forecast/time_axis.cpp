@@ -24,11 +24,11 @@ struct Candidate {
   Calendar calendar = {};
   std::vector<std::int64_t> counts = {};
   std::int64_t step = 1;
-  std::size_t faults = 0;  ///< the number of neighbours that are not a step apart
+  std::size_t faults = 0;  ///< the number of neighbouring pairs that are not a step apart
   bool offsets_vary = false;
 };
 
-/// Ticks per second, if `number` has the size of an epoch in seconds, milliseconds, microseconds or nanoseconds; otherwise 0.
+/// Ticks per second, if `number` is as large as an epoch in seconds, milliseconds, microseconds or nanoseconds; otherwise 0.
 std::int64_t ticks_of_epoch(std::int64_t number) {
   const std::int64_t size = std::abs(number);
   for (const int digits : {9, 6, 3, 0}) {
@@ -96,7 +96,7 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
 
 std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-/// The column as read in each form that fits the most texts; empty if no form fits more than half of them.
+/// The column as read in the form that fits the most texts, or in each of them in a tie; empty if no form fits more than half.
 std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
                                      const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;

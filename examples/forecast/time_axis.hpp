@@ -10,7 +10,7 @@
 
 namespace forecast {
 
-/// The times of a table: read from a column, checked for an equal step, and continued in its notation. Calendar months count as
+/// The times of a table: read from a column, checked for equal steps, and continued in its notation. Calendar months count as
 /// equal, and so do weekdays if no row is on a weekend. The step also decides between dd/mm and mm/dd.
 class TimeAxis {
  public:
@@ -24,7 +24,7 @@ class TimeAxis {
   bool known() const { return known_; }
   /// The place of each text on the axis, in steps from the first. Skipped places are missing rows.
   const std::vector<gated::Index>& places() const { return places_; }
-  /// The time at a place, also after the last; the notation must be known.
+  /// The time at a place, which may be after the last; the notation must be known.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
   /// True if the times are dates.

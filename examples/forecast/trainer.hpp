@@ -12,7 +12,7 @@
 namespace forecast {
 
 /// A small model with the context, horizon and patch of the options. If the future of some series is known (`known` is not
-/// empty), it mixes all `series` of them.
+/// empty), the model mixes all `series` series.
 inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series, const std::vector<Index>& known) {
   return {.series = known.empty() ? 1 : series,
           .context = options.context,

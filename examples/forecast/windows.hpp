@@ -168,7 +168,7 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The errors of the seasonal naive forecast: the value of a season ago.
+/// The errors of the seasonal naive forecast: the value one season earlier.
 inline Errors errors_of_season(Index season, const Model& model, const Series& series, std::span<const Index> windows) {
   Errors errors;
   for (const Index row : windows) {

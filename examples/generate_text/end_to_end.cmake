@@ -34,7 +34,7 @@ endif()
 # A gMLP slides past its length; FLASH has no limit.
 generate(0 "built for 512 tokens; 1 time it forgot all but the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
 generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)
-# A gMLP with Toeplitz weights has a table for 65,537 tokens, but a state for only as many as the text will have.
+# A gMLP with Toeplitz weights has a table for 65,537 tokens, but its state has room only for the length of the text.
 generate(0 "^1500 tokens.*state [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9] bytes" ${FOLDER}/toeplitz.safetensors --tokens 1500)
 
 # The prompt is shown safely: é unchanged, ESC and a byte that is not UTF-8 escaped.

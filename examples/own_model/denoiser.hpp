@@ -4,13 +4,13 @@
 #include "gated/models/gmlp.hpp"
 
 /// @file
-/// A model of your own, composed of library layers: it removes noise from a signal while the signal comes in.
+/// A custom model, composed of library layers: it removes noise from a signal as it arrives.
 
 namespace denoise {
 
 /// The options of a denoiser. The trunk must be causal for the model to stream.
 struct DenoiserConfig {
-  gated::Index frame = 0;     ///< samples that come in together
+  gated::Index frame = 0;     ///< samples per frame
   gated::GmlpConfig trunk{};  ///< of the blocks between the two projections
 
   template <class C = DenoiserConfig>

@@ -34,7 +34,7 @@ Matrix<float> with_noise(const Matrix<float>& clean, gated::Random& random) {
   return clean.unaryExpr([&](float sample) { return sample + static_cast<float>(0.5 * random.normal()); });
 }
 
-/// The power of `clean` over that of the error of `signal`, in decibels.
+/// The signal-to-noise ratio of `signal` in decibels: the power of `clean` over the power of the difference.
 double quality(const Matrix<float>& signal, const Matrix<float>& clean) {
   return 10 * std::log10(static_cast<double>(clean.squaredNorm() / (signal - clean).squaredNorm()));
 }
@@ -60,7 +60,7 @@ int main() {
     }
   }
 
-  // A new signal comes in frame by frame. Each frame is cleaned as soon as it arrives; nothing is allocated after the first.
+  // A new signal arrives frame by frame. Each frame is cleaned at once; nothing is allocated after the first.
   const Model& model = training.model;
   gated::Random random(2);
   clean = tones(1, random);

@@ -33,8 +33,8 @@ class BatchLoss {
     }
   }
 
-  /// Adds the gradient of the mean loss of the images `batch` to `gradient` and returns that loss. All random
-  /// choices follow from `random`.
+  /// Adds the gradient of the mean loss of the images `batch` to `gradient` and returns that loss. `random` determines all
+  /// random choices.
   double operator()(const Model& model, Model& gradient, std::span<const gated::Index> batch, gated::Random& random) {
     for (gated::Random& noise : noises_) {
       noise = gated::Random(random.bits());

@@ -3,7 +3,7 @@
 # with several seeds, from the files in the folder MNIST. Prints a table of the accuracies on the test images.
 #
 # TRAIN_DIGITS names the program (build/release/examples/train_digits/train_digits). Two trainings run at a time, with one thread
-# each. Finished ones are kept in FOLDER (build/mixers), so a stopped run continues where it was.
+# each. Finished ones are kept in FOLDER (build/mixers), so a stopped run continues where it stopped.
 set -eu
 
 usage() {

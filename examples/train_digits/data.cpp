@@ -41,7 +41,7 @@ void read_mnist(const Options& options, Data& data) {
   }
 }
 
-/// The pictures of a folder, prepared as by image_input().
+/// The pictures of a folder, prepared as in image_input().
 void read_folder(const Options& options, const std::string& name, Data& data) {
   require<UsageError>(!options.max_pixel, "--max-pixel: pictures have white pixels of 255; the option is for a CSV.");
   auto classes = examples::list_classes(options.data);

@@ -8,7 +8,7 @@
 namespace digits {
 
 /// Augments an image: shifts, rotates and scales it at random, each uniformly up to the limits of `distortion` in both
-/// directions. Interpolation is bilinear; outside of the image is black.
+/// directions. Interpolation is bilinear; pixels outside the image are black.
 ///
 /// Shapes: `pixels` and `out` are one row of channels · height · width pixels.
 inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size, const Distortion& distortion,

@@ -1,5 +1,5 @@
 # Run by ctest: a short training writes a model that classify_digits reads. The bytes are the same for any number of threads, and
-# if the training is stopped and resumed by the program's own hint. Invalid input is refused.
+# if the training is stopped and resumed as the program's hint says. Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -37,7 +37,7 @@ foreach(other IN ITEMS two parts)
   endforeach()
 endforeach()
 
-# Only --epochs changes the length of a training, also of a finished one.
+# Only --epochs changes the length of a training, even of a finished one.
 expect_run(0 "2 epochs of.*after epoch 2.*right" ${go_on})
 expect_run(0 "3 epochs of.*after epoch 2.*epoch   3" ${go_on} --epochs 3)
 
@@ -116,7 +116,7 @@ expect_refused("cp whole ${images}; cp train-labels-idx1-ubyte ${labels}"
 expect_refused("(head -c 39 whole.labels; printf '\\012') > ${labels}" "label 10 of image 31, expected a class from 0 to 9")
 expect_refused("rm ${labels}" "${labels}: cannot be opened. Fetch MNIST with fetch_mnist.sh")
 
-# Own images: a folder of pictures of two sizes and formats, grey and in colour, resized as by classify_image.
+# User images: a folder of pictures of two sizes and formats, grey and in colour, resized as in classify_image.
 set(pictures ${CMAKE_CURRENT_LIST_DIR}/../classify_image)
 file(MAKE_DIRECTORY ${FOLDER}/own/four ${FOLDER}/own/waves)
 foreach(i RANGE 1 10)

@@ -6,7 +6,7 @@ namespace digits {
 
 namespace {
 
-/// The values with commas between them, in as many digits as restore them exactly.
+/// The values, separated by commas, with enough digits to restore them exactly.
 std::string joined(const std::vector<double>& values) {
   std::string out;
   for (const double value : values) {

@@ -14,7 +14,7 @@ struct Options {
   std::filesystem::path out = ".";     ///< the folder for all that is written
   std::filesystem::path resume = {};   ///< a training to resume; empty for a new one
   std::optional<gated::Index> epochs;  ///< of the whole training; if none, those of the file to resume or of the recipe
-  gated::Index stop_after = 0;         ///< an epoch, or 0
+  gated::Index stop_after = 0;         ///< the epoch to stop after; 0 for none
   std::uint64_t seed = 1;
   int threads = 1;
   bool bf16 = false;                 ///< products in bf16
@@ -22,7 +22,7 @@ struct Options {
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images
   std::optional<gated::Index> size;  ///< of the sides of images from a folder, in pixels
   std::optional<float> max_pixel;    ///< of a CSV; none: the largest in it
-  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; empty, as is `data`, for the scanned digits
+  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; if this and `data` are empty: the scanned digits
   bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
   /// The part of the command line that chooses the data.

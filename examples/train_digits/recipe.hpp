@@ -27,8 +27,8 @@ struct Recipe {
   gated::Index warmup;  ///< steps
   double average_decay, drop_path, label_smoothing;
   Distortion distortion;
-  double least_shown;  ///< percent, where the diagram of the accuracy begins
-  int decimals;        ///< of percentages, enough to show one image
+  double least_shown;  ///< the lowest accuracy in the plot, in percent
+  int decimals;        ///< of percentages, enough to show a difference of one image
 
   gated::GmlpImageClassifierConfig described() const { return gated::timm_config(description); }
 };

@@ -18,7 +18,7 @@ class Status {
   Status(const Recipe& recipe, gated::Index steps_done, gated::Index steps, gated::Index steps_per_epoch)
       : recipe_(recipe), begun_at_(steps_done), steps_(steps), steps_per_epoch_(steps_per_epoch) {}
 
-  /// The number of epochs from one line that stays to the next, for about sixteen lines in all.
+  /// The number of epochs between lines that stay, for about sixteen lines in all.
   gated::Index epochs_per_line() const { return std::max<gated::Index>(steps_ / steps_per_epoch_ / 16, 1); }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

@@ -35,7 +35,7 @@ while(sizes)
   list(POP_FRONT sizes model parameters)
   set(new ${small} --model ${model} --parameters ${parameters})
 
-  # N steps at once give the same bits as a training that is stopped, saved and resumed, also with another number of threads.
+  # N steps at once give the same bits as a training that is stopped, saved and resumed, even with another number of threads.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
   train(130 "stopped +after step 11; continue with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)

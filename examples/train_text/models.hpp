@@ -11,13 +11,13 @@ inline constexpr gated::Index mask_token = 256;
 /// The size of the vocabulary: the bytes and, if --mlm is given, the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or aMLP if it has attention. Like all models here, it is causal unless --mlm is given, and one width is fitted so that
-/// the number of parameters is nearest to options.parameters. The fitted width is F, the hidden width.
-/// Errors: ArgumentError if even the narrowest model has more.
+/// gMLP, or aMLP if it has attention. Like all models here, it is causal unless --mlm is given, and one width is fitted to bring
+/// the number of parameters nearest to options.parameters. Here, the fitted width is F, the hidden width.
+/// Errors: ArgumentError if even the narrowest model has more parameters.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 
-/// FLASH. The fitted width is E, that of gate and value. Positions are relative only (RoPE, the bias of the local
-/// scores, token shift), so a text may be longer than a training sequence.
+/// FLASH. The fitted width is E, that of gate and value. All positions are relative (RoPE, the bias of the local scores, token
+/// shift), so a text may be longer than a training sequence.
 gated::FlashLanguageModelConfig flash_config(const Options& options);
 
 /// Gated attention units with quadratic scores: A = relu²(q kᵀ / N + B) with rotary positions and a Toeplitz bias B, as in the

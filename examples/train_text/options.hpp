@@ -32,7 +32,7 @@ struct Options {
   std::filesystem::path resume;  ///< a training to resume; empty for a new one
   gated::Index steps = 0;        ///< of the whole training; if 0, those of the file, or as many as fit into `minutes`
   double minutes = 0;            ///< of training from now on; if 0, `steps` decides
-  gated::Index stop_after = 0;   ///< a step, or 0
+  gated::Index stop_after = 0;   ///< the step to stop after; 0 for none
   int threads = 1;
   bool bf16 = false;  ///< products in bf16
   std::filesystem::path out = "text.safetensors";
@@ -41,7 +41,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError for contradicting options.
+/// Errors: those of examples::parse(); UsageError for conflicting options.
 Options parse_options(int count, char** arguments);
 
 /// The file beside the model `out` that holds the whole training: text.training.safetensors beside text.safetensors.

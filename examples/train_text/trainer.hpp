@@ -207,7 +207,7 @@ class Trainer {
     return shown + safe.finish();
   }
 
-  /// The model's continuation of a file from the beginning of its held-out text on; another file each time.
+  /// The model's continuation of a file from the beginning of its held-out text; a different file each time.
   std::string sample() {
     const Document& document = next_document();
     const auto before = std::min(document.held_out, static_cast<std::size_t>(recipe_.length) / 2);

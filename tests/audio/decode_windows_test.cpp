@@ -22,7 +22,7 @@ Vector<double> mark(const ConstSignal<double>& segment) {
   return y;
 }
 
-/// ClearerVoice-Studio's decode_one_audio_mossformer2_se_48k(), with `mark` in place of the network, in its own words.
+/// A transcription of ClearerVoice-Studio's decode_one_audio_mossformer2_se_48k(), with `mark` in place of the network.
 std::vector<double> upstream(std::vector<double> inputs, Index window, Index stride, bool online_decoding, bool pads) {
   const auto input_len = inputs.size();
   if (online_decoding || pads) {
@@ -94,7 +94,7 @@ TEST(DecodeWindows, ReachTheLengthsOfTheCases) {
     ++windows;
     return Vector<float>(segment);
   });
-  EXPECT_EQ(windows, 6);
+  EXPECT_EQ(windows, 4) << "upstream runs 6, of which two give only samples beyond the end";
 }
 
 TEST(DecodeWindows, PresetsAreThoseOfMossFormer2) {

@@ -11,7 +11,7 @@ namespace {
 using test::expect_error;
 using test::random_vector;
 
-/// The features of a small network: 80 samples of 8 kHz, a transform of 128 points.
+/// The features of a small network: 80 samples at 8 kHz, a transform of 128 points.
 LogMelOptions small() {
   LogMelOptions options = mossformer2_features();
   options.rate = 8000;

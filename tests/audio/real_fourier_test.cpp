@@ -10,7 +10,7 @@ namespace {
 
 using detail::RealFourier;
 
-/// Even, odd, prime and smooth lengths, and those of speech.
+/// Even, odd, prime and smooth lengths, and lengths used for speech.
 std::vector<Index> lengths() {
   std::vector<Index> all;
   for (Index n = 1; n <= 36; ++n) {

@@ -10,7 +10,7 @@ namespace {
 
 using test::expect_error;
 
-/// Pairs of rates: whole ratios, those of music, and without a common factor.
+/// Pairs of rates: whole ratios, music rates, and rates with a small common factor or none.
 constexpr std::array<std::array<Index, 2>, 12> pairs{{{16000, 48000},
                                                       {48000, 16000},
                                                       {48000, 8000},

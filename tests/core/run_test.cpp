@@ -388,7 +388,7 @@ TEST(Run, ShowsALayerWithoutAFieldUnderItsName) {
             (Names{"parts.0.Pair.times", "parts.0.Pair.totals", "parts.0.Pair", "parts.0", ""}));
 }
 
-/// Its body calls show(), also for numbered parts.
+/// Its body calls show() for its output, for named and for numbered parts.
 struct Shower {
   static constexpr const char* name = "Shower";
   static constexpr auto fields() { return std::tuple{}; }

@@ -18,9 +18,9 @@ struct List {};
 
 using EveryModel = List<GmlpLanguageModel<float>, GmlpImageClassifier<float>, FlashLanguageModel<float>, GauEncoder<float>,
                         Fnet<float>, MixerImageClassifier<float>, GmixerImageClassifier<float>, ResmlpImageClassifier<float>,
-                        PoseHead<float>, MaskNetwork<float>, SpeechSeparator<float>, Branchformer<float>, LightConvBlock<float>,
-                        Training<GmlpLanguageModel<double>>, Training<GmlpImageClassifier<float>>,
-                        Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
+                        PoseHead<float>, MaskNetwork<float>, SpeechSeparator<float>, SpeechDenoiser<float>, Branchformer<float>,
+                        LightConvBlock<float>, TextTransformer<float>, Roformer<float>, Training<GmlpLanguageModel<double>>,
+                        Training<GmlpImageClassifier<float>>, Training<FlashLanguageModel<float>>, Training<GauEncoder<float>>>;
 
 /// Calls `f.operator()<Model>()` for the model whose architecture is `name`. Does nothing if there is no such model.
 template <class F, class... Models>

@@ -2,7 +2,8 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a WAV file. The samples of an accepted one are finite, and round-trip: a second reading gives what the first gave.
+// The input is a WAV file. The samples of an accepted file are finite. They round-trip exactly as floats, and in each PCM format
+// once they are rounded to it.
 
 namespace gated::fuzz {
 namespace {

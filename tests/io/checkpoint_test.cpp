@@ -119,7 +119,7 @@ TEST(Checkpoint, RoundTripsThroughAnyNameMap) {
 // A model with a head is saved with the names of the larger model, and a model without a head with those of the body. Both
 // load with the same map.
 TEST(Checkpoint, SavesTheBodyPrefixOnlyWithAHead) {
-  const NameMap names{.prefix = "model.", .body = "bert.", .head = "cls.", .rules = {{"head", "cls.head"}}};
+  const NameMap names{.prefix = "model.", .body = "bert.", .heads = {"cls."}, .rules = {{"head", "cls.head"}}};
   const auto path = temporary("model.safetensors");
   const auto expect_back = [&](const Model<float>& model, const char* patches) {
     save_parameters(model, path, {}, names);

@@ -16,7 +16,7 @@
 
 namespace gated::test {
 
-/// A folder of this process, removed at exit. Several builds can be tested at once.
+/// A folder of this process, removed at exit. Tests of several builds can run at once.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

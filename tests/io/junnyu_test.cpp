@@ -239,8 +239,8 @@ TEST(GauAlpha, NamesAMissingPartOfAStack) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-/// Expects that a body loads from its own file and from a larger model's file, which prefixes its names, and from both files
-/// with another prefix before all names.
+/// Expects that a body loads from its own file and from a larger model's file, where its names have a prefix, and from both files
+/// with a further prefix before all names.
 template <class Model>
 void expect_both_files(const typename Model::Config& config, const NameMap& names) {
   const auto model = random_layer<Model>(config);

@@ -68,7 +68,7 @@ TEST(NameMap, InsertsTheBodyPrefixExceptForTheHead) {
   NameMap names{
       .prefix = "model.",
       .body = "bert.",
-      .head = "cls.",
+      .heads = {"cls."},
       .rules = {{"head", "cls.predictions"}, {"blocks.*", "layers.*"}, {.ours = "all.*", .theirs = "tables.*", .shared = true}},
       .tied = {{"cls.decoder.weight", "embedding.weight"}},
       .ignored = {"position_ids", "cls.seq"}};

@@ -31,7 +31,7 @@ std::string riff(const std::string& chunks) {
   return "RIFF" + little(static_cast<std::uint32_t>(chunks.size() + 4), 4) + "WAVE" + chunks;
 }
 
-/// What a chunk "fmt " says.
+/// The fields of a "fmt " chunk.
 struct Format {
   std::uint32_t tag = 1, channels = 1, rate = 8000, bits = 16, frame_bytes = 0, second_bytes = 0;
 };
@@ -87,7 +87,7 @@ TEST(Wav, ReadsTheExtensibleHeader) {
 TEST(Wav, SkipsOtherChunks) {
   const std::string odd = chunk("LIST", "INFOx"), format = format_chunk({});
   EXPECT_EQ(parse(riff(odd + format + chunk("junk", "") + two_samples + odd)).samples.rows(), 2);
-  // The last chunk of a file by Python's module `wave` is not padded.
+  // Python's module `wave` does not pad the last chunk of a file.
   std::string unpadded = riff(format_chunk({.bits = 24}) + chunk("data", "123"));
   unpadded = "RIFF" + little(static_cast<std::uint32_t>(unpadded.size() - 9), 4) + unpadded.substr(8, unpadded.size() - 9);
   EXPECT_EQ(parse(unpadded).samples.rows(), 1);

@@ -15,7 +15,7 @@ std::uint64_t hash_of(std::string_view text) {
   return hash.value();
 }
 
-/// Values from the tests of the xxHash library and of libraries that are compared with it.
+/// Values from the tests of the xxHash library, and of other libraries tested against it.
 TEST(Xxh64, MatchesPublishedValues) {
   EXPECT_EQ(hash_of(""), 0xEF46DB3751D8E999u);
   EXPECT_EQ(hash_of("a"), 0xD24EC4F1A98C6E5Bu);

@@ -36,7 +36,8 @@ Matrix<double> literal(const Conv<double>& conv, const Matrix<double>& x, const 
   return y;
 }
 
-/// Kernels below and above the lengths, one tap, dilations, several inputs, and channels around the vector widths.
+/// Kernels shorter and longer than the sequences, one tap, dilations, several inputs, and numbers of channels around the vector
+/// widths.
 std::vector<DepthwiseConvolutionConfig> configurations() {
   return {{.channels = 3, .kernel = 5},
           {.channels = 8, .kernel = 1, .bias = false},

@@ -19,8 +19,8 @@ using test::random_layer;
 using test::random_matrix;
 using test::wide;
 
-/// Configurations with one head and several, with and without biases, with hidden widths equal to and above the channels, and
-/// with more memories than vector lanes.
+/// Configurations with one head and several, with and without biases, with hidden widths equal to and above the number of
+/// channels, and with more memories than vector lanes.
 std::vector<ExternalAttentionConfig> configs() {
   return {{.channels = 6, .memories = 5, .memory_bias = false, .out_bias = false},
           {.channels = 6, .heads = 3, .memories = 7},

@@ -5,7 +5,7 @@
 namespace gated::learned_position_test {
 namespace {
 
-/// Learned positions in a layer whose contract sees earlier tokens: promises are then tested on whole sequences.
+/// Learned positions in a layer whose contract says that it sees earlier tokens. The promises are then tested on whole sequences.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";

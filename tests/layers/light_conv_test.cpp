@@ -83,8 +83,7 @@ TEST(LightConv, EqualsItsFormula) {
   expect_formula<double>();
 }
 
-/// The parameters of `layers` blocks with kernels of these lengths, from blocks of one kernel: LightConv models have another
-/// kernel in each layer.
+/// The number of parameters of blocks with these kernel sizes, one size per block, as in LightConv models.
 Index parameters(Index channels, Index hidden, Index heads, bool glu, ConvolutionForm form, bool causal,
                  const std::vector<Index>& kernels) {
   Index sum = 0;

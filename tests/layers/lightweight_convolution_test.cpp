@@ -13,8 +13,8 @@ using test::wide;
 
 constexpr auto dynamic = ConvolutionForm::dynamic;
 
-/// Both forms with every option, kernels below and above the lengths, one tap, and heads of one channel, of fewer than a vector
-/// and of more than a tile.
+/// Both forms with every option, kernels shorter and longer than the sequences, one tap, and heads of one channel, narrower than a
+/// vector, and wider than a tile.
 std::vector<LightweightConvolutionConfig> configurations() {
   std::vector<LightweightConvolutionConfig> all{
       {.channels = 6, .heads = 3, .kernel = 5},

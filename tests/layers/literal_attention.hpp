@@ -145,6 +145,16 @@ Matrix<double> norm(const Norm<T>& layer, const Matrix<double>& x) {
           y(i, j) = (x(i, j) - mean) / std::sqrt(variance + layer.eps) * static_cast<double>(layer.weight(j)) +
                     static_cast<double>(layer.bias(j));
           break;
+        case NormForm::layer_norm_no_bias:
+          y(i, j) = (x(i, j) - mean) / std::sqrt(variance + layer.eps) * static_cast<double>(layer.weight(j));
+          break;
+        case NormForm::rms_norm:
+          y(i, j) = x(i, j) / std::sqrt(square + layer.eps) * static_cast<double>(layer.weight(j));
+          break;
+        case NormForm::l2_norm:
+          y(i, j) = x(i, j) / std::max(std::sqrt(square * channels), layer.eps) * std::sqrt(channels) *
+                    static_cast<double>(layer.weight(j));
+          break;
         case NormForm::scale_norm:
           y(i, j) = x(i, j) / std::max(std::sqrt(square), layer.eps) * static_cast<double>(layer.gain(0));
           break;

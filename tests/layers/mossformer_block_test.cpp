@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-// Tests of MossFormer2's layers. Their numbers are compared with the original's by check_parity.
+// Tests of MossFormer2's layers. check_parity compares their outputs with the original's.
 
 namespace gated::mossformer_block_test {
 namespace {

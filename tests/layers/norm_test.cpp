@@ -13,8 +13,9 @@ using test::refuses;
 using test::same_bits;
 using test::wide;
 
-constexpr NormForm forms[]{NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt,
-                           NormForm::rms,  NormForm::affine};
+constexpr NormForm forms[]{NormForm::none,    NormForm::layer_norm, NormForm::layer_norm_no_bias, NormForm::rms_norm,
+                           NormForm::l2_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt,   NormForm::rms,
+                           NormForm::affine};
 
 template <class T>
 class NormOf : public ::testing::Test {};
@@ -97,7 +98,7 @@ TEST(Norm, NeedsOnlyChannels) {
 }
 
 TEST(Norm, HasTheParametersOfItsForm) {
-  const Index expected[]{0, 26, 1, 1, 0, 26};
+  const Index expected[]{0, 26, 13, 13, 13, 1, 1, 0, 26};
   for (std::size_t i = 0; i < std::size(forms); ++i) {
     EXPECT_EQ(parameter_count(Norm<float>(13, 1e-5, forms[i])), expected[i]) << name_of(forms[i]);
   }

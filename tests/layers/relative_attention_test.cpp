@@ -72,7 +72,7 @@ TEST(RelativeAttention, HasGradientsAcrossBlocksOfQueries) {
 TEST(RelativeAttention, ScoresByOffsetDependOnTheDistanceAlone) {
   RelativeAttention<double> layer(config_of(ScorePosition::offset, false));
   test::shake(layer, 1);
-  layer.query.weight.setZero();  // all queries are equal, and all keys
+  layer.query.weight.setZero();  // all queries are equal, and so are all keys
   layer.key.weight.setZero();
   const Matrix<double> x = random_matrix<double>(6, 12, 2);
   Workspace<double> workspace;

@@ -17,7 +17,7 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// Positions in a layer whose contract sees earlier tokens: promises are then tested on whole sequences.
+/// Positions in a layer whose contract says that it sees earlier tokens. The promises are then tested on whole sequences.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";

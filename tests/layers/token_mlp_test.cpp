@@ -14,7 +14,7 @@ using test::near;
 using test::random_layer;
 using test::random_matrix;
 
-/// Hidden sizes equal to the length, below it and above it, above the vector width, and for a length of 1.
+/// Hidden sizes equal to, below and above the length, one above the vector width, and one for a length of 1.
 constexpr Index lengths[]{9, 9, 9, 21, 1}, hiddens[]{9, 4, 17, 40, 1};
 
 TEST(TokenMlp, KeepsItsPromises) {

@@ -17,6 +17,21 @@ using test::wide;
 
 constexpr Index channels = 12, heads = 3, width = channels / heads, chunk = 4;
 
+/// Attention with every option of softmax: shared keys, windows, norms of queries and keys, gates, no biases.
+std::vector<SelfAttentionConfig> optional_parts(bool causal) {
+  std::vector<SelfAttentionConfig> all;
+  for (const Index window : {Index{0}, Index{1}, Index{3}, Index{100}}) {
+    all.push_back({.heads = 4, .key_value_heads = 2, .head_width = 6, .causal = causal, .window = window, .bias = false});
+  }
+  all[1].rotary = all[2].rotary = Rotary::half;
+  all[1].gate = all[3].gate = AttentionGate::per_head;
+  all[2].gate = AttentionGate::per_channel;
+  all[2].query_key_norm = NormForm::rms_norm, all[2].query_key_norm_eps = 0.1;
+  all[2].gate_bias = all[3].out_bias = false;
+  all[3].key_value_heads = 1, all[3].head_width = 2;
+  return all;
+}
+
 std::vector<TransformerBlockConfig> configs() {
   const TransformerBlockConfig softmax{.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 20}};
   std::vector<TransformerBlockConfig> all(5, softmax);
@@ -48,12 +63,24 @@ std::vector<TransformerBlockConfig> configs() {
       all.back().token_mixer.max_length = form == RelativeBiasForm::toeplitz ? 11 : 0;
     }
   }
+  for (const bool causal : {false, true}) {
+    for (const SelfAttentionConfig& attention : optional_parts(causal)) {
+      all.push_back(softmax);
+      all.back().token_mixer = attention;
+      all.back().token_norm = causal ? NormForm::rms_norm : NormForm::layer_norm_no_bias;
+    }
+  }
   return all;
+}
+
+/// True if a state of eleven tokens rewinds: it holds all of them.
+bool can_rewind(const SelfAttentionConfig& attention) {
+  return attention.form == AttentionForm::softmax && (attention.window == 0 || attention.window > 11);
 }
 
 TEST(TransformerBlock, KeepsItsPromises) {
   for (const TransformerBlockConfig& config : configs()) {
-    const bool rewinds = config.token_mixer.form == AttentionForm::softmax, causal = config.token_mixer.causal;
+    const bool rewinds = can_rewind(config.token_mixer), causal = config.token_mixer.causal;
     test::expect_promises<TransformerBlock>(config, {.lengths = {7, 0, 11, 1}, .causal = causal, .rewinds = rewinds});
   }
 }
@@ -62,7 +89,7 @@ TEST(SelfAttention, KeepsItsPromises) {
   for (const TransformerBlockConfig& config : configs()) {
     SelfAttentionConfig attention = config.token_mixer;
     attention.channels = channels;
-    const bool rewinds = attention.form == AttentionForm::softmax;
+    const bool rewinds = can_rewind(attention);
     test::expect_promises<SelfAttention>(attention, {.causal = attention.causal, .rewinds = rewinds});
   }
 }
@@ -127,17 +154,24 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
                              const literal::Visible& mask = {}) {
   const SelfAttention<T>& attention = block.tokens.mixer;
   const SelfAttentionConfig& c = attention.config;
-  const Index w = c.channels / c.heads;
-  Matrix<double> qkv = literal::linear(attention.qkv, literal::layer_norm(block.tokens.norm, x));
-  for (Index first = 0; c.rotary != Rotary::none && first < 2 * c.channels; first += w) {  // heads of q, then of k
+  const Index w = c.width(), shared = c.key_heads(), k_first = c.heads * w, v_first = k_first + shared * w;
+  const Matrix<double> normed = literal::norm(block.tokens.norm, x);
+  Matrix<double> qkv = literal::linear(attention.qkv, normed);
+  for (Index first = 0; first < v_first; first += w) {  // heads of q, then of k
+    qkv.middleCols(first, w) =
+        literal::norm(first < k_first ? attention.query_norm : attention.key_norm, qkv.middleCols(first, w));
+    if (c.rotary == Rotary::none) {
+      continue;
+    }
     qkv.middleCols(first, w) = literal::rotate(qkv.middleCols(first, w), sequences, c.rotary,
                                                c.rotary_dimensions > 0 ? c.rotary_dimensions : w, c.rotary_base);
   }
-  Matrix<double> attended = Matrix<double>::Zero(x.rows(), c.channels);
+  Matrix<double> attended = Matrix<double>::Zero(x.rows(), k_first);
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), n = sequences.length(b), chunks = (n + c.chunk - 1) / c.chunk;
     for (Index i = 0; i < n; ++i) {
       for (Index head = 0; head < c.heads; ++head) {
+        const Index other_head = head / (c.heads / shared), k_at = k_first + (other_head - head) * w, v_at = k_at + shared * w;
         Vector<double> weights = Vector<double>::Zero(n);
         for (Index j = 0; j < n; ++j) {
           if (literal::hidden(mask, offset + j)) {
@@ -145,7 +179,7 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
           }
           double local = 0, global = 0;
           for (Index s = head * w; s < (head + 1) * w; ++s) {
-            const double q = qkv(offset + i, s), k = qkv(offset + j, c.channels + s);
+            const double q = qkv(offset + i, s), k = qkv(offset + j, k_at + s);
             local += q * k;
             if (c.form == AttentionForm::mixed_chunk) {
               global += (q * static_cast<double>(attention.global_qk.weight(0, s)) +
@@ -156,7 +190,8 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
           }
           if (c.form == AttentionForm::softmax) {
             local = local / std::sqrt(static_cast<double>(w)) + literal_bias(attention, head, i, j);
-            weights(j) = c.causal && j > i ? 0.0 : std::exp(local);
+            const bool far = c.window > 0 && (c.causal ? j <= i - c.window : std::abs(i - j) > c.window / 2);
+            weights(j) = far || (c.causal && j > i) ? 0.0 : std::exp(local);
             continue;
           }
           const Index own = i / c.chunk, other = j / c.chunk;
@@ -172,14 +207,20 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
           }
         }
         if (c.form == AttentionForm::softmax) {
-          weights /= weights.sum();
+          weights /= std::max(weights.sum(), 1e-300);  // a window may hold masked tokens only
         }
         for (Index j = 0; j < n; ++j) {
           for (Index d = head * w; d < (head + 1) * w; ++d) {
-            attended(offset + i, d) += weights(j) * qkv(offset + j, 2 * c.channels + d);
+            attended(offset + i, d) += weights(j) * qkv(offset + j, v_at + d);
           }
         }
       }
+    }
+  }
+  if (attention.gate) {
+    const Matrix<double> gates = literal::activate(Activation::sigmoid, literal::linear(*attention.gate, normed));
+    for (Index d = 0; d < attended.cols(); ++d) {
+      attended.col(d).array() *= gates.col(c.gate == AttentionGate::per_head ? d / w : d).array();
     }
   }
   const Matrix<double> h = x + literal::linear(attention.proj_out, attended);

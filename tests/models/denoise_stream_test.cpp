@@ -75,7 +75,7 @@ TEST(Denoise, MasksASoundBetweenSilences) {
             "denoise: there are no samples.");
 }
 
-/// What a stream makes of `x` and latency() zeros, in blocks of 1, 2, …, `largest` samples, without the delay.
+/// The output of a stream for `x` and then latency() zeros, in blocks of 1, 2, …, `largest` samples, with the delay removed.
 template <class T>
 Vector<T> streamed(DenoiseStream<T>& stream, const Vector<T>& x, Index largest) {
   Vector<T> y = Vector<T>::Zero(x.size() + stream.latency());

@@ -182,7 +182,7 @@ TYPED_TEST(HookOf, SeesTheSameLayersInStreams) {
 TYPED_TEST(HookOf, SeesNothingOfStateChecks) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     auto state = model.start(12);
-    const auto twin = model;  // a copy of the model: it must check the state first
+    const auto twin = model;  // a copy: it did not create the state, so it must check it first
     Matrix<float> one(1, model.out());
     const Seen seen = hooked([&](auto& workspace) { twin.step(1, state, one, workspace); });
     Names weights;

@@ -20,7 +20,10 @@
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/pose_head.hpp"
+#include "gated/models/roformer.hpp"
+#include "gated/models/speech_denoiser.hpp"
 #include "gated/models/speech_separator.hpp"
+#include "gated/models/text_transformer.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "tests/core/numbers.hpp"
 
@@ -97,6 +100,19 @@ void for_each_model(Index size) {
                                        size);
   expect_our_errors<LanguageModel<Stack<TransformerBlock<float>>>>(
       {.vocabulary = 5, .trunk = {.depth = 1, .block = {.channels = 4, .token_mixer = {.heads = 2}}}}, size);
+  expect_our_errors<TextTransformer<float>>(transformer_decoder({.vocabulary = 5,
+                                                                 .channels = 4,
+                                                                 .hidden = 4,
+                                                                 .depth = 1,
+                                                                 .heads = 2,
+                                                                 .key_value_heads = 1,
+                                                                 .head_width = 2,
+                                                                 .query_key_norm = true,
+                                                                 .gate = AttentionGate::per_channel,
+                                                                 .window = 3}),
+                                            size);
+  expect_our_errors<Roformer<float>>({.trunk = roformer_layers({.channels = 4, .heads = 2, .head_width = 2, .hidden = 4})},
+                                     size);
   expect_our_errors<Fnet<float>>(
       fnet(FnetHead::masked_words, {.channels = 4, .hidden = 8, .depth = 1, .vocabulary = 5, .max_length = 4}), size);
   expect_our_errors<TinyTimeMixer<float>>({.series = 2,
@@ -131,7 +147,7 @@ void for_each_model(Index size) {
   expect_our_errors<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2}, size);
 }
 
-/// The same for models of speech.
+/// The same for speech models.
 void for_each_speech_model(Index size) {
   for (const bool dilated : {false, true}) {
     const MossFormer2Config trunk{.depth = 1,
@@ -142,6 +158,9 @@ void for_each_speech_model(Index size) {
     expect_our_errors<MaskNetwork<float>>({.features = 3, .outputs = 2, .trunk = trunk}, size);
     expect_our_errors<SpeechSeparator<float>>({.window = 4, .masks = {.features = 4, .outputs = 4, .trunk = trunk}}, size);
   }
+  expect_our_errors<SpeechDenoiser<float>>(
+      {.length = 16, .hop = 8, .blocks = {.depth = 1, .block = {.channels = 4, .inner = 2, .order = 2, .kernel = 3, .causal = true}}},
+      size);
   for (const auto position : {ScorePosition::none, ScorePosition::key, ScorePosition::offset}) {
     expect_our_errors<Branchformer<float>>(
         {.trunk = {.depth = 1,

@@ -122,15 +122,16 @@ class LanguageModelOf : public ::testing::Test {
   static Matrix<S> go_on(const M& model, const Ids& ids, State<S>& state, Index count, Workspace<S>& workspace) {
     Matrix<S> y(count, model.out());
     model.extend(Tokens(ids).subspan(static_cast<std::size_t>(state.position()), static_cast<std::size_t>(count)), state, y,
-                  workspace);
+                 workspace);
     return y;
   }
 };
 
-using Cases = ::testing::Types<
-    Case<test::OfGmlpBlocks, float>, Case<test::OfMixedChunkAttention, float>, Case<test::OfMixedChunkAttention, double>,
-    Case<test::OfGatedAttentionUnits, float>, Case<test::OfGatedAttentionUnits, double>, Case<test::OfTransformerBlocks, float>,
-    Case<test::OfChunkedTransformerBlocks, float>, Case<test::OfMixerBlocks, float>, Case<test::OfPlainBlocks, double>>;
+using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfMixedChunkAttention, float>,
+                               Case<test::OfMixedChunkAttention, double>, Case<test::OfGatedAttentionUnits, float>,
+                               Case<test::OfGatedAttentionUnits, double>, Case<test::OfTransformerBlocks, float>,
+                               Case<test::OfChunkedTransformerBlocks, float>, Case<test::OfTextTransformerBlocks, float>,
+                               Case<test::OfMixerBlocks, float>, Case<test::OfPlainBlocks, double>>;
 TYPED_TEST_SUITE(LanguageModelOf, Cases, );
 
 // --- Batches ---
@@ -312,7 +313,9 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
     } else {
       Matrix<T> y = untouched<T>(3, out);
       const std::vector<std::uint8_t> all(3, 1);
-      EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(Ids{1, 2, 3}, three, y, workspace, all); }),
+      EXPECT_EQ(message_of<ArgumentError>([&] {
+                  model.forward(Ids{1, 2, 3}, three, y, workspace, all);
+                }),
                 "LanguageModel::forward: it takes no mask.");
       EXPECT_TRUE(is_untouched(y));
     }
@@ -326,8 +329,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
     if (model.config.position == PositionForm::sinusoid_table) {
       const std::string remedy =
           model.trunk.longest() > 12 ? " Build the model with a larger max_length, or with position = sinusoid." : "";
-      refuse(Ids(13, 1), Sequences::single(13), 13, out,
-             "sequence 0 of 1 has 13 tokens, expected 12 at most." + remedy);
+      refuse(Ids(13, 1), Sequences::single(13), 13, out, "sequence 0 of 1 has 13 tokens, expected 12 at most." + remedy);
     }
   });
 }

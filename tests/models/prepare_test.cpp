@@ -56,7 +56,7 @@ TEST(Prepare, ChangesNoBits) {
 }
 
 TEST(Prepare, ProductsReadThePackedCopy) {
-  // Changes of the original weights have no effect, except in the elements that gated compares to detect changes.
+  // Changes to the original weights have no effect, except in the elements that gated compares to detect changes.
   auto model = language_model<float>();
   const auto prepared = prepare(model);
   Workspace<float> plain, fast;
@@ -98,7 +98,7 @@ TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
         };
         EXPECT_TRUE(same_bits(streamed(fast), streamed(plain)));
       }
-      // The stored FFT is read, so changes of the transformed lags have no effect.
+      // The stored FFT is read, so changes to the transformed lags have no effect.
       Matrix<float>& w = model.blocks[0].gate.proj.weight;
       w.middleCols(form == SpatialForm::toeplitz ? 89 : 1, 29) *=
           2;  // lags from 30 on, except the elements that detect changes

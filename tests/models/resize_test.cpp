@@ -194,7 +194,7 @@ TYPED_TEST(Resize, KeepsRowSums) {
                     static_cast<double>(projection.weight.row(old_patch(p, from, to)).sum()), 1e-5);
       }
     }
-    // The bias is resized as the row sums are, so set it to the row sums.
+    // The bias is resized like the row sums, so set it to the row sums.
     projection.bias = projection.weight.rowwise().sum().transpose();
     const auto stretched = resize_grid(projection, from, to, GridResize::bilinear);
     EXPECT_LT((stretched.weight.rowwise().sum().transpose() - stretched.bias).cwiseAbs().maxCoeff(), 2e-6);
@@ -213,7 +213,7 @@ TYPED_TEST(Resize, KeepsClassTokens) {
       const auto v = resized.weight.middleRows(21 * head, 21);
       SpatialProjection<T> patches({.length = 6});
       patches.weight = w.bottomRightCorner(6, 6);
-      patches.bias = w.col(0).tail(6).transpose();  // weights of the class token are resized as a bias is
+      patches.bias = w.col(0).tail(6).transpose();  // weights of the class token are resized like a bias
       const auto alone = resize_grid(patches, from, to, method);
       EXPECT_EQ(v(0, 0), w(0, 0));
       EXPECT_EQ(resized.bias(head, 0), projection.bias(head, 0));
@@ -347,7 +347,7 @@ TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
 
 TYPED_TEST(Resize, HandlesAnyModelWithAStackOfGmlpBlocks) {
   using T = TypeParam;
-  using Trunk = Stack<GmlpBlock<T>>;  // its configuration has a depth besides the block's
+  using Trunk = Stack<GmlpBlock<T>>;  // its configuration has a depth in addition to the block's
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
   const auto trunk = randomised(Gmlp<T>(block), 16);
   const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);

@@ -9,7 +9,7 @@ namespace {
 
 using test::expect_error;
 
-/// Sound at 8 kHz in frames of 80 samples, in windows of 400 samples above 800.
+/// Sound at 8 kHz in frames of 80 samples. Sounds of more than 800 samples are cut into windows of 400.
 SpeechEnhancement small_enhancement() {
   SpeechEnhancement options;
   options.features.rate = 8000;

@@ -72,7 +72,8 @@ using Cases = ::testing::Types<Case<test::OfGmlpBlocks, float>, Case<test::OfGml
                                Case<test::OfMixedChunkAttention, float>, Case<test::OfMixedChunkAttention, double>,
                                Case<test::OfGatedAttentionUnits, float>, Case<test::OfGatedAttentionUnits, double>,
                                Case<test::OfTransformerBlocks, float>, Case<test::OfChunkedTransformerBlocks, float>,
-                               Case<test::OfMixerBlocks, float>, Case<test::OfPlainBlocks, double>>;
+                               Case<test::OfTextTransformerBlocks, double>, Case<test::OfMixerBlocks, float>,
+                               Case<test::OfPlainBlocks, double>>;
 TYPED_TEST_SUITE(StackOf, Cases, );
 
 // --- Batches ---

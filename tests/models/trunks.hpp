@@ -11,6 +11,7 @@
 #include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/language_model.hpp"
+#include "gated/models/text_transformer.hpp"
 #include "gmlps.hpp"
 #include "tests/layers/literal_attention.hpp"
 
@@ -54,7 +55,7 @@ struct PlainBlock : Layer<PlainBlock<T>> {
 
 // Kinds of trunk. Each has a template `Trunk<T>`, and `configs()`: small configurations that cover its options, with
 // `small_channels` channels, for any length up to `length`. `takes_mask` is true if tokens can be masked. `remembers_tokens` is
-// true if streams store every token, so that they have a capacity and can rewind.
+// true if streams store every token: they then have a capacity and can rewind.
 
 struct OfGmlpBlocks {
   template <class T>
@@ -140,6 +141,30 @@ struct OfChunkedTransformerBlocks {
   }
 };
 
+/// Blocks of Llama's and ModernBERT's form, which differ by layer.
+struct OfTextTransformerBlocks {
+  template <class T>
+  using Trunk = Stack<GluTransformerBlock<T>>;
+  static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.GluFeedForward>>";
+  static constexpr bool takes_mask = true, remembers_tokens = true;
+  static std::vector<Trunk<float>::Config> configs(bool causal, Index length = small_length) {
+    if (!causal) {
+      return {transformer_encoder({.channels = small_channels, .hidden = 7, .depth = 4, .heads = 1, .window = 6}).trunk};
+    }
+    return {transformer_decoder({.channels = small_channels,
+                                 .hidden = 7,
+                                 .depth = 2,
+                                 .heads = 4,
+                                 .key_value_heads = 2,
+                                 .head_width = 6,
+                                 .query_key_norm = true,
+                                 .gate = AttentionGate::per_head,
+                                 .window = length + 1,
+                                 .windowed = {false, true}})
+                .trunk};
+  }
+};
+
 struct OfMixerBlocks {
   template <class T>
   using Trunk = Stack<MixerBlock<TokenProjection<T>, GluFeedForward<T>>>;
@@ -186,7 +211,7 @@ Matrix<double> literal_block(const GatedAttentionUnit<T>& block, const Matrix<do
                              const literal::Visible& mask) {
   return literal::attention_unit(block, x, sequences, mask);
 }
-/// MixerBlock and TransformerBlock by forward(), which tests/layers compares with the formula.
+/// MixerBlock and those with attention by forward(), which tests/layers compares with the formula.
 template <class TokenMixer, class ChannelMixer>
 Matrix<double> literal_block(const MixerBlock<TokenMixer, ChannelMixer>& block, const Matrix<double>& x,
                              const Sequences& sequences, const literal::Visible&) {
@@ -194,9 +219,9 @@ Matrix<double> literal_block(const MixerBlock<TokenMixer, ChannelMixer>& block, 
   Workspace<T> workspace;
   return wide(block.forward(x.cast<T>().eval(), sequences, workspace));
 }
-template <class T>
-Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
-                             const literal::Visible& mask) {
+template <class T, class ChannelMixer>
+Matrix<double> literal_block(const MixerBlock<SelfAttention<T>, ChannelMixer>& block, const Matrix<double>& x,
+                             const Sequences& sequences, const literal::Visible& mask) {
   Workspace<T> workspace;
   return wide(block.forward(x.cast<T>().eval(), sequences, workspace, mask));
 }

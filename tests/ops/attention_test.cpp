@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "gated/core/settings.hpp"
+#include "gated/ops/gather.hpp"
 #include "tests/ops/op.hpp"
 
 namespace gated::attention_test {
@@ -89,6 +90,85 @@ TEST(Attention, HeadsAreIndependent) {
       EXPECT_TRUE(same_bits(y.block(sequences.offset(b), head * 3, rows.rows(), 3), alone)) << b << ", head " << head;
     }
   }
+}
+
+/// A bias of -∞, nearly, where |i - j| > reach.
+Matrix<double> far_hidden(Index length, Index reach) {
+  Matrix<double> bias = Matrix<double>::Zero(length, length);
+  for (Index i = 0; i < length; ++i) {
+    for (Index j = 0; j < length; ++j) {
+      bias(i, j) = std::abs(i - j) > reach ? -1e30 : 0;
+    }
+  }
+  return bias;
+}
+
+TEST(Attention, AReachHidesDistantKeysInEveryBlock) {
+  constexpr Index length = 300;
+  const auto q = random_matrix<double>(length, 3, 1), k = random_matrix<double>(length, 3, 2),
+             v = random_matrix<double>(length, 5, 3), dy = random_matrix<double>(length, 5, 4);
+  Workspace<double> workspace;
+  for (const Index reach : {Index{0}, Index{1}, Index{7}, Index{64}, Index{100}, Index{299}, Index{1000}}) {
+    const Matrix<double> bias = far_hidden(length, reach);
+    for (const bool causal : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "reach " << reach << ", causal " << causal);
+      const Scoring<double> near{.kernel = ScoreKernel::softmax, .causal = causal, .reach = reach};
+      Scoring<double> all{.kernel = ScoreKernel::softmax, .causal = causal, .bias = bias.data(), .bias_stride = length};
+      Matrix<double> y(length, 5), expected(length, 5);
+      attend<double>(q, k, v, 0, near, y, workspace);
+      attend<double>(q, k, v, 0, all, expected, workspace);
+      EXPECT_LE((y - expected).cwiseAbs().maxCoeff(), 1e-13);
+      Matrix<double> got[3], wanted[3];
+      for (auto* const set : {got, wanted}) {
+        set[0] = set[1] = Matrix<double>::Zero(length, 3);
+        set[2] = Matrix<double>::Zero(length, 5);
+        attend_backward<double>(q, k, v, dy, 0, set == got ? near : all, {set[0], set[1], set[2]}, workspace);
+      }
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_LE((got[i] - wanted[i]).cwiseAbs().maxCoeff(), 1e-12) << i;
+      }
+    }
+  }
+}
+
+TEST(Attention, NeighbouringHeadsShareKeysAndValues) {
+  const auto shared = [](auto& run, const auto& x) {
+    using R = std::remove_cvref_t<decltype(run)>;
+    using T = typename R::Scalar;
+    const AttentionInputs<R> inputs{.q = run.columns(x, 0, 12),
+                                    .k = run.columns(x, 12, 4),
+                                    .v = run.columns(x, 16, 6),
+                                    .heads = 6,
+                                    .key_heads = 2,
+                                    .reach = 4};
+    return attend(
+        run, inputs, [](const Sequences&, Index) { return Scoring<T>{.kernel = ScoreKernel::softmax, .causal = true}; },
+        Epilogue<R>());
+  };
+  expect_op(shared, {.in = 22, .out = 18});
+  const auto x = random_matrix<double>(9, 22, 1);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(9));
+  const Matrix<double> y = run[shared(run, RunMatrix<double>(input_view<double>(x)))];
+  for (Index head = 0; head < 6; ++head) {
+    Matrix<double> alone(9, 3);
+    attend<double>(x.middleCols(2 * head, 2), x.middleCols(12 + head / 3 * 2, 2), x.middleCols(16 + head / 3 * 3, 3), 0,
+                   {.kernel = ScoreKernel::softmax, .causal = true, .reach = 4}, alone, workspace);
+    EXPECT_TRUE(same_bits(Matrix<double>(y.middleCols(3 * head, 3)), alone)) << head;
+  }
+}
+
+TEST(RepeatColumns, CopiesEachColumn) {
+  const auto repeated = [](auto& run, const auto& x) { return repeat_columns(run, x, 3); };
+  expect_op(repeated, {.in = 2, .out = 6});
+  Matrix<double> x(1, 2), expected(1, 6);
+  x << 1, 2;
+  expected << 1, 1, 1, 2, 2, 2;
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(1));
+  EXPECT_EQ(Matrix<double>(run[repeated(run, RunMatrix<double>(input_view<double>(x)))]), expected);
 }
 
 TEST(Attention, AttendsToOtherSequences) {

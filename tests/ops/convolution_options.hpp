@@ -14,7 +14,8 @@ struct ConvolutionOptions {
   bool softmax, bias;
 };
 
-/// Causal and not, with kernels around the lengths, and heads of one channel, of fewer than a vector and of more than a tile.
+/// Causal and not, with kernels shorter and longer than the sequences, and heads of one channel, narrower than a vector, and wider
+/// than a tile.
 inline std::vector<ConvolutionOptions> convolution_options() {
   return {{.channels = 6, .heads = 3, .taps = 5, .own_tap = 4, .softmax = true, .bias = true},
           {.channels = 4, .heads = 4, .taps = 16, .own_tap = 15, .softmax = true, .bias = false},

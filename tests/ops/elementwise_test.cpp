@@ -28,7 +28,7 @@ void in_a_batch(const F& f) {
   f(run, a, b);
 }
 
-/// Expects that op(x) is y. An owned x that is moved in must be overwritten; an x that is shared or the caller's must not.
+/// Expects that op(x) is y. An owned x that is moved in must be overwritten, but not an x that is shared or the caller's.
 template <class Op>
 void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
   const Matrix<double> before = x;

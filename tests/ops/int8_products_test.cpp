@@ -197,7 +197,7 @@ struct PlainTiles {
   }
 };
 
-/// No test machine has AMX, so this tests how a product is cut into tiles on a model of the instructions.
+/// No test machine has AMX, so a model of the instructions tests how a product is cut into tiles.
 TEST(Int8Kernels, CutTilesOfAmx) {
   for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
     const Index padded = (words + 15) / 16 * 16;

@@ -55,7 +55,7 @@ template <class T>
   return ::testing::AssertionSuccess();
 }
 
-/// An out × in weight, packed as by prepare().
+/// An out × in weight, packed as in prepare().
 template <class T>
 PreparedWeights<T> prepare_for_products(const Matrix<T>& weight) {
   const Index width = kernels<ProductKernels<T>>().panel_columns;

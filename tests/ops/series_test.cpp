@@ -18,7 +18,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, also if two calls of f add to the gradient of x.
+/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, even if two calls of f add to the gradient of x.
 template <class F>
 void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<double>& y, const F& f) {
   Workspace<double> workspace;

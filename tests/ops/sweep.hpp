@@ -12,8 +12,8 @@
 
 namespace gated::test {
 
-/// Values of both signs, including ±0 and subnormals: 16 per binary exponent, and 1500 per exponent for 2⁻¹² ≤ |x| < 2¹⁰, the
-/// range that matters most.
+/// Values of both signs, including ±0 and subnormals: 16 per binary exponent, but 1500 per exponent in the range that matters
+/// most, 2⁻¹² ≤ |x| < 2¹⁰.
 template <class T>
 std::vector<T> numbers_of_every_size() {
   using limits = std::numeric_limits<T>;

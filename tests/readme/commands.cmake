@@ -1,8 +1,8 @@
 # cmake -D README_FILES=a,b -D PROGRAMS=name=path,… -D ROOT=… -P commands.cmake
 #
 # Checks the commands in READMEs, which are indented lines that begin with a program of gated, sh, cmake, ctest or python3.
-# Options must be in the program's --help, scripts must exist, and presets must be known. A text that has a line
-# "Usage: <program>" must be the program's --help.
+# Options must be in the program's --help, scripts must exist, and presets must be known. A text with a line "Usage: <program>"
+# must be the program's --help.
 
 cmake_minimum_required(VERSION 3.21)
 

@@ -49,4 +49,6 @@ inline gated::MaskNetwork<float> small_mask_network() {
 }
 inline const gated::MaskNetwork<float> network = small_mask_network();
 
+inline std::vector<float> block(480);  // samples of a callback
+
 }  // namespace readme

@@ -14,8 +14,8 @@
 #include "tests/stress/stress.hpp"
 
 // Tests that random valid configurations of every kind of model keep all promises: each sequence of a ragged batch is bit-equal
-// to itself alone, threads and packed weights change no bit, models round-trip through files, and steps are bit-equal to the
-// batch. Building a model spends about as many values of a budget as the model holds.
+// to the same sequence alone, threads and packed weights change no bit, models round-trip through files, and steps are bit-equal
+// to the batch. Building a model spends about as many values of a budget as the model holds.
 //
 // A failure names the seed and the configuration. GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that configuration.
 
@@ -292,7 +292,7 @@ void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& conf
   }
 }
 
-/// Tests a language model with this trunk and other options at random. A table of positions has `longest` rows.
+/// Tests a language model with this trunk and random other options. A table of positions has `longest` rows.
 template <class Model>
 void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk, const std::vector<Index>& lengths,
               Index longest, bool streams) {
@@ -337,7 +337,7 @@ void try_gmlp_language_model(Dice& dice, std::uint64_t seed) {
   try_text<GmlpLanguageModel<T>>(dice, seed, trunk, any_lengths(dice, trunk), trunk.length, trunk.causal);
 }
 
-/// Tests an image classifier with this trunk and other options at random.
+/// Tests an image classifier with this trunk and random other options.
 template <class Model>
 void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk) {
   using T = typename Model::Scalar;

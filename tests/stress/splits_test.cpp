@@ -13,8 +13,8 @@
 #include "tests/ops/restores_kernels.hpp"
 #include "tests/stress/stress.hpp"
 
-// Portable arithmetic: however sequences are split into batches, threads and steps, in every form of the kernels, with weights
-// prepared, mapped or neither, their outputs have the same bits.
+// Portable arithmetic: the outputs have the same bits however sequences are split into batches, threads and steps, in every form
+// of the kernels, and with weights prepared, mapped or neither.
 
 namespace gated {
 namespace {

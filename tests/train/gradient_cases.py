@@ -2,7 +2,7 @@
 """Writes gradients of the originals' layers and models: the case files `*_grad.safetensors`.
 
     python3 gradient_cases.py                    writes them into ../reference, beside this script's folder
-    python3 gradient_cases.py --out FOLDER       writes them there
+    python3 gradient_cases.py --out FOLDER       writes them to FOLDER
     python3 gradient_cases.py --check FOLDER     checks the models below against the case files of the originals in FOLDER:
                                                  outputs in float64, and gradients if the file has them
 
@@ -571,7 +571,7 @@ def inputs_of(c, random):
 
 
 def smallest_effect(model, tensors, call, expected):
-    """The smallest change of the output when one parameter is neutralised: 1 for scales of norms, else 0."""
+    """The smallest change of the output when one parameter is neutralised (set to 1 if it is the scale of a norm, else to 0)."""
     effects = {}
     for name, parameter in model.named_parameters():
         if name.split(".")[-1] in ("a", "b"):

@@ -2,20 +2,20 @@
 """Ten training steps of three small language models in PyTorch, which the training tests repeat.
 
     python3 ten_steps.py                    writes ten_steps_{gmlp,amlp,flash}.safetensors beside this script
-    python3 ten_steps.py --out FOLDER       writes them there
+    python3 ten_steps.py --out FOLDER       writes them to FOLDER
     python3 ten_steps.py --check FOLDER     checks the models below against the case files of the originals in FOLDER
 
 Needs torch (written with 1.13) and numpy. The models restate lucidrains' gMLP and FLASHTransformer, with their parameter names.
 
 A file holds
-  model.<key>   the parameters before the first step (F64, exact in float32, so that both runs start equal) and the
-                constant tables, rounded to float32 as the originals store them
+  model.<key>   the parameters before the first step (F64, but exact in float32, so both runs start from equal values), and
+                the constant tables, rounded to float32 as the originals store them
   tokens        [10, B, N] a batch per step; targets [10, B, N] the next tokens, -100 if ignored
   losses_f64, norms_f64, losses_f32, norms_f32
                 [10] the loss of each step and the norm of its gradient before clipping, from runs in float64 and float32
   rates         [10] the learning rate of each step
   final.<key>   model.<key> after ten steps in float64
-and in its metadata `config`, a JSON object: family, class and arguments as in the case files, and `training`, the rest.
+Its metadata has `config`, a JSON object: family, class and arguments as in the case files, and `training`, all other settings.
 """
 
 import argparse
@@ -389,7 +389,7 @@ RUNS = {  # `logits` scales the last weights so that gradient norms lie on both 
 
 
 def initial_value(name, shape, random):
-    """A random tensor, exact in float32, at a scale at which the parameter `name` matters."""
+    """A random tensor, exact in float32, at a scale at which the parameter `name` affects the output."""
     leaf = name.rsplit(".", 1)[-1]
     is_norm = "norm" in name or "to_logits.0" in name
     if leaf in ("g", "scale") or is_norm and leaf == "weight":

@@ -1,7 +1,7 @@
 #include "../front_ends.hpp"
 #include "../inputs.hpp"
 
-// Sound to features, and a spectrum's mask to sound: the parts around a speech network that have no parameters.
+// The parts around a speech network that have no parameters: from sound to features, and from a spectrum's mask to sound.
 
 namespace parity {
 

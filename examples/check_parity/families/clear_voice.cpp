@@ -147,7 +147,7 @@ Result<T> run_separator(const CaseFile& file) {
   return result;
 }
 
-/// The whole way from noisy sound to clean sound, in windows.
+/// From noisy sound to clean sound, in windows.
 template <class T>
 Result<T> run_enhancement(const CaseFile& file) {
   const auto& a = file.arguments();

@@ -38,8 +38,8 @@ Result<T> run_cross(const CaseFile& file) {
   return result;
 }
 
-/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` is whether it has a
-/// relative bias if `a` does not say so.
+/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` says whether it has a
+/// relative bias if `a` does not.
 gated::GatedAttentionUnitConfig unit_config(const nlohmann::json& a, Index channels, Index tokens, bool missing,
                                             const char* missing_activation) {
   gated::require<gated::ArgumentError>(!argument(a, "pos_enc", false),
@@ -86,7 +86,7 @@ gated::PoseHeadConfig head_config(const CaseFile& file) {
           .simcc = {.split_ratio = argument(a, "simcc_split_ratio", 2.0)}};
 }
 
-/// Adds the key points under the names of a case's tensors, where the file has them.
+/// Adds the key points to the results, under each tensor name that the case has.
 template <class T>
 void add_points(Result<T>& result, const CaseFile& file, const std::vector<gated::KeyPoint<T>>& points) {
   const auto count = static_cast<Index>(points.size());

@@ -67,52 +67,82 @@ inline void expect_plan(Where where, const DecodeWindows& plan) {
 
 /// Calls `f(segment)`, and raises ShapeError unless the result has a row per sample, and as many columns as before.
 template <class T, class F>
-Matrix<T> checked_segment(Where where, const ConstSignal<T>& segment, Index columns, F& f) {
+Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, F& f) {
   Matrix<T> result = f(segment);
-  require<ShapeError>(result.rows() == segment.size() && (columns < 0 || result.cols() == columns), where,
-                      ": the function returned ", result.rows(), " × ", result.cols(), " for a segment of ", segment.size(),
+  require<ShapeError>(result.rows() == segment.rows() && (columns < 0 || result.cols() == columns), where,
+                      ": the function returned ", result.rows(), " × ", result.cols(), " for a segment of ", segment.rows(),
                       " samples, expected a row per sample and the same number of columns each time.");
   return result;
 }
 
 }  // namespace detail
 
-/// Runs `f` over a recording, in one piece or in windows, and puts the results together.
+/// Runs `f` over a recording of `length` samples, in one piece or in windows, with memory for one of these:
+///
+///     enhance_in_windows<float>(file.frames(), mossformer2_enhancement_windows(),
+///                               [&](Index first, Index count) { return file.read(first, count); },  // samples × channels
+///                               [&](const Matrix<float>& segment) -> Matrix<float> { return … ; },
+///                               [&](ConstView<float> next) { out.write(next); });                     // in order
+///
+/// `f(segment)` returns a row per sample, with a column per channel or speaker. It is called from the first window to the last
+/// that covers a sample.
+/// Of the first result samples [0, window - g) are taken, of later ones [g, window - g), with g = plan.dropped(). As upstream
+/// (ClearerVoice-Studio), this leaves the last g samples 0 if (samples - window) is a multiple of stride, since no zeros are
+/// appended then.
+/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if f returns another length or changes its columns, or for no
+/// samples.
+/// Cost: `f` sees each sample window / stride times.
+template <class T, class Read, class F, class Write>
+void enhance_in_windows(Index length, const DecodeWindows& plan, Read&& read, F&& f, Write&& write) {
+  constexpr Where where = "enhance_in_windows";
+  detail::expect_plan(where, plan);
+  require<ShapeError>(length >= 1, where, ": there are no samples.");
+  const auto padded_part = [&](Index first, Index count) {
+    Matrix<T> part = read(first, std::min(count, length - first));
+    const Index known = part.rows();
+    part.conservativeResize(count, Eigen::NoChange);
+    part.bottomRows(count - known).setZero();
+    return part;
+  };
+  const bool one_pass = plan.is_one_pass(length);
+  const Index padded = one_pass && !plan.pads_one_pass ? length : plan.padded_length(length);
+  if (one_pass) {
+    write(detail::checked_segment<T>(where, padded_part(0, padded), -1, f).topRows(length));
+    return;
+  }
+  Index done = 0, columns = -1;
+  for (Index start = 0; start + plan.window <= padded && done < length; start += plan.stride) {
+    const Matrix<T> part = detail::checked_segment<T>(where, padded_part(start, plan.window), columns, f);
+    const bool is_last = start + plan.stride + plan.window > padded;
+    const Index end = start + (is_last ? plan.window - plan.dropped() : plan.stride + plan.dropped());
+    const Index count = std::min(end, length) - done;
+    write(part.middleRows(done - start, count));
+    done += count;
+    columns = part.cols();
+  }
+  if (done < length) {
+    write(Matrix<T>::Zero(length - done, columns));
+  }
+}
+
+/// The same for a channel in memory.
 ///
 ///     const Matrix<float> clean = enhance_in_windows<float>(noisy, mossformer2_enhancement_windows(),
 ///                                                           [&](const ConstSignal<float>& segment) { return … ; });
 ///
-/// `f(segment)` returns a column of samples as long as the segment, or a matrix with a column per speaker. It is called from
-/// the first window to the last. Of the first result samples [0, window - g) are taken, of later ones [g, window - g), with g =
-/// plan.dropped(). As upstream (ClearerVoice-Studio), this leaves the last g samples 0 if (samples - window) is a multiple of
-/// stride, since no zeros are appended then.
 /// Shapes: the result is samples.size() × (columns of f's results).
-/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if f returns another length or changes its columns, or for no
-/// samples.
-/// Cost: `f` sees each sample window / stride times.
 template <class T, class F>
 Matrix<T> enhance_in_windows(const ConstSignal<T>& samples, const DecodeWindows& plan, F&& f) {
-  constexpr Where where = "enhance_in_windows";
-  detail::expect_plan(where, plan);
-  const Index length = samples.size(), window = plan.window, dropped = plan.dropped();
-  require<ShapeError>(length >= 1, where, ": there are no samples.");
-  const bool one_pass = plan.is_one_pass(length);
-  Vector<T> padded = Vector<T>::Zero(one_pass && !plan.pads_one_pass ? length : plan.padded_length(length));
-  padded.head(length) = samples;
-  if (one_pass) {
-    return detail::checked_segment<T>(where, padded, -1, f).topRows(length);
-  }
   Matrix<T> result;
-  for (Index start = 0; start + window <= padded.size(); start += plan.stride) {
-    const Matrix<T> part = detail::checked_segment<T>(where, padded.segment(start, window), start == 0 ? -1 : result.cols(), f);
-    if (start == 0) {
-      result.setZero(length, part.cols());
-    }
-    const Index from = start == 0 ? 0 : dropped, count = std::min(start + window - dropped, length) - (start + from);
-    if (count > 0) {
-      result.middleRows(start + from, count) = part.middleRows(from, count);
-    }
-  }
+  Index done = 0;
+  enhance_in_windows<T>(
+      samples.size(), plan, [&](Index first, Index count) -> Matrix<T> { return samples.segment(first, count); },
+      [&](const Matrix<T>& segment) -> Matrix<T> { return f(ConstSignal<T>(segment.col(0))); },
+      [&](const ConstView<T>& next) {
+        result.resize(samples.size(), next.cols());
+        result.middleRows(done, next.rows()) = next;
+        done += next.rows();
+      });
   return result;
 }
 

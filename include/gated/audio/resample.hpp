@@ -9,7 +9,7 @@
 #include "gated/core/ordered_sum.hpp"
 
 /// @file
-/// Conversion between sampling rates. Small and without a dependency; libsoxr and libsamplerate are faster.
+/// Sample-rate conversion. Small and without dependencies; libsoxr and libsamplerate are faster.
 
 namespace gated {
 
@@ -26,24 +26,24 @@ inline double bessel_i0(double x) {
   return sum;
 }
 
-/// A lowpass: the sinc of cutoff f_c (in cycles per input sample), times a Kaiser window of `reach` input samples on each side.
+/// A lowpass: a sinc with cutoff f_c (cycles per input sample), times a Kaiser window of `reach` input samples on each side.
 class ResamplingFilter {
  public:
-  /// The taps on each side, in samples of the lower rate.
+  /// Taps on each side, in samples at the lower rate.
   static constexpr double side = 64;
-  /// Kaiser's β for 100 dB. The transition is then (100 - 7.95) / (14.36 · 2 · side) = 0.05 of the lower rate wide.
+  /// Kaiser's β for 100 dB. The transition band is then (100 - 7.95) / (14.36 · 2 · side) = 0.05 of the lower rate wide.
   static constexpr double beta = 0.1102 * (100 - 8.7);
-  /// The middle of the transition, as part of the lower rate: it ends at one half.
+  /// Middle of the transition band, as a fraction of the lower rate. The band ends at one half.
   static constexpr double cutoff = 0.475;
 
   /// `ratio` is the new rate divided by the old.
   explicit ResamplingFilter(double ratio)
       : cutoff_(cutoff * std::min(ratio, 1.0)), reach_(side / std::min(ratio, 1.0)), largest_(bessel_i0(beta)) {}
 
-  /// The input samples on each side that have a weight.
+  /// Number of input samples with a weight on each side.
   Index taps() const { return static_cast<Index>(std::ceil(reach_)); }
 
-  /// Writes the weights of the input samples 1 - taps() … taps(), for an output sample at `fraction` behind input sample 0.
+  /// Writes the weights of the input samples 1 - taps() … taps(), for an output sample at `fraction` after input sample 0.
   void weigh(double fraction, Vector<double>& weights) const {
     weights.resize(2 * taps());
     for (Index j = 0; j < weights.size(); ++j) {
@@ -61,15 +61,15 @@ class ResamplingFilter {
 
 }  // namespace detail
 
-/// Converts sound from the rate `from` to the rate `to` by a polyphase windowed sinc (J. F. Kaiser, "Nonrecursive digital
-/// filter design using the I0-sinh window function", 1974). Any two rates from 8 to 96 kHz. Zeros surround the sound.
+/// Converts sound from the rate `from` to the rate `to` with a polyphase windowed sinc (J. F. Kaiser, "Nonrecursive digital
+/// filter design using the I0-sinh window function", 1974). Any two rates from 8 to 96 kHz. Pads the sound with zeros.
 ///
 /// Let F be half the lower rate. Tones up to 0.9 F keep their amplitude within 0.001 dB. Tones from F on, and all images, are
 /// below -90 dB. The delay is compensated: sample i of the result is at time i / to.
 /// Shapes: `samples` is frames × channels; the result has ceil(frames · to / from) frames, 0 for 0.
 /// Errors: ArgumentError for a rate out of range.
-/// Cost: 128 · max(1, from / to) products per sample of the result, in double. The weights take a sine and a series of about 20
-/// terms each, for to / gcd(from, to) phases. Equal rates: one copy.
+/// Cost: 128 · max(1, from / to) products per sample of the result, in double. Each weight of the to / gcd(from, to) phases
+/// takes a sine and a series of about 20 terms. Equal rates: one copy.
 template <class T>
 Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   for (const Index rate : {from, to}) {
@@ -85,7 +85,7 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   const auto frames = static_cast<Index>(std::ceil(static_cast<double>(samples.rows()) * up_steps / down_steps));
   const detail::ResamplingFilter filter(up_steps / down_steps);
   const Index taps = filter.taps();
-  // The sound between zeros, a channel per column.
+  // The zero-padded sound, one channel per column.
   Eigen::MatrixXd sound = Eigen::MatrixXd::Zero(samples.rows() + 2 * taps, samples.cols());
   sound.middleRows(taps - 1, samples.rows()) = samples.template cast<double>();
   Matrix<T> result(frames, samples.cols());

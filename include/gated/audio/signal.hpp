@@ -8,7 +8,7 @@
 namespace gated {
 
 /// A read-only view of one channel: a column vector of samples. Takes a `Vector`, a column of a matrix of frames × channels, or
-/// an `Eigen::Map` of foreign memory; a column of several is copied.
+/// an `Eigen::Map` of foreign memory. A column of a matrix with several channels is copied.
 template <class T>
 using ConstSignal = Eigen::Ref<const Vector<T>>;
 

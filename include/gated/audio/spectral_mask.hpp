@@ -8,17 +8,17 @@
 
 namespace gated {
 
-/// The spectrum that MossFormer2_SE_48K masks: 961 bins of 40 ms at 48 kHz, a frame for each of its features.
+/// The spectrum that MossFormer2_SE_48K masks: 961 bins from 40 ms frames at 48 kHz, one frame per row of features.
 inline SpectrumOptions mossformer2_spectrum() {
   const LogMelOptions features = mossformer2_features();
   return {.window = features.window, .length = features.length, .hop = features.hop};
 }
 
-/// istft(mask ⊙ stft(samples)): the mask scales real and imaginary part of each bin, as in ClearerVoice-Studio's
+/// istft(mask ⊙ stft(samples)): the mask scales the real and imaginary parts of each bin, as in ClearerVoice-Studio's
 /// MossFormer2_SE_48K. The last (samples - n) mod hop samples, which no frame reaches, are 0.
 /// Shapes: `mask` is options.frames(samples) × options.bins(); the result is as long as `samples`.
-/// Errors: ArgumentError for invalid options; ShapeError for another mask, or a sound shorter than a frame.
-/// Cost: that of stft() twice. Memory: a few frames, and two numbers per sample.
+/// Errors: ArgumentError for invalid options; ShapeError for a mask of another shape, or a sound shorter than a frame.
+/// Cost: that of stft() twice. Memory: a few frames, and two doubles per sample.
 template <class T>
 Vector<T> apply_mask(const ConstSignal<T>& samples, const ConstView<T>& mask, const SpectrumOptions& options) {
   detail::expect_spectrum("apply_mask", "mask", mask.rows(), mask.cols(), samples.size(), options);

@@ -10,7 +10,7 @@
 /// Short-time Fourier transforms and their inverse.
 ///
 /// All of gated/audio computes in double, whatever T is. Results in float thus differ from those in double by one rounding, and
-/// a quiet band beside a loud one keeps its digits.
+/// a quiet band next to a loud one keeps its digits.
 
 namespace gated {
 
@@ -20,9 +20,9 @@ struct SpectrumOptions {
   Window window = {};  ///< multiplies each frame
   Index length = 480;  ///< samples of the window
   Index hop = 160;     ///< samples from one frame to the next
-  Index fft = 0;       ///< points of the transform; 0 for `length`. A shorter window lies in its middle, between zeros
+  Index fft = 0;       ///< points of the transform; 0 for `length`. A shorter window is centred, with zeros on both sides
 
-  /// The number of samples of a frame, and of points of its transform.
+  /// Samples per frame, which is also the number of points of its transform.
   Index span() const { return fft == 0 ? length : fft; }
   /// The number of bins, from frequency 0 to half the rate.
   Index bins() const { return span() / 2 + 1; }
@@ -32,7 +32,7 @@ struct SpectrumOptions {
 
 namespace detail {
 
-/// Raises ArgumentError for a window, hop or transform of no size.
+/// Raises ArgumentError unless length and hop are positive and the transform is at least as long as the window.
 inline void expect_options(Where where, const SpectrumOptions& options) {
   require<ArgumentError>(options.length >= 1 && options.hop >= 1, where, ": length is ", options.length, " and hop is ",
                          options.hop, ", expected at least 1.");
@@ -40,7 +40,7 @@ inline void expect_options(Where where, const SpectrumOptions& options) {
                          ", expected at least length = ", options.length, ", or 0 for as many.");
 }
 
-/// Raises ShapeError unless `samples` fill a frame.
+/// Raises ShapeError unless `samples` samples fill a frame.
 inline void expect_frame(Where where, Index samples, Index span) {
   require<ShapeError>(samples >= span, where, ": ", samples, " samples, expected at least the ", span,
                       " of a frame. Append zeros to a shorter sound.");
@@ -61,7 +61,7 @@ inline void expect_spectrum(Where where, const char* name, Index rows, Index col
                       ", expected ", frames, " frames × ", options.bins(), " bins for ", samples, " samples.");
 }
 
-/// The weights of a frame: the window, between zeros if the transform is longer.
+/// The weights of a frame: the window, with zeros on both sides if the transform is longer.
 inline Vector<double> frame_weights(const SpectrumOptions& options) {
   Vector<double> weights = Vector<double>::Zero(options.span());
   weights.segment((options.span() - options.length) / 2, options.length) = window_weights(options.window, options.length);
@@ -85,7 +85,7 @@ void for_each_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& opt
   });
 }
 
-/// y = Σ_f w ⊙ frame_f / Σ_f w², frame f shifted to its place.
+/// y = Σ_f w ⊙ frame_f / Σ_f w², with each frame at its position.
 class OverlapAdd {
  public:
   OverlapAdd(const SpectrumOptions& options, Index samples)
@@ -113,7 +113,7 @@ class OverlapAdd {
   Vector<T> result() const {
     return Vector<T>::NullaryExpr(sum_.size(), [this](Index t) { return sample<T>(t); });
   }
-  /// Moves on by a hop, in a window of the sound that begins with the next frame.
+  /// Drops the first `hop` samples: sample 0 is then the first of the next frame.
   void shift() {
     for (Vector<double>* const x : {&sum_, &squares_}) {
       std::copy(x->data() + hop_, x->data() + x->size(), x->data());
@@ -180,9 +180,9 @@ Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& o
   return detail::map_spectrum<T>("power_spectrum", samples, options, [](double power) { return power; });
 }
 
-/// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², each frame at its place (Griffin and Lim 1984).
-/// Samples that no frame reaches, or only with a window of 0, are 0: the last (samples - n) mod hop samples, and with a Hann
-/// window the first.
+/// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², with each frame at its position (Griffin and Lim
+/// 1984). Samples that no frame covers, or only where the window is 0, are 0: the last (samples - n) mod hop samples, and with
+/// a Hann window the first.
 /// Shapes: the spectrum is options.frames(samples) × options.bins().
 /// Errors: ArgumentError for invalid options; ShapeError for another shape, or a sound shorter than a frame.
 /// Cost: that of stft().

@@ -18,14 +18,14 @@
 
 namespace gated {
 
-/// `count` rounded up to whole cache lines of `T`: consecutive pieces of this size each start on a cache line.
+/// `count` rounded up to whole cache lines of `T`: adjacent arrays of this size all start on a cache line.
 template <class T>
 constexpr std::size_t whole_cache_lines(std::size_t count) {
   constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);
   return (count + line - 1) / line * line;
 }
 
-/// Requests large pages for every whole large page in the `bytes` bytes from `memory` on (Linux's madvise; a no-op on other
+/// Requests large pages for the whole large pages within the `bytes` bytes from `memory` on (Linux's madvise; a no-op on other
 /// systems). A matmul touches more 4 KiB pages than the TLB holds.
 inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE

@@ -7,11 +7,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Enforces one alignment per program: code compiled with another EIGEN_MAX_ALIGN_BYTES frees Eigen's matrices wrongly.
+/// Enforces one alignment per program: code compiled with another EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
 ///
 /// Each translation unit defines one symbol, in a section named after the unit's alignment: linkers merge sections of the same
-/// name and refuse two definitions. Shared libraries that export the symbol all bind to the first library's symbol, and to its
-/// gated and Eigen functions. A library with another alignment therefore ends the program at load time, with an error message.
+/// name and refuse two definitions. Shared libraries that export the symbol all bind to the first library's, and to its gated
+/// and Eigen functions. A library with another alignment therefore ends the program at load time, with an error message.
 
 #if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
 #define GATED_TEXT_OF(x) #x

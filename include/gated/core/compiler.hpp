@@ -5,7 +5,7 @@
 
 #if defined(_MSVC_LANG) ? _MSVC_LANG < 202002L : __cplusplus < 202002L
 #error "gated needs C++20: compile with -std=c++20 (CMake: target_compile_features(app PRIVATE cxx_std_20))"
-#include <this_line_ends_the_compilation>  // before a thousand follow-up errors
+#include <this_line_ends_the_compilation>  // stops before a thousand follow-up errors
 #endif
 
 // These flags break compensated sums and tests for NaN.
@@ -19,12 +19,23 @@
 
 #include <version>
 
-// Thread support: none on bare metal, nor on WebAssembly by default.
+// Thread support: missing on bare metal and, by default, on WebAssembly.
 #if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
     (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
 #define GATED_HAS_THREADS 0
 #else
 #define GATED_HAS_THREADS 1
+#endif
+
+/// Of a function that keeps the real-time contract from its first call on: it takes no lock, makes no system call, allocates
+/// nothing and, with valid arguments, throws nothing. clang 20's RealtimeSanitizer checks it (-fsanitize=realtime).
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::nonblocking)
+#define GATED_NONBLOCKING [[clang::nonblocking]]
+#endif
+#endif
+#if !defined(GATED_NONBLOCKING)
+#define GATED_NONBLOCKING
 #endif
 
 /// Linkage of the functions in .inl files: inline, unless the program links gated::compiled, which holds the only definition

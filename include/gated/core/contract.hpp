@@ -16,7 +16,7 @@ namespace gated {
 enum class Sees {
   itself,  ///< only the token at its own position
   past,    ///< tokens up to its own position: the layer is causal
-  all      ///< also later tokens
+  all      ///< later tokens as well
 };
 
 /// A layer's input requirements and output shape, returned by its member contract(), which every layer has:
@@ -29,7 +29,7 @@ struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
   Index in = any;               ///< columns of x
-  Index out = any;              ///< columns of y; `any` if y has as many as x
+  Index out = any;              ///< columns of y; `any` if y has as many columns as x
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
   Sees sees = Sees::all;        ///< the tokens that an output depends on
   Index shortest = 0;           ///< fewest tokens per sequence, except in a stream
@@ -68,7 +68,7 @@ struct Contract {
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
-  /// This contract with the requirements of `part` on sequences added. The columns stay the same.
+  /// This contract plus the requirements of `part` on sequences. The columns stay the same.
   Contract with(const Contract& part) const {
     Contract both = *this;
     both.sees = std::max(sees, part.sees);
@@ -84,7 +84,7 @@ struct Contract {
   }
   /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // its lengths in tokens of this layer's input
+    Contract asked = next;  // its lengths, converted to tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
@@ -124,7 +124,7 @@ inline void expect_columns(Where where, const Contract& contract, Index columns)
 
 /// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
-  if (contract.rows != contract.of_rows) {  // the sequences split its output
+  if (contract.rows != contract.of_rows) {  // then `sequences` splits the output
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",
                         contract.of_rows, ".", contract.remedy);
   } else if (!contract.takes_any_length()) {

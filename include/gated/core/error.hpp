@@ -17,9 +17,9 @@
 /// @file
 /// The exceptions of gated and their messages.
 ///
-/// Every error is a gated::Error. Its message says where, expected, got and the remedy. Arguments are checked before the first
-/// write: a failed call changes nothing. With `-fno-exceptions` the message goes to the handler of set_error_handler(), and the
-/// program aborts.
+/// Every error is a gated::Error. Its message says where it was raised, what was expected, what was given, and the remedy.
+/// Arguments are checked before the first write: a failed call changes nothing. With `-fno-exceptions` the message goes to the
+/// handler of set_error_handler(), and the program aborts.
 
 namespace gated {
 

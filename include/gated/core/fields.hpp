@@ -38,7 +38,7 @@ struct Field {
   Shape (Owner::*shape)() const;
 };
 
-/// A parameter. `shape` returns its shape in a checkpoint, if that is not the matrix's rows × columns.
+/// A parameter. `shape` returns its shape in a checkpoint, if that differs from the matrix's rows × columns.
 template <class Owner, class Member>
 constexpr Field<Owner, Member> field(const char* name, Member Owner::*member, Role role,
                                      Shape (Owner::*shape)() const = nullptr) {

@@ -155,11 +155,11 @@ class Inference : public RunMemory<T> {
   /// One call of a layer. Lives while the layer's body runs.
   class Call {
    public:
-    /// For a result in the run's memory: in that of x, if the call has the only handle of x and the shapes match.
+    /// The result goes to the run's memory. It overwrites x if the call has the only handle of x and the shapes match.
     /// Errors: ShapeError or ArgumentError if x breaks the layer's contract.
     template <class L, class In>
     Call(Inference& run, const L& layer, const In& x) : Call(run, layer, x, layer.contract()) {}
-    /// For a result that must be written to `place`.
+    /// The result must be written to `place`.
     template <class L>
     Call(Inference& run, const L& layer, const Place& place)
         : run_(run),
@@ -181,7 +181,7 @@ class Inference : public RunMemory<T> {
     Call& operator=(const Call&) = delete;
 
     /// Returns the body's result y: at the call's place, or in its own memory if that outlives the call. Releases `given`, the
-    /// body's arguments, and y has the only handle.
+    /// body's arguments, so y becomes the only handle.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -216,7 +216,7 @@ class Inference : public RunMemory<T> {
       ++run.depth_;
     }
 
-    bool is_new() const { return made_.use() != nullptr; }  // tests use(), not data: made_ may have no elements
+    bool is_new() const { return made_.use() != nullptr; }  // checks use() rather than data: made_ may have no elements
 
     static void let_go(Matrix& x) { x.reset(); }
     static void let_go(Epilogue<Derived>& epilogue) {
@@ -274,7 +274,7 @@ class Inference : public RunMemory<T> {
     }
     return make(made, width);
   }
-  /// Raises the error for an input that breaks the contract. Rebuilds the contract: made_for() uses only the fields it checks.
+  /// Raises the error for an input that breaks the contract. Rebuilds the contract, since made_for() keeps only part of it.
   template <class L>
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
     const Contract contract = layer.contract();

@@ -86,7 +86,7 @@ struct MatrixView {
 };
 
 /// True if a and b share an element.
-/// Cost: constant, unless their rows are interleaved.
+/// Cost: constant, unless the rows of a and b are interleaved.
 template <class T>
 bool overlap(MatrixView<const T> a, MatrixView<const T> b) {
   const std::less<const T*> before;

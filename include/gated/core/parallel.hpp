@@ -40,7 +40,7 @@ class Threads {
  public:
   Threads() = default;
 
-  /// The caller and n − 1 new threads, or as many as the system grants: see count().
+  /// The caller and n − 1 new threads, or fewer if the system grants fewer: see count().
   explicit Threads(int n);
 
   /// At most n workers at a time, on `executor`'s threads.
@@ -96,7 +96,7 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
     }
   };
   threads.run(static_cast<int>(std::min<Index>(tasks, threads.count())), work);
-  work(0);  // finishes what the executor skipped
+  work(0);  // finishes the work that the executor skipped
 }
 
 }  // namespace gated

@@ -13,7 +13,7 @@
 namespace gated {
 
 /// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer that
-/// exceeds this is refused before memory is touched. For untrusted configurations, which may ask for more memory than there is.
+/// would exceed it is refused before its memory is touched. For untrusted configurations, which may ask for too much memory.
 class ParameterBudget {
  public:
   /// `refusal` is the message of the FileError.
@@ -58,7 +58,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless as many elements of `T` can be
+/// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless that many elements of `T` can be
 /// allocated. Call it before a container allocates them and throws std::bad_alloc or, without exceptions, ends the program.
 /// Cost: one allocation, freed at once.
 template <class T>

@@ -21,7 +21,7 @@
 
 namespace gated {
 
-/// A parameter as for_each_parameter() describes it: path, shape and role.
+/// The description of a parameter in for_each_parameter(): path, shape and role.
 struct ParameterInfo {
   const detail::PathNode* node;
   Shape shape;
@@ -166,7 +166,7 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
   }
 }
 
-/// The number of scalars in all parameters of `model`, without constants.
+/// The number of scalars in all parameters of `model` except constants.
 template <class Model>
 Index parameter_count(const Model& model) {
   Index count = 0;

@@ -91,7 +91,7 @@ struct PackedWeight {
   }
 
  private:
-  /// Size of a panel's scales in bytes. The sums of codes, which follow the scales, take as much.
+  /// Size of a panel's scales in bytes. The sums of codes, which follow the scales, have the same size.
   Index scale_bytes() const { return scales_per_row(format, columns) * panel * Index{sizeof(float)}; }
   std::size_t panel_bytes() const {
     return whole_cache_lines<std::byte>(
@@ -108,7 +108,7 @@ class PreparedWeights {
   PreparedWeights() = default;
 
   /// Allocates memory to pack the rows × columns matrix at `weight` in panels of `panel` rows. The caller fills it. `numbers`
-  /// is the number of values at `weight`, if that is not rows × columns.
+  /// is the number of values at `weight`, if that differs from rows × columns.
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
     return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
   }
@@ -128,7 +128,8 @@ class PreparedWeights {
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
   /// The packed rows × columns matrix at `weight`, in panels of `panel` rows; empty if there is none.
-  /// Errors: ArgumentError if the original has changed, or if it was packed for other kernels and is quantized or only here.
+  /// Errors: ArgumentError if the original has changed, or if the weight was packed for other kernels and the original cannot
+  /// replace it (quantized, or stored only here).
   PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
     const Entry* const found = entry_of(weight);
     if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {
@@ -164,7 +165,7 @@ class PreparedWeights {
     const T* weight;
     Index numbers;
     PackedWeight<T> packed;
-    Sample sample;  // of the original when it was packed
+    Sample sample;  // values of the original when it was packed
   };
 
   const Entry* entry_of(const T* weight) const {
@@ -183,8 +184,8 @@ class PreparedWeights {
     return size == 0 ? Sample{} : Sample{weight[0], weight[size / 2], weight[size - 1]};
   }
 
-  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block is as large as all weights so
-  /// far, at most 32 MiB, or as large as one weight that needs more.
+  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block has the size of all weights so far,
+  /// capped at 32 MiB, or of this weight if that is larger.
   std::byte* take(std::size_t count) {
     constexpr std::size_t largest = std::size_t{1} << 25, slack = QuantizedPanel::read_past;
     const std::size_t rounded = whole_cache_lines<std::byte>(count);
@@ -200,7 +201,7 @@ class PreparedWeights {
 
   std::vector<Entry> entries_;  // sorted by address
   std::vector<AlignedMemory<std::byte>> blocks_;
-  std::shared_ptr<const void> owner_;  // of mapped weights
+  std::shared_ptr<const void> owner_;  // owns the memory of mapped weights
   std::size_t free_ = 0;               // bytes left in the last block
   std::size_t size_ = 0;
 };

@@ -14,14 +14,14 @@
 /// gradients are needed. All three offer
 ///
 ///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), and run(layer, x, more…)
-///     run(layer, std::move(x))            the same; x may be overwritten, as only moved matrices may
+///     run(layer, std::move(x))            the same; may overwrite x, because it is moved
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
 ///     run[x]                              the values of x
 ///     run.rows(x), run.columns(x)         its rows and columns
 ///     run.columns(x, first, count)        some of its columns, in place
 ///     run.split(std::move(x), n, m, …)    all of its columns, in parts that can be moved one by one
 ///     run.sequences(), run.mask()         the split into sequences, and the token mask
-///     run.position()                      the number of tokens before those of this run, above 0 only in a stream
+///     run.position()                      the position of the run's first token; above 0 only in a stream
 ///
 /// A composite layer depends neither on the kind of run nor on where its result goes. Only ops tell runs apart.
 
@@ -39,7 +39,7 @@ class Batch : public Inference<Batch<T>, T> {
   Batch(Workspace<T>& workspace, const Sequences& sequences, Mask mask = {}, const RunningLayer* running = nullptr)
       : Base(workspace, sequences, mask, running) {}
 
-  /// The number of tokens of each sequence before those of this run: none.
+  /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }
 
   /// The same run with other sequences or another mask, for layers inside the running layer.

@@ -55,7 +55,7 @@ class RunMatrix : public MatrixView<T> {
   /// A handle of `rows`, which must be a part of these rows.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// Returns true if the rows are in the memory of a layer outside `depth` or of a caller, and if so counts the handle there.
+  /// If the rows are in the memory of a caller or of a layer outside `depth`, counts the handle there and returns true.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {

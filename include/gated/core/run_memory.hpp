@@ -74,11 +74,11 @@ class RunMemory {
   explicit RunMemory(Workspace<T>& workspace) : workspace_(workspace) {}
 
   Workspace<T>& workspace_;
-  const Place* place_ = nullptr;  // of the running layer
+  const Place* place_ = nullptr;  // the running layer's place
   Index depth_ = 1;               // nesting depth, 1 outside all layers; callers' memory has 0
 
  private:
-  /// Scalars per MatrixUse: a whole cache line keeps the rows after it aligned.
+  /// Scalars per MatrixUse: a whole cache line, to keep the following rows aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 

@@ -15,8 +15,8 @@ namespace gated {
 
 /// The split of a ragged batch: sequence b owns the rows offset(b) … offset(b) + length(b) - 1.
 ///
-/// A batch is never padded: layers over channels just see more rows, and only layers that mix tokens look at the split. Padding
-/// cannot change a result, because there is none.
+/// A batch is never padded: layers over channels just see more rows, and only layers that mix tokens look at the split. So
+/// padding cannot change a result.
 ///
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
@@ -110,8 +110,8 @@ class Sequences {
 
   Index count_ = 0;
   Index first_ = 0;                                    // the first sequence's index in offsets_
-  Index length_ = 0;                                   // of each sequence, if uniform
-  std::shared_ptr<const std::vector<Index>> offsets_;  // of the whole batch, if lengths differ
+  Index length_ = 0;                                   // length of each sequence, if uniform
+  std::shared_ptr<const std::vector<Index>> offsets_;  // offsets in the whole batch, if lengths differ
 };
 
 }  // namespace gated

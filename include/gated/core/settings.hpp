@@ -25,9 +25,9 @@
 ///       }
 ///     };
 ///
-/// fields() is a template: only code that reads or writes configurations compiles the list. Compiled for all models, the lists
-/// took more than half of gated's own compile time. An enumeration lists the names of its values beside its definition, for
-/// argument-dependent lookup:
+/// fields() is a template, so only code that reads or writes configurations compiles the list. Compiled for all models, the
+/// lists took more than half of gated's own compile time. An enumeration's names are listed beside its definition, where
+/// argument-dependent lookup finds them:
 ///
 ///     constexpr auto names_of(Activation) { return words_for<Activation>("identity", "gelu", …); }
 ///

@@ -9,7 +9,7 @@
 
 namespace gated::detail {
 
-/// An address unique to this thread. A plain static if threads are not supported: thread_local may then be missing too.
+/// An address unique to this thread. A plain static if threads are not supported: thread_local may then be missing as well.
 inline const void* this_thread() {
 #if GATED_HAS_THREADS
   static constinit thread_local char mark = 0;

@@ -32,14 +32,15 @@ class State {
   Index capacity() const { return capacity_; }
 
   /// Forgets the tokens from `position` on.
-  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), and for models that keep sums over the tokens, such as FLASH. For
-  /// those, return to a copy of the state instead.
+  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), for models that keep sums over the tokens, such as FLASH, and for
+  /// windows of attention that have moved on. For those, return to a copy of the state instead.
   void rewind(Index position) {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
-    require<ArgumentError>(rewinds_ || position == position_,
-                           "State::rewind: this model keeps sums over the tokens and not the tokens, so they cannot be taken "
-                           "back. Copy the state where you may want to return.");
+    require<ArgumentError>(position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
+                           rewindable_ == 0 ? text("sums over the tokens and not the tokens")
+                                            : text("the last tokens only, and has seen more than ", rewindable_),
+                           ", so they cannot be taken back. Copy the state where you may want to return.");
     position_ = position;
   }
 
@@ -83,9 +84,9 @@ class State {
   std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
   Index capacity_ = unlimited;
-  bool rewinds_ = true;
-  const void* model_ = nullptr;  // address of the model last checked against; another model may lie there by now
-  detail::SingleThreadUse use_;  // by the running thread
+  Index rewindable_ = unlimited;  // the most tokens with which rewind() works
+  const void* model_ = nullptr;   // address of the model last checked against; another model may lie there by now
+  detail::SingleThreadUse use_;   // by the running thread
 };
 
 /// A run over the next tokens of the sequence that a state remembers. Appends the tokens to the sequence.
@@ -103,6 +104,7 @@ class Stream : public Inference<Stream<T>, T> {
   /// Kinds of memory that an op may need.
   enum class Memory {
     tokens,  ///< a row per token: the state can be rewound
+    recent,  ///< a row for each of the last tokens: the state can be rewound until there are more
     sums     ///< values that combine many tokens: the state cannot be rewound
   };
 
@@ -177,12 +179,17 @@ class Stream : public Inference<Stream<T>, T> {
     return state_.capacity_;
   }
 
+  /// The capacity, or `most` if that is less.
+  Index room(Index most) const { return std::min(state_.capacity_, most); }
+
   /// The memory that this op keeps from call to call, `rows` × `columns`, zero at first. Ops must call remember() in the same
   /// order in every run.
   /// Errors: MemoryError while a state is made.
   gated::Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
-      state_.rewinds_ = state_.rewinds_ && kind == Memory::tokens;
+      if (kind != Memory::tokens) {
+        state_.rewindable_ = std::min(state_.rewindable_, kind == Memory::sums ? 0 : rows);
+      }
       expect_memory<T>(where(), rows, columns);
       return state_.memory_.emplace_back(rows, columns);
     }

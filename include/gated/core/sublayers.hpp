@@ -7,7 +7,7 @@
 #include "gated/core/fields.hpp"
 
 /// @file
-/// One walk over the sub-layers of any model.
+/// The walk over the sub-layers of any model.
 
 namespace gated {
 

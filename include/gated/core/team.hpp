@@ -84,7 +84,7 @@ class Bell {
 /// After fork(), the child has the object but not its threads: run() then does all the work in the caller.
 class Team {
  public:
-  /// Starts `wanted` threads, or as many as the system grants.
+  /// Starts `wanted` threads, or fewer if the system grants fewer.
   explicit Team(int wanted)
       : spin_(static_cast<unsigned>(wanted) < std::thread::hardware_concurrency() ? std::chrono::microseconds(50)
                                                                                   : std::chrono::microseconds(0)),
@@ -93,7 +93,7 @@ class Team {
 #if GATED_HAS_EXCEPTIONS
     try {
       start(wanted);
-    } catch (...) {  // the system grants no more
+    } catch (...) {  // the system grants no more threads
     }
 #else
     start(wanted);
@@ -102,7 +102,7 @@ class Team {
 
   ~Team() {
     if (process() != process_) {
-      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads, nor destroy what they sleep on
+      static_cast<void>(system_.release());  // a forked child cannot join the parent's threads or destroy what they sleep on
       return;
     }
     ended_.store(true, std::memory_order_relaxed);
@@ -175,7 +175,7 @@ class Team {
       while ((gate & open) != 0) {
         if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
           (*work_)(worker);
-          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last one out, and the caller sleeps
+          if (gate_.fetch_sub(1) == 1 && system_->all_out.has_sleepers()) {  // the last thread out wakes a sleeping caller
             system_->all_out.ring(1);
           }
           break;

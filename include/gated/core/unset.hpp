@@ -25,7 +25,7 @@ using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 template <class T>
 inline constexpr BitsOf<T> unset_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7ED} : static_cast<BitsOf<T>>(0x7FFDB4FDA0000000);
 
-/// Another such NaN: the first element of a weight that is stored only in PreparedWeights.
+/// Another such NaN. As the first element of a weight, it marks a weight that is stored only in PreparedWeights.
 template <class T>
 inline constexpr BitsOf<T> elsewhere_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7EE} : static_cast<BitsOf<T>>(0x7FFDB4FDC0000000);
 

@@ -131,8 +131,8 @@ struct QuantizedPanel {
 /// A quantized weight that owns its memory.
 class EncodedWeight {
  public:
-  /// Quantizes to nearest even: for int8, s = max|x| / 127 over a group and q = x / s, rounded. Returns nothing if a value is
-  /// not finite, or too large for the format.
+  /// Quantizes with rounding to nearest even. For int8, s = max|x| / 127 over a group, and q = x / s, rounded. Returns nothing
+  /// if a value is not finite, or too large for the format.
   static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
     EncodedWeight result(rows, columns, format);
     return result.encode(weight) ? std::optional(std::move(result)) : std::nullopt;

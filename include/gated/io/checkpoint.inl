@@ -31,20 +31,23 @@ class JoinedTensors {
     Joined& joined = by_name_[part.name];
     joined.shape = part.shape;
     joined.dtype = dtype;
-    joined.bytes.resize(bytes.size() * static_cast<std::size_t>(part.parts));
-    joined.missing.resize(static_cast<std::size_t>(part.parts), true);
-    const auto index = static_cast<std::size_t>(part.part);
-    require<ArgumentError>(joined.missing[index], "save_parameters: two parameters map to part ", part.part, " of ", part.name,
-                           ". Give each a part of its own in the name map.");
-    joined.missing[index] = false;
-    std::copy(bytes.begin(), bytes.end(), joined.bytes.begin() + static_cast<std::ptrdiff_t>(index * bytes.size()));
+    const std::size_t row = bytes.size() / static_cast<std::size_t>(part.rows);
+    joined.bytes.resize(row * static_cast<std::size_t>(part.shape[0]));
+    joined.missing.resize(static_cast<std::size_t>(part.shape[0]), true);
+    for (Index i = part.first; i < part.first + part.rows; ++i) {
+      require<ArgumentError>(joined.missing[static_cast<std::size_t>(i)], "save_parameters: two parameters map to row ", i,
+                             " of ", part.name, ". Give each rows of its own in the name map.");
+      joined.missing[static_cast<std::size_t>(i)] = false;
+    }
+    std::copy(bytes.begin(), bytes.end(),
+              joined.bytes.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(part.first) * row));
   }
 
   /// Errors: ArgumentError if a part is missing.
   void append_to(std::vector<TensorToWrite>& tensors) const {
     for (const auto& [name, joined] : by_name_) {
       const auto missing = std::find(joined.missing.begin(), joined.missing.end(), true);
-      require<ArgumentError>(missing == joined.missing.end(), "save_parameters: no parameter maps to part ",
+      require<ArgumentError>(missing == joined.missing.end(), "save_parameters: no parameter maps to row ",
                              missing - joined.missing.begin(), " of ", name, ". Add a rule to the name map.");
       tensors.push_back({name, joined.dtype, joined.shape, joined.bytes});
     }
@@ -63,17 +66,16 @@ class JoinedTensors {
 template <class T>
 void read_parameter(const SafetensorsFile& file, const NameMap& names, const ParameterInfo& info, std::span<T> values) {
   const auto parts = names.parts_in_file(info.path(), info.shape);
-  const std::size_t size = values.size() / parts.size();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto found = find_tensor(file, parts[i]);
+  std::size_t done = 0;
+  for (const FileTensor& part : parts) {
+    const auto found = find_tensor(file, part);
+    const std::span<T> to = values.subspan(std::exchange(done, done + part.count()), part.count());
     if (found == file.tensors().end()) {
       continue;  // a constant that this file does not store
     }
-    const std::span<T> to = values.subspan(i * size, size);
-    const std::size_t size_in_file = found->second.bytes.size() / static_cast<std::size_t>(parts[i].parts);
-    const auto bytes = found->second.bytes.subspan(static_cast<std::size_t>(parts[i].part) * size_in_file, size_in_file);
+    const auto bytes = part.part_of(found->second.bytes);
     if (found->second.dtype == Dtype::I8) {
-      codes_in(file, found->first, parts[i].part, parts[i].parts).read(to);
+      codes_in(file, found->first, part).read(to);
     } else {
       convert<T>(found->second.dtype, bytes, to);
     }
@@ -92,13 +94,17 @@ struct ParametersToWrite::Parts {
 
   /// Adds the bytes of a parameter that the file stores as `parts`.
   void store(const std::vector<FileTensor>& parts, Dtype stored, std::span<const std::byte> bytes) {
-    const std::size_t size = bytes.size() / parts.size();
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const auto ours = bytes.subspan(i * size, size);
-      if (parts[i].parts > 1) {
-        joined.add(parts[i], stored, ours);
+    std::size_t count = 0, done = 0;
+    for (const FileTensor& part : parts) {
+      count += part.count();
+    }
+    for (const FileTensor& part : parts) {
+      const std::size_t size = count == 0 ? 0 : bytes.size() / count * part.count();
+      const auto ours = bytes.subspan(std::exchange(done, done + size), size);
+      if (part.is_part()) {
+        joined.add(part, stored, ours);
       } else {
-        tensors.push_back({parts[i].name, stored, parts[i].shape, ours});
+        tensors.push_back({part.name, stored, part.shape, ours});
       }
     }
   }
@@ -127,7 +133,7 @@ void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values
       parts_->store(parts, weights == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8, encoded.bytes());
       if (!encoded.scales().empty()) {
         parts[0].name = scale_name(parts[0].name);
-        parts[0].shape = {info.shape[0] * parts[0].parts, scales_per_row(weights, encoded.codes().columns)};
+        parts[0].shape = {parts[0].shape[0], scales_per_row(weights, encoded.codes().columns)};
         parts_->store(parts, Dtype::F32, std::as_bytes(std::span(encoded.scales())));
       }
       return;
@@ -149,8 +155,10 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
   const NameMap& names = parts_->names;
   std::vector<TensorToWrite>& tensors = parts_->tensors;
   parts_->joined.append_to(tensors);
-  if (std::none_of(tensors.begin(), tensors.end(),
-                   [&](const TensorToWrite& tensor) { return tensor.name.starts_with(names.prefix + names.head); })) {
+  if (std::none_of(tensors.begin(), tensors.end(), [&](const TensorToWrite& tensor) {
+        return names.heads.empty() || (tensor.name.starts_with(names.prefix) &&
+                                       names.is_of_head(std::string_view(tensor.name).substr(names.prefix.size())));
+      })) {
     for (TensorToWrite& tensor : tensors) {
       tensor.name.erase(names.prefix.size(), names.body.size());  // the file has no head: names omit `body`
     }

@@ -36,8 +36,7 @@ struct Classifier {
   std::vector<std::string> labels;  ///< one per class, or none
 
   /// The `k` most probable classes, in descending order.
-  /// Errors: those of ImageInput; ArgumentError if the model has no class head, or the number of labels is not the number of
-  /// classes.
+  /// Errors: those of ImageInput; ArgumentError if the model has no class head, or the numbers of labels and classes differ.
   std::vector<Guess> classify(const Image& image, Index k, Workspace<T>& workspace) const {
     require<ArgumentError>(model.config.classes > 0 && model.config.pooling != Pooling::tokens,
                            "Classifier: the model outputs features, not class scores. Load a model with a class head.");

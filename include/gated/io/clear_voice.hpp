@@ -60,7 +60,7 @@ inline void add_mossformer2(NameMap& names, const std::string& ours, const std::
   names.add(ours, theirs, {{"norm", "norm"}});
 }
 
-/// Adds the rules for a MaskNetwork (MossFormer_MaskNet). `left_out` speakers of the file, the last ones, are not ours.
+/// Adds the rules for a MaskNetwork (MossFormer_MaskNet), without the last `left_out` speakers of the file.
 inline void add_mask_network(NameMap& names, const std::string& ours, const std::string& theirs, Index left_out) {
   add_mossformer2(names, ours + "trunk.", theirs + "mdl.intra_mdl.");
   const Index parts = 1 + left_out;
@@ -82,8 +82,8 @@ inline void add_mask_network(NameMap& names, const std::string& ours, const std:
 
 }  // namespace detail
 
-/// Name map to load MossFormer2_SE_48K's network (TestNet) as a MaskNetwork. `left_out` of the file's speakers are not loaded:
-/// the second of two is never used.
+/// Name map to load MossFormer2_SE_48K's network (TestNet) as a MaskNetwork. The file's last `left_out` speakers are not
+/// loaded: of its two speakers, the second is never used.
 inline NameMap mossformer2_se_names(Index left_out = 1) {
   NameMap names{.origin = "ClearerVoice-Studio"};
   detail::add_mask_network(names, "", "mossformer.", left_out);

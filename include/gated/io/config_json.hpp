@@ -21,8 +21,8 @@
 /// @file
 /// Converts configurations to and from JSON. Their fields() list the settings (core/settings.hpp).
 ///
-/// Numbers, booleans and strings become those of JSON, an enumerator its name, an optional null or its value, and a nested
-/// configuration an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of three.
+/// Numbers, booleans and strings map to those of JSON, an enumerator to its name, an optional to its value or null, and a
+/// nested configuration to an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of three.
 
 namespace gated {
 

@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of ESPnet and WeNet: E-Branchformer's encoder, its layers, and cgMLP. Both use the same names, but what an
-/// attention's weights mean differs: see ScorePosition.
+/// Checkpoints of ESPnet and WeNet: E-Branchformer's encoder, its layers, and cgMLP. Both use the same names, but the
+/// parameters of their attention have different meanings: see ScorePosition.
 ///
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     load_parameters(encoder, SafetensorsFile("espnet.safetensors"), espnet_names());  // the file of a whole model
@@ -56,8 +56,8 @@ inline NameMap espnet_layer_names() {
   return names;
 }
 
-/// Name map to load the EBranchformerEncoder in the file of a whole model as Branchformer. Other parts of the model are left
-/// out: the front end, the subsampling (`encoder.embed`), the decoder and the CTC head. For the file of an encoder alone, set
+/// Name map to load the EBranchformerEncoder in the file of a whole model as Branchformer. The rest of the model is ignored:
+/// the front end, the subsampling (`encoder.embed`), the decoder and the CTC head. For a file of the encoder alone, set
 /// `prefix` to "".
 inline NameMap espnet_names() {
   NameMap names{

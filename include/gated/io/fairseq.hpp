@@ -16,7 +16,7 @@
 ///     names.ignored.insert(names.ignored.end(), {"encoder", "decoder"});  // everything outside the layer
 ///     load_parameters(block, file, names);
 ///
-/// A decoder layer that attends to an encoder (`encoder_attn`) is another block, which gated does not have.
+/// gated has no block for decoder layers that attend to an encoder (`encoder_attn`).
 
 namespace gated {
 
@@ -30,10 +30,10 @@ inline LightConvBlockConfig fairseq_block(Index channels, Index hidden, const Li
           .channel_mixer = {.hidden = hidden, .activation = Activation::relu}};
 }
 
-/// What differs from file to file in the layers of LightConv models.
+/// Tensor names and shapes that differ between files of LightConv models.
 struct FairseqLayout {
-  std::string token_norm = "layer_norms.0";    ///< since October 2022 layer_norm1; in decoders conv_layer_norm
-  std::string channel_norm = "layer_norms.1";  ///< likewise layer_norm2; final_layer_norm
+  std::string token_norm = "layer_norms.0";    ///< layer_norm1 since October 2022; in decoders conv_layer_norm
+  std::string channel_norm = "layer_norms.1";  ///< layer_norm2 since then; in decoders final_layer_norm
   bool glu = true;                             ///< linear1 holds W₁ and W_g
   ShapeForm taps = ShapeForm::same;            ///< flatten_tail for taps of shape [H, K], as the CUDA modules may store them
 };
@@ -68,15 +68,15 @@ inline void add_fairseq_convolution(NameMap& names, const std::string& ours, con
 
 }  // namespace detail
 
-/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` as in FairseqLayout. Our rows go
-/// sequence by sequence; fairseq's tensors are [time, batch, channels].
+/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is that of FairseqLayout. Our
+/// rows are ordered by sequence; fairseq's tensors are [time, batch, channels].
 inline NameMap fairseq_convolution_names(ConvolutionForm form, ShapeForm taps = ShapeForm::same) {
   NameMap names{.origin = "fairseq"};
   detail::add_fairseq_convolution(names, "", "", form == ConvolutionForm::dynamic ? "conv_bias" : "bias", taps);
   return names;
 }
 
-/// Name map to load LightConvEncoderLayer or LightConvDecoderLayer, without attention to an encoder, as LightConvBlock with the
+/// Name map to load LightConvEncoderLayer, or LightConvDecoderLayer without attention to an encoder, as LightConvBlock with the
 /// configuration fairseq_block(). Today's dynamic layers store a `conv.conv_bias` that they neither set nor read; it is
 /// ignored.
 inline NameMap fairseq_block_names(const FairseqLayout& layout = {}) {

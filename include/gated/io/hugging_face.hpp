@@ -30,7 +30,7 @@ inline NameMap fnet_encoder_names() {
 inline NameMap fnet_names() {
   NameMap names{.origin = "transformers",
                 .body = "fnet.",
-                .head = "cls.",
+                .heads = {"cls."},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
                 .ignored = {"embeddings.position_ids"}};

@@ -74,7 +74,7 @@ inline void convert_row(const std::uint8_t* from, Index width, PixelOrder order,
 
 }  // namespace detail
 
-/// A view of `image`, which must outlive it.
+/// A view of `image`, which must outlive the view.
 /// Errors: those of expect_image().
 inline PixelView view_of(const Image& image) {
   expect_image("view_of", image);

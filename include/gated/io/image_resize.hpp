@@ -35,7 +35,7 @@ inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0);
 /// Filter taps along one axis: for each output pixel, weights of consecutive input pixels in units of 2⁻²².
 struct ResizeTaps {
   std::vector<Index> first;        ///< for each output pixel, the input pixel of its first tap
-  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; then the end
+  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; the last entry is the end
   std::vector<std::int32_t> weights;
 
   std::span<const std::int32_t> of(std::size_t i) const {
@@ -43,7 +43,7 @@ struct ResizeTaps {
   }
 };
 
-/// The taps of output pixels `from` to `from + count` (exclusive) if `in` pixels become `out`. Shrinking stretches the kernel
+/// The taps of output pixels `from` … `from` + `count` - 1 when resizing `in` pixels to `out`. Shrinking stretches the kernel
 /// (antialiasing).
 inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Interpolation interpolation) {
   const bool cubic = interpolation == Interpolation::bicubic;
@@ -159,7 +159,7 @@ class Resizer {
   detail::ResizeTaps across_, down_;
   Index top_ = 0, bottom_ = 0;      // the input rows that the crop needs
   std::vector<std::uint8_t> wide_;  // these rows, resized horizontally
-  std::vector<std::int32_t> sums_;  // of one row of the crop
+  std::vector<std::int32_t> sums_;  // sums of one row of the crop
 };
 
 /// Resizes `image` to width × height pixels with antialiasing. The pixels are those of Pillow's

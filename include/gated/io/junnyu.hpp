@@ -44,7 +44,7 @@ inline NameMap flash_quad_gau_names() {
 inline NameMap flash_quad_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash_quad.",
-                .head = "cls.",
+                .heads = {"cls."},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
                 .ignored = {"embeddings.position_ids"}};
@@ -68,7 +68,7 @@ inline NameMap flash_quad_names() {
 inline NameMap junnyu_flash_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash.",
-                .head = "cls.",
+                .heads = {"cls."},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"},
                          {"cls.predictions.bias", "cls.predictions.decoder.bias"}},
                 .ignored = {"embeddings.position_ids"}};
@@ -93,7 +93,7 @@ inline NameMap gau_alpha_layer_names() {
 inline NameMap gau_alpha_names() {
   NameMap names{.origin = "GAU-alpha-pytorch",
                 .body = "gau_alpha.",
-                .head = "cls.",
+                .heads = {"cls."},
                 .tied = {{"cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"}},
                 .ignored = {"embeddings.position_ids"}};
   names.add("", "", {{"embedding", "embeddings.word_embeddings"}, {"type_embedding", "embeddings.token_type_embeddings"}});

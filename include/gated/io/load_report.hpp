@@ -20,7 +20,7 @@ using TensorPosition = std::map<std::string, TensorEntry, std::less<>>::const_it
 /// The tensor for `wanted`, under its name or an alternative; file.tensors().end() if there is none.
 TensorPosition find_tensor(const SafetensorsFile& file, const FileTensor& wanted);
 
-/// A parameter as its model declares it.
+/// A parameter as declared by its model.
 struct StatedParameter {
   std::string path;
   Shape shape;

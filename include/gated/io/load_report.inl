@@ -81,8 +81,12 @@ class LoadReport {
     const std::string& path = parameter.path;
     require<ArgumentError>(static_cast<std::size_t>(parameter.shape.count()) == parameter.count, "load_parameters: ", path,
                            " has ", parameter.count, " values, but declares the shape ", parameter.shape.describe(), ".");
+    std::string last;
     for (const FileTensor& wanted : names_.parts_in_file(path, parameter.shape)) {
-      check_tensor(parameter, wanted);
+      if (wanted.name != last) {  // several pieces of one tensor may follow each other
+        check_tensor(parameter, wanted);
+      }
+      last = wanted.name;
     }
   }
 
@@ -188,10 +192,11 @@ class LoadReport {
     if (!other_names && preset.empty()) {
       return {};
     }
-    return text(
-        "\n  ",
-        other_names ? text("These are ", origin->writer, "'s names: pass ", names_call(*origin), " of ", origin->header, ".") : "",
-        other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
+    return text("\n  ",
+                other_names
+                    ? text("These are ", origin->writer, "'s names: pass ", names_call(*origin), " of ", origin->header, ".")
+                    : "",
+                other_names && !preset.empty() ? " " : "", preset.empty() ? "" : text("The shapes are those of ", preset, "."));
   }
 
   /// The nearest of `candidates` if `name` may be a typo of it; else empty.

@@ -25,7 +25,7 @@ struct LucidrainsLayout {
 /// From 0.1.5 on, the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions have `fn.fn`. Up to
 /// 0.0.18, the spatial projection was a convolution `sgu.proj`; in 0.1.0 and 0.1.1, it was a weight [N, N] without heads.
 /// Errors: FileError, naming the version, for files of versions before 0.0.16, in which the attention was inside the gate and
-/// read other inputs.
+/// read different inputs.
 ///
 ///     load_parameters(trunk, file, lucidrains_trunk_names(lucidrains_layout(file)));
 inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {

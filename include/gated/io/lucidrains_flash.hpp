@@ -22,8 +22,8 @@ inline void add_lucidrains_attention(NameMap& names, const std::string& ours, co
 
 /// The names of an offset-scale's parameters.
 enum class OffsetScaleNames {
-  gamma_and_beta,  ///< by lucidrains
-  weight_and_bias  ///< by JunnYu's port
+  gamma_and_beta,  ///< the names that lucidrains uses
+  weight_and_bias  ///< the names that JunnYu's port uses
 };
 
 /// Adds the rules for a FLASH layer.

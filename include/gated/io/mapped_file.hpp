@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "gated/core/compiler.hpp"
 
@@ -33,6 +34,11 @@ class MappedFile {
   std::shared_ptr<const std::byte> data_;
   std::size_t size_ = 0;
 };
+
+/// The bytes of `file` as text, which lives as long as `file`.
+inline std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
 
 }  // namespace gated
 

@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). The file of a whole RTMPose
-/// opens as a head as it is. For the unit alone, say where it is and what to ignore:
+/// Checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). A file of a whole RTMPose
+/// model loads as a head without further settings. For the unit alone, set `prefix` and `ignored`:
 ///
 ///     PoseHead<float> head(rtmpose_m_head());
 ///     load_parameters(head, SafetensorsFile("rtmpose.safetensors"), rtmcc_head_names());

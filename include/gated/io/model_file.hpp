@@ -43,8 +43,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads the configuration from the metadata of `file`. It may be gated's own, as save_model() and examples/convert write it;
-/// the tensors may then have the names of a known origin. For gMLP image classifiers it may also be timm's:
+/// Reads the configuration from the metadata of `file`. It may be gated's own, written by save_model() or examples/convert; the
+/// tensors may then have the names of a known origin. For gMLP image classifiers it may also be timm's:
 /// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
 /// Errors: FileError if there is no configuration or its architecture is not that of `Model`; ArgumentError if it is invalid.
 template <ConfiguredModel Model>
@@ -96,8 +96,8 @@ Model load_model(const std::filesystem::path& path) {
   return load_model<Model>(SafetensorsFile(path));
 }
 
-/// The configuration from which load_model() rebuilds `model`: its member `config` or, if the configuration changes with use as
-/// in a Training, the result of its function config().
+/// The configuration from which load_model() rebuilds `model`: its member `config` or, if the configuration changes over time
+/// as in a Training, the result of its function config().
 template <class Model>
 decltype(auto) configuration_of(const Model& model) {
   if constexpr (requires { model.config(); }) {
@@ -118,7 +118,7 @@ std::vector<std::string> parameter_shapes(const Model& model) {
   return shapes;
 }
 
-/// Raises ArgumentError unless `model` has the parameters of `config`; a moved-from model does not.
+/// Raises ArgumentError unless `model` has the parameters of `config`, which a moved-from model has lost.
 /// Cost: builds a model of `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
@@ -157,8 +157,8 @@ void save_model(const Model& model, const std::filesystem::path& path, std::map<
 ///
 ///     save_model(model, "model.int8.safetensors", WeightFormat::int8);
 ///
-/// From such a file, load_model() returns a float model, the one that round_weights() makes of `model`. load_prepared() keeps
-/// the weights quantized.
+/// load_model() reads such a file as a float model, equal to `model` after round_weights(). load_prepared() keeps the weights
+/// quantized.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, WeightFormat weights) {
   save_model(model, path, {}, weights);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gated/core/matrix.hpp"
+#include "gated/core/path_pattern.hpp"
 #include "gated/core/shape.hpp"
 
 /// @file
@@ -31,7 +32,24 @@ struct FileTensor {
   std::string name;
   std::vector<Index> shape;
   std::vector<std::string> elsewhere = {};  ///< further names to try, in files that store shared tensors once
-  Index part = 0, parts = 1;                ///< which of the tensor's `parts` is ours, if it stacks several parameters
+  Index first = 0, rows = 0;                ///< our rows of it, if it holds more than our parameter; 0 rows for all
+
+  /// True if only some rows are ours.
+  bool is_part() const { return rows > 0; }
+  /// The number of our values in it.
+  std::size_t count() const {
+    std::size_t count = 1;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      count *= static_cast<std::size_t>(i == 0 && is_part() ? rows : shape[i]);
+    }
+    return count;
+  }
+  /// Our part of `bytes`, which hold all of its rows.
+  template <class Bytes>
+  Bytes part_of(const Bytes& bytes) const {
+    const std::size_t row = is_part() ? bytes.size() / static_cast<std::size_t>(shape[0]) : bytes.size();
+    return bytes.subspan(static_cast<std::size_t>(first) * row, is_part() ? static_cast<std::size_t>(rows) * row : row);
+  }
 };
 
 /// Rules that map our parameter paths to the tensor names in a checkpoint.
@@ -44,8 +62,17 @@ struct FileTensor {
 ///
 /// Patterns match whole dot-separated components from the left; `*` matches any one component, and the rest of the path is
 /// kept. The first match wins; a path without a match keeps its name. A default NameMap keeps all names. Two parameters may map
-/// to parts of one tensor. Tied weights may both map to the whole tensor; they can then be loaded but not saved.
+/// to parts of one tensor, and a parameter to rows of several. Tied weights may both map to the whole tensor; they can then be
+/// loaded but not saved.
 struct NameMap {
+  /// Rows of a tensor.
+  struct Piece {
+    std::string theirs;  ///< the tensor, as in Rule
+    Index rows;          ///< how many rows
+    Index first = 0;     ///< the first of them
+    Index of = 0;        ///< the tensor's rows; 0 for `rows`
+  };
+
   /// Replaces the beginning of a path.
   struct Rule {
     std::string ours;    ///< a pattern for the beginning; empty matches every path
@@ -55,6 +82,7 @@ struct NameMap {
     bool shared = false;                         ///< all blocks share the tensor; a file may hold only that of block 0
     Index part = 0;                              ///< which of the tensor's `parts` is ours, if it stacks several parameters
     Index parts = 1;
+    std::vector<Piece> pieces = {};  ///< if not empty, instead of `theirs`: what our rows are in the file, from the top
   };
 
   /// A Rule of string literals: a list of them compiles to a table instead of code.
@@ -74,13 +102,13 @@ struct NameMap {
 
   std::string origin = {};  ///< the library that writes such files, for messages: "timm"
   std::string prefix = {};  ///< precedes every name in the file: "model."
-  /// In files of a model with a head, `body` follows `prefix` in all names that do not begin with `head`: "flash_quad.". Files
-  /// of the model alone omit it; load_parameters() detects which kind a file is. save_parameters() writes it if the model has
-  /// parameters of the head.
+  /// In files of a model with a head, `body` follows `prefix` in all names that do not begin with one of `heads`: "bert.".
+  /// Files of the model alone omit it; load_parameters() detects which kind a file is. save_parameters() writes it if the model
+  /// has parameters of the head.
   std::string body = {};
-  std::string head = {};         ///< begins the names of the head: "cls."
-  std::vector<Rule> rules = {};  ///< in order of precedence
-  std::vector<Tie> tied = {};    ///< weights stored under two names, without `prefix` and `body`
+  std::vector<std::string> heads = {};  ///< begin the names of the head: "cls."
+  std::vector<Rule> rules = {};         ///< in order of precedence
+  std::vector<Tie> tied = {};           ///< weights stored under two names, without `prefix` and `body`
   /// Tensors that hold no parameter, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a larger file,
   /// list the first component of every name outside `prefix`.
   std::vector<std::string> ignored = {};
@@ -91,7 +119,7 @@ struct NameMap {
   void add(std::string_view ours, std::string_view theirs, std::vector<Rule> parts);
 
   /// The name and shape that the file gives to the parameter at `path`. The name includes `body` if the map has one.
-  /// Errors: ArgumentError if the rule's form does not suit the shape, or `theirs` has more `*` than `ours`.
+  /// Errors: ArgumentError if the rule's form or pieces do not suit the shape, or `theirs` has more `*` than `ours`.
   FileTensor in_file(std::string_view path, const Shape& shape) const;
 
   /// All tensors whose stack is the parameter at `path`; usually one.
@@ -100,12 +128,17 @@ struct NameMap {
   /// The tensor that `name` is a tied copy of; empty if there is none.
   std::string tied_to(std::string_view name) const;
 
+  /// True if `name`, without `prefix`, is a head's.
+  bool is_of_head(std::string_view name) const;
+
   /// True if `ignored` lists the tensor `name`.
   bool ignores(std::string_view name) const;
 
  private:
   std::string full(std::string_view name) const;
   FileTensor in_file_as(const std::string& name, const std::vector<Index>& shape) const;
+  std::vector<FileTensor> pieces_in_file(const Rule& rule, const detail::PatternMatch& match, std::vector<Index> shape,
+                                         std::string_view path) const;
 };
 
 }  // namespace gated

@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "gated/core/path_pattern.hpp"
 #include "gated/io/name_map.hpp"
 
 namespace gated {
@@ -94,12 +93,17 @@ GATED_INLINE void NameMap::add(std::string_view ours, std::string_view theirs, s
     for (std::string& other : part.stacked_with) {
       other.insert(0, theirs);
     }
+    for (Piece& piece : part.pieces) {
+      piece.theirs.insert(0, theirs);
+    }
     rules.push_back(std::move(part));
   }
 }
 
-GATED_INLINE std::string NameMap::full(std::string_view name) const {
-  return text(prefix, !head.empty() && name.starts_with(head) ? "" : body, name);
+GATED_INLINE std::string NameMap::full(std::string_view name) const { return text(prefix, is_of_head(name) ? "" : body, name); }
+
+GATED_INLINE bool NameMap::is_of_head(std::string_view name) const {
+  return std::any_of(heads.begin(), heads.end(), [&](const std::string& head) { return name.starts_with(head); });
 }
 
 GATED_INLINE FileTensor NameMap::in_file(std::string_view path, const Shape& shape) const {
@@ -113,6 +117,9 @@ GATED_INLINE std::vector<FileTensor> NameMap::parts_in_file(std::string_view pat
       continue;
     }
     std::vector<Index> in_file = detail::shape_in_file(shape, rule.form, path);
+    if (!rule.pieces.empty()) {
+      return pieces_in_file(rule, *match, in_file, path);
+    }
     const auto parts = static_cast<Index>(1 + rule.stacked_with.size());
     if (parts > 1) {
       require<ArgumentError>(!in_file.empty() && in_file[0] == parts, "NameMap: ", path, " ", shape.describe(),
@@ -127,8 +134,10 @@ GATED_INLINE std::vector<FileTensor> NameMap::parts_in_file(std::string_view pat
     std::vector<FileTensor> tensors;
     const auto add = [&](const std::string& theirs) {
       tensors.push_back(in_file_as(detail::fill_pattern(rule, theirs, *match), in_file));
-      tensors.back().part = rule.part;
-      tensors.back().parts = rule.parts;
+      if (rule.parts > 1) {
+        tensors.back().rows = in_file[0] / rule.parts;
+        tensors.back().first = rule.part * tensors.back().rows;
+      }
       if (rule.shared) {
         const detail::PatternMatch first{std::vector<std::string_view>(match->wildcards.size(), "0"), match->rest};
         tensors.back().elsewhere.push_back(full(detail::fill_pattern(rule, theirs, first)));
@@ -141,6 +150,25 @@ GATED_INLINE std::vector<FileTensor> NameMap::parts_in_file(std::string_view pat
     return tensors;
   }
   return {in_file_as(std::string(path), detail::shape_in_file(shape, ShapeForm::same, path))};
+}
+
+GATED_INLINE std::vector<FileTensor> NameMap::pieces_in_file(const Rule& rule, const detail::PatternMatch& match,
+                                                             std::vector<Index> shape, std::string_view path) const {
+  std::vector<FileTensor> tensors;
+  Index rows = 0;
+  for (const Piece& piece : rule.pieces) {
+    rows += piece.rows;
+    require<ArgumentError>(!shape.empty() && rows <= shape[0], "NameMap: ", path,
+                           " has fewer rows than its pieces in the file.");
+    std::vector<Index> theirs = shape;
+    theirs[0] = piece.of > 0 ? piece.of : piece.rows;
+    tensors.push_back(in_file_as(detail::fill_pattern(rule, piece.theirs, match), theirs));
+    tensors.back().first = piece.first;
+    tensors.back().rows = piece.of > 0 ? piece.rows : 0;
+  }
+  require<ArgumentError>(rows == shape[0], "NameMap: ", path, " has ", shape[0], " rows, its pieces in the file have ", rows,
+                         ".");
+  return tensors;
 }
 
 GATED_INLINE FileTensor NameMap::in_file_as(const std::string& name, const std::vector<Index>& shape) const {
@@ -163,8 +191,9 @@ GATED_INLINE std::string NameMap::tied_to(std::string_view name) const {
 }
 
 GATED_INLINE bool NameMap::ignores(std::string_view name) const {
-  for (const std::string& beginning : {prefix, body}) {
-    name.remove_prefix(name.starts_with(beginning) ? beginning.size() : 0);
+  if (name.starts_with(prefix)) {
+    name.remove_prefix(prefix.size());
+    name.remove_prefix(name.starts_with(body) ? body.size() : 0);
   }
   return std::any_of(ignored.begin(), ignored.end(),
                      [&](const std::string& pattern) { return detail::match_pattern(pattern, name).has_value(); });

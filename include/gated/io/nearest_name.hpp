@@ -31,7 +31,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The candidate with the smallest edit distance to `name`, the first if several have it; empty if there is none.
+/// The candidate with the smallest edit distance to `name`, or the first of several; empty if there are no candidates.
 ///
 /// Candidates may come from an untrusted file: names longer than 256 bytes, and all after the first 2,000, are skipped.
 template <class Names>

@@ -154,7 +154,7 @@ class NpyParser {
 
   std::span<const std::byte> file_;
   std::string_view name_;
-  std::string_view rest_;  // of the header
+  std::string_view rest_;  // what is left of the header
   NpyArray array_;
 };
 
@@ -190,7 +190,7 @@ inline NpyArray parse_npy(std::span<const std::byte> file, std::string_view name
   return detail::NpyParser(file, name).parse();
 }
 
-/// `array` as a matrix: the last dimension gives the columns, all others together the rows; a one-dimensional array is a
+/// `array` as a matrix: the last dimension becomes the columns, all others together the rows. A one-dimensional array becomes a
 /// column.
 /// Errors: FileError if an element does not fit T; floating arrays are not read as integers.
 template <detail::Readable T>

@@ -25,10 +25,10 @@ struct Origin {
   const char* header;                ///< declares `names`: "gated/io/lucidrains.hpp"
   const char* names;                 ///< the function that returns the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
-  std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have; only the
-                                     ///< prefix of a larger model may precede the first
+  std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have. The first is a full name
+                                     ///< within the model: what precedes it is the prefix in a larger model
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
-  const char* layout = "";  ///< the function that makes the argument of `names` from a file: "lucidrains_layout"
+  const char* layout = "";  ///< the function that derives the argument of `names` from a file: "lucidrains_layout"
   bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names
   std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< implements preset_of() for published models
 };
@@ -39,7 +39,7 @@ std::span<const Origin> known_origins();
 /// The origin of `file` by its tensor names, under any prefix; nullptr if unknown.
 const Origin* origin_of(const SafetensorsFile& file);
 
-/// The name map for `file`, which is of `origin`. Its `prefix` is set if the tensors are part of a larger model.
+/// The name map for `file`, whose origin is `origin`. Its `prefix` is set if the tensors are part of a larger model.
 NameMap names_of(const SafetensorsFile& file, const Origin& origin);
 
 /// The C++ call that returns the name map: "lucidrains_trunk_names(lucidrains_layout(file))".

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gated/io/bs_roformer.hpp"
 #include "gated/io/clear_voice.hpp"
 #include "gated/io/espnet.hpp"
 #include "gated/io/fairseq.hpp"
@@ -17,6 +18,7 @@
 #include "gated/io/lucidrains_flash.hpp"
 #include "gated/io/mmpose.hpp"
 #include "gated/io/origin.hpp"
+#include "gated/io/text_names.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/timm_models.hpp"
 #include "gated/models/pose_head.hpp"
@@ -50,7 +52,7 @@ inline bool is_plain_forecaster(const SafetensorsFile& file) {
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
 }
 
-/// The names of a MossFormer2 mask network, which `file` holds with one speaker or two.
+/// The name map of the MossFormer2 mask network in `file`, which has one or two speakers.
 inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_view) {
   const TensorEntry* const parts = tensor_ending(file, "conv1d_out.bias");
   const TensorEntry* const own = tensor_ending(file, "output.0.bias");
@@ -71,7 +73,7 @@ inline bool is_keyword_mlp(const SafetensorsFile& file) {
          !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));
 }
 
-/// True for WeNet's files. ESPnet's have the same names, without a table of positions and with statistics elsewhere.
+/// True for WeNet's files. ESPnet's have the same names, but no position table, and store the statistics elsewhere.
 inline bool is_of_wenet(const SafetensorsFile& file) {
   return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
@@ -95,6 +97,10 @@ NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
 template <NameMap (*names)(const ForecasterLayout&)>
 NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
   return names(forecaster_layout(file, prefix));
+}
+template <NameMap (*names)(const LlamaLayout&)>
+NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
+  return names(llama_layout(file, prefix));
 }
 template <NameMap (*names)(const FairseqLayout&)>
 NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
@@ -335,6 +341,25 @@ inline constexpr auto origins = std::to_array<Origin>({
      "FnetEncoder",
      {"layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"},
      made_by<fnet_encoder_names>},
+    {"transformers",
+     "gated/io/text_names.hpp",
+     "llama_names",
+     "TextTransformer",
+     {"embed_tokens.weight", "self_attn.q_proj.weight"},
+     made_by<llama_names>,
+     "llama_layout"},
+    {"transformers",
+     "gated/io/text_names.hpp",
+     "modernbert_names",
+     "TextTransformer",
+     {"embeddings.tok_embeddings.weight", "attn.Wqkv.weight"},
+     made_by<modernbert_names>},
+    {"BS-RoFormer",
+     "gated/io/bs_roformer.hpp",
+     "bs_roformer_names",
+     "Roformer",
+     {"layers.0.0.to_gates.weight", "layers.0.1.net.0.gamma"},
+     made_by<bs_roformer_names>},
     {"ClearerVoice-Studio",
      "gated/io/clear_voice.hpp",
      "mossformer2_se_names",

@@ -28,17 +28,13 @@ void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const Safete
   const auto parts = names.parts_in_file(info.path(), info.shape);
   const auto found = find_tensor(file, parts[0]);
   const Dtype dtype = found->second.dtype;
-  const auto part_of = [&](const TensorEntry& tensor) {
-    const std::size_t size = tensor.bytes.size() / static_cast<std::size_t>(parts[0].parts);
-    return tensor.bytes.subspan(static_cast<std::size_t>(parts[0].part) * size, size);
-  };
   if constexpr (std::is_same_v<T, float>) {
     if (parts.size() == 1 && (dtype == Dtype::BF16 || dtype == Dtype::I8)) {
-      pack_codes(weights, weight.data(), codes_in(file, found->first, parts[0].part, parts[0].parts));
-      return file.release(part_of(found->second));
+      pack_codes(weights, weight.data(), codes_in(file, found->first, parts[0]));
+      return file.release(parts[0].part_of(found->second.bytes));
     }
   }
-  const auto bytes = part_of(found->second);
+  const auto bytes = parts[0].part_of(found->second.bytes);
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0;
   if (parts.size() == 1 && dtype == dtype_of<T>() && is_aligned) {
     const T* const from = reinterpret_cast<const T*>(bytes.data());

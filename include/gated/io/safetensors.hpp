@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +35,10 @@ class SafetensorsFile {
 
   /// Parses a file in memory. `bytes` must outlive the result; error messages refer to the file as `name`.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name = "safetensors");
+
+  /// The tensors of several files, whose metadata is dropped; error messages refer to them as `name`.
+  /// Errors: FileError if two files have a tensor of the same name.
+  static SafetensorsFile join(std::span<const SafetensorsFile> files, std::string name);
 
   /// The file's name in error messages.
   const std::string& name() const { return name_; }
@@ -80,8 +83,8 @@ class SafetensorsFile {
 
   /// Releases the pages of `bytes`, a part of a tensor, if the file is mapped; they are read again on the next access.
   void release(std::span<const std::byte> bytes) const {
-    if (file_) {
-      file_->release(bytes);
+    if (!files_.empty()) {
+      files_.front().release(bytes);
     }
   }
 
@@ -94,11 +97,11 @@ class SafetensorsFile {
   }
 
  private:
-  SafetensorsFile(std::optional<MappedFile> file, std::span<const std::byte> bytes, std::string name);
+  SafetensorsFile(std::vector<MappedFile> files, std::span<const std::byte> bytes, std::string name);
 
-  std::optional<MappedFile> file_;
+  std::vector<MappedFile> files_;
   std::string name_;
-  SafetensorsContents contents_;  // refers to the bytes of file_
+  SafetensorsContents contents_;  // refers to the bytes of files_
 };
 
 }  // namespace gated

@@ -4,15 +4,31 @@
 
 namespace gated {
 
-GATED_INLINE SafetensorsFile::SafetensorsFile(std::optional<MappedFile> file, std::span<const std::byte> bytes,
-                                              std::string name)
-    : file_(std::move(file)), name_(std::move(name)), contents_(parse_safetensors(file_ ? file_->bytes() : bytes, name_)) {}
+GATED_INLINE SafetensorsFile::SafetensorsFile(std::vector<MappedFile> files, std::span<const std::byte> bytes, std::string name)
+    : files_(std::move(files)),
+      name_(std::move(name)),
+      contents_(parse_safetensors(files_.empty() ? bytes : files_.front().bytes(), name_)) {}
 
 GATED_INLINE SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
-    : SafetensorsFile(MappedFile(path), {}, path.string()) {}
+    : SafetensorsFile({MappedFile(path)}, {}, path.string()) {}
 
 GATED_INLINE SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::string name) {
-  return SafetensorsFile(std::nullopt, bytes, std::move(name));
+  return SafetensorsFile({}, bytes, std::move(name));
+}
+
+GATED_INLINE SafetensorsFile SafetensorsFile::join(std::span<const SafetensorsFile> files, std::string name) {
+  require<FileError>(!files.empty(), name, ": there are no files.");
+  SafetensorsFile all = files.front();
+  all.name_ = std::move(name);
+  all.contents_.metadata.clear();
+  for (const SafetensorsFile& file : files.subspan(1)) {
+    all.files_.insert(all.files_.end(), file.files_.begin(), file.files_.end());
+    for (const auto& [tensor, entry] : file.tensors()) {
+      require<FileError>(all.contents_.tensors.emplace(tensor, entry).second, file.name(), ": the tensor ", printable(tensor),
+                         " is in another file, too.");
+    }
+  }
+  return all;
 }
 
 GATED_INLINE void SafetensorsFile::verify() const {

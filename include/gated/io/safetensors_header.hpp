@@ -50,8 +50,8 @@ SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::stri
 /// The metadata key under which the checksum of the tensors and the other metadata is stored.
 inline constexpr const char* checksum_key = "gated.checksum";
 
-/// The checksum of `contents` in 16 hexadecimal digits. It depends neither on the metadata entry `checksum_key` nor on the
-/// layout of the file.
+/// The checksum of `contents` in 16 hexadecimal digits. It does not depend on the metadata entry `checksum_key` or the layout
+/// of the file.
 ///
 /// It is the XXH64 of the number of metadata entries, the entries in order of key, and the tensors in order of name. Each
 /// string and each tensor's bytes are preceded by their length, and each shape by its rank; numbers are 64-bit little-endian.

@@ -53,7 +53,7 @@ class NumberHash {
   Xxh64 hash_;
 };
 
-/// The lengths of a long sequence (a few rows if the model mixes no tokens) and of one half as long, if the model accepts it.
+/// The length of a long sequence (a few rows if the model mixes no tokens), and half that length if the model accepts it.
 inline std::vector<Index> signature_lengths(const Contract& contract) {
   const auto fit = [&](Index length) {
     const Index multiple = contract.multiple;

@@ -50,8 +50,8 @@ struct TimmArguments {
   std::array<double, 2> ratio{};  ///< hidden / channels, of the token MLP and of the channel MLP
   Index hidden = 0;               ///< hidden channels of the channel MLP; 0 to use the ratio
   std::string pool = "avg";
-  std::string activation = {};  ///< a PyTorch class; empty for the model's own
-  std::string norm = {};        ///< likewise
+  std::string activation = {};  ///< a PyTorch class; empty for the model's default
+  std::string norm = {};        ///< a PyTorch class; empty for the model's default
 };
 
 /// Reads a key that describes the training images. Returns false for other keys.
@@ -113,7 +113,7 @@ inline constexpr std::string_view timm_others[] = {"entry",
                                                    "notes",
                                                    "source"};
 
-/// Reads one of timm's arguments. Returns false if the name is unknown.
+/// Reads one of timm's arguments. Returns false if its name is unknown.
 template <class Config>
 bool read_timm_argument(const std::string& key, const Json& value, const std::string& where, Config& config,
                         TimmArguments& read) {

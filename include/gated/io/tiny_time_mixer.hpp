@@ -1,16 +1,11 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <filesystem>
-#include <initializer_list>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
+#include "gated/io/config_fields.hpp"
 #include "gated/io/forecaster_names.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/model_file.hpp"
@@ -23,66 +18,15 @@ namespace gated {
 
 namespace detail {
 
-/// Typed access to the fields of a config.json.
-class ForecasterFields {
+/// The fields of a forecaster's config.json.
+class ForecasterFields : public ConfigFields {
  public:
-  /// The value of a field: null, a boolean, a number or a string.
-  using Scalar = std::variant<std::nullptr_t, bool, double, std::string_view>;
+  using ConfigFields::ConfigFields;
 
-  ForecasterFields(std::string_view json, const std::string& where)
-      : where_(where), fields_(parse_json<ArgumentError>(json, where, 16)) {
-    require<ArgumentError>(fields_.is_object(), where, ": expected a JSON object.");
-  }
-
-  static bool is(const Json& value, const Scalar& wanted) {
-    if (const auto* const word = std::get_if<std::string_view>(&wanted)) {
-      return value.is(*word);
-    }
-    if (const auto* const number = std::get_if<double>(&wanted)) {
-      return value.is_number() && value.number() == *number;
-    }
-    const auto* const truth = std::get_if<bool>(&wanted);
-    return truth == nullptr ? value.is_null() : value.is_boolean() && value.truth() == *truth;
-  }
-
-  const Json* find(const char* key) const { return fields_.find(key); }
-  const Json* find_set(const char* key) const {
-    const Json* const value = find(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
-  }
-  template <class T>
-  T get(const char* key, T missing) const {
-    if (const Json* const value = find(key)) {
-      read_json(*value, missing, key, where_);
-    }
-    return missing;
-  }
-  /// Like get(), but treats null as absent.
-  template <class T>
-  T get_set(const char* key, T missing) const {
-    if (const Json* const value = find_set(key)) {
-      read_json(*value, missing, key, where_);
-    }
-    return missing;
-  }
-
-  /// Raises ArgumentError if `key` is present and not one of `wanted`.
-  void expect(const char* key, std::initializer_list<Scalar> wanted, const char* why) const {
-    const Json* const value = find(key);
-    require<ArgumentError>(
-        value == nullptr || std::any_of(wanted.begin(), wanted.end(), [&](const Scalar& one) { return is(*value, one); }),
-        where_, ": ", key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
-  }
   /// Raises ArgumentError if the file states another model type or class.
   void expect_model(const char* model, const char* architecture) const {
     expect("model_type", {model}, text("expected \"", model, "\".").c_str());
-    const Json* const list = find_set("architectures");
-    const auto has = [&](const Json& names) {
-      return names.is_array() && std::any_of(names.elements().begin(), names.elements().end(),
-                                             [&](const Json& name) { return name.is(architecture); });
-    };
-    require<ArgumentError>(list == nullptr || list->is(architecture) || has(*list), where_,
-                           ": architectures = ", list == nullptr ? "" : shown_json(*list), ", expected ", architecture, ".");
+    expect_architecture({architecture});
     expect("norm_mlp", {"LayerNorm"}, "expected \"LayerNorm\", the only norm that is supported.");
     expect("self_attn", {false}, "but self-attention is not supported.");
     expect_loss();
@@ -113,7 +57,7 @@ class ForecasterFields {
   /// Raises ArgumentError if num_patches contradicts the lengths.
   void expect_patches(const TinyTimeMixerConfig& config) const {
     const Index stated = get_set("num_patches", config.tokens());
-    require<ArgumentError>(stated == config.tokens(), where_, ": num_patches = ", stated,
+    require<ArgumentError>(stated == config.tokens(), where(), ": num_patches = ", stated,
                            " contradicts context_length = ", config.context, ", patch_length = ", config.patch,
                            " and patch_stride = ", config.stride, ", which give ", config.tokens(),
                            config.resolutions > 0 ? " with the resolution prefix." : ".");
@@ -140,12 +84,6 @@ class ForecasterFields {
     c.predicted = get_set("prediction_channel_indices", c.predicted);
     return c;
   }
-
-  const std::string& where() const { return where_; }
-
- private:
-  std::string where_;
-  Json fields_;
 };
 
 /// Raises ArgumentError for TinyTimeMixer r3, another model under the same name.
@@ -234,7 +172,7 @@ template <class T>
 TinyTimeMixer<T> load_ttm(const std::filesystem::path& folder) {
   const std::filesystem::path config_path = folder / "config.json";
   const MappedFile text_file(config_path);
-  const std::string_view json(reinterpret_cast<const char*>(text_file.bytes().data()), text_file.bytes().size());
+  const std::string_view json = text_of(text_file);
   const std::string where = config_path.string();
   const detail::ForecasterFields fields(json, where);
   const bool is_patchtsmixer = fields.get("model_type", std::string("tinytimemixer")) == "patchtsmixer";

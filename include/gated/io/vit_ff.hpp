@@ -3,7 +3,7 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of ViT-FF, the stack of feed-forward layers (LinearVisionTransformer of do-you-even-need-attention).
+/// Checkpoints of ViT-FF, the stack of feed-forward layers (LinearVisionTransformer from do-you-even-need-attention).
 
 namespace gated {
 

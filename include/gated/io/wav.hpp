@@ -52,12 +52,21 @@ inline constexpr std::uint32_t wav_float = 3;
 /// The tag of an extensible header, whose extension holds one of the tags above.
 inline constexpr std::uint32_t wav_extensible = 0xFFFE;
 
-/// Parses an untrusted WAV file.
+/// Where the samples of a WAV file are, and what they mean.
+struct WavLayout {
+  WavFormat format = WavFormat::pcm16;
+  Index channels = 1, rate = 48000, frames = 0;
+  std::size_t begin = 0;  ///< the byte of the first sample
+
+  std::size_t frame_bytes() const { return static_cast<std::size_t>(channels * bytes_of(format)); }
+};
+
+/// Finds the samples of an untrusted WAV file.
 class WavParser {
  public:
   WavParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
 
-  Sound parse() {
+  WavLayout parse() {
     expect(file_.size() >= 12 && is(0, "RIFF") && is(8, "WAVE"),
            "this is not a WAV file: it does not begin with RIFF, a size and WAVE.", convert);
     expect(number(4, 4) == file_.size() - 8, "the RIFF size at byte 4 is ", number(4, 4), ", expected ", file_.size() - 8,
@@ -73,7 +82,7 @@ class WavParser {
     }
     expect(has_format_, "the chunk \"fmt \" is missing, expected before \"data\". Copy the file again.");
     expect(has_samples_, "the chunk \"data\" is missing, expected after \"fmt \". Copy the file again.");
-    return std::move(sound_);
+    return layout_;
   }
 
  private:
@@ -99,7 +108,7 @@ class WavParser {
     } else if (is(at, "data")) {
       expect(!has_samples_, "at byte ", at, " there is a second chunk \"data\", expected one.", convert);
       expect(has_format_, "the chunk \"data\" at byte ", at, " comes before \"fmt \", expected after it.", convert);
-      read_samples(begin, size);
+      expect_samples(begin, size);
       has_samples_ = true;
     }
   }
@@ -115,23 +124,23 @@ class WavParser {
     expect((tag == wav_pcm && (bits == 16 || bits == 24 || bits == 32)) || (tag == wav_float && bits == 32),
            "the encoding at byte ", begin, " is ", tag, " with ", bits,
            " bits, expected 1 (PCM) with 16, 24 or 32 bits, or 3 (float) with 32.", convert);
-    format_ = tag == wav_float ? WavFormat::float32
-              : bits == 16     ? WavFormat::pcm16
-              : bits == 24     ? WavFormat::pcm24
-                               : WavFormat::pcm32;
+    layout_.format = tag == wav_float ? WavFormat::float32
+                     : bits == 16     ? WavFormat::pcm16
+                     : bits == 24     ? WavFormat::pcm24
+                                      : WavFormat::pcm32;
     expect(channels == 1 || channels == 2, "there are ", channels, " channels at byte ", begin + 2,
            ", expected 1 or 2. Mix them: ffmpeg -i FILE -ac 2 OUT.wav.");
     expect(static_cast<Index>(rate) >= least_rate && static_cast<Index>(rate) <= greatest_rate, "the rate at byte ", begin + 4,
            " is ", rate, ", expected ", least_rate, " to ", greatest_rate,
            " frames per second. Resample it: ffmpeg -i FILE -ar 48000 OUT.wav.");
-    frame_bytes_ = channels * static_cast<std::uint32_t>(bytes_of(format_));
-    expect(number(begin + 12, 2) == frame_bytes_, "the bytes per frame at byte ", begin + 12, " are ", number(begin + 12, 2),
-           ", expected ", frame_bytes_, " for ", channels, " channels of ", bits, " bits.", convert);
-    expect(number(begin + 8, 4) == rate * frame_bytes_, "the bytes per second at byte ", begin + 8, " are ",
-           number(begin + 8, 4), ", expected ", rate * frame_bytes_, " for ", rate, " frames of ", frame_bytes_, " bytes.",
+    layout_.channels = static_cast<Index>(channels);
+    layout_.rate = static_cast<Index>(rate);
+    const std::size_t frame_bytes = layout_.frame_bytes();
+    expect(number(begin + 12, 2) == frame_bytes, "the bytes per frame at byte ", begin + 12, " are ", number(begin + 12, 2),
+           ", expected ", frame_bytes, " for ", channels, " channels of ", bits, " bits.", convert);
+    expect(number(begin + 8, 4) == rate * frame_bytes, "the bytes per second at byte ", begin + 8, " are ",
+           number(begin + 8, 4), ", expected ", rate * frame_bytes, " for ", rate, " frames of ", frame_bytes, " bytes.",
            convert);
-    channels_ = channels;
-    sound_.rate = static_cast<Index>(rate);
   }
 
   /// The encoding tag of WAVE_FORMAT_EXTENSIBLE, which is the start of a GUID.
@@ -148,41 +157,50 @@ class WavParser {
     return number(begin + 24, 2);
   }
 
-  void read_samples(std::size_t begin, std::size_t size) {
+  void expect_samples(std::size_t begin, std::size_t size) {
+    const std::size_t frame_bytes = layout_.frame_bytes();
     expect(size > 0, "the chunk \"data\" at byte ", begin - 8, " has no samples, expected at least one. Record it again.");
-    expect(size % frame_bytes_ == 0, "the chunk \"data\" at byte ", begin - 8, " has ", size,
-           " bytes, expected a multiple of the ", frame_bytes_, " of a frame.", convert);
-    sound_.samples.resize(static_cast<Index>(size / frame_bytes_), static_cast<Index>(channels_));
-    const std::size_t bytes = static_cast<std::size_t>(bytes_of(format_));
-    for (Index i = 0; i < sound_.samples.size(); ++i) {
-      const std::size_t at = begin + static_cast<std::size_t>(i) * bytes;
-      sound_.samples.data()[i] = sample(number(at, bytes));
-      expect(std::isfinite(sound_.samples.data()[i]), "the sample at byte ", at,
-             " is NaN or infinite, expected a finite number. Replace it by 0 in the program that wrote the file.");
-    }
-  }
-
-  /// A sample from its bits.
-  float sample(std::uint32_t bits) const {
-    switch (format_) {
-      case WavFormat::pcm16:
-        return static_cast<float>(static_cast<std::int16_t>(bits)) * 0x1p-15f;
-      case WavFormat::pcm24:
-        return static_cast<float>(static_cast<std::int32_t>(bits << 8)) * 0x1p-31f;
-      case WavFormat::pcm32:
-        return static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1p-31f;
-      default:
-        return std::bit_cast<float>(bits);
-    }
+    expect(size % frame_bytes == 0, "the chunk \"data\" at byte ", begin - 8, " has ", size,
+           " bytes, expected a multiple of the ", frame_bytes, " of a frame.", convert);
+    layout_.begin = begin;
+    layout_.frames = static_cast<Index>(size / frame_bytes);
   }
 
   std::span<const std::byte> file_;
   std::string_view name_;
   bool has_format_ = false, has_samples_ = false;
-  WavFormat format_ = WavFormat::pcm16;
-  std::uint32_t channels_ = 1, frame_bytes_ = 2;
-  Sound sound_;
+  WavLayout layout_;
 };
+
+/// A sample from its bits.
+inline float wav_sample(WavFormat format, std::uint32_t bits) {
+  switch (format) {
+    case WavFormat::pcm16:
+      return static_cast<float>(static_cast<std::int16_t>(bits)) * 0x1p-15f;
+    case WavFormat::pcm24:
+      return static_cast<float>(static_cast<std::int32_t>(bits << 8)) * 0x1p-31f;
+    case WavFormat::pcm32:
+      return static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1p-31f;
+    default:
+      return std::bit_cast<float>(bits);
+  }
+}
+
+/// Frames first … first + count - 1 of a file with this layout.
+/// Errors: FileError, naming the byte, for a sample that is NaN or infinite.
+inline Matrix<float> wav_samples(std::span<const std::byte> file, const WavLayout& layout, Index first, Index count,
+                                 std::string_view name) {
+  Matrix<float> samples(count, layout.channels);
+  const auto bytes = static_cast<std::size_t>(bytes_of(layout.format));
+  std::size_t at = layout.begin + static_cast<std::size_t>(first) * layout.frame_bytes();
+  for (Index i = 0; i < samples.size(); ++i, at += bytes) {
+    const float sample = wav_sample(layout.format, static_cast<std::uint32_t>(little_endian(file, at, bytes)));
+    require<FileError>(std::isfinite(sample), name, ": the sample at byte ", at,
+                       " is NaN or infinite, expected a finite number. Replace it by 0 in the program that wrote the file.");
+    samples.data()[i] = sample;
+  }
+  return samples;
+}
 
 /// The start of a WAV file, up to its samples. A writer that does not know their number yet can write this again at its end.
 /// `data_bytes` must be padded to an even number in the file.
@@ -226,6 +244,21 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::clamp(step, -steps, steps - 1)));
 }
 
+/// The most bytes of samples: sizes are 32-bit numbers, and the header takes less than 64 bytes.
+inline constexpr std::uint64_t most_wav_bytes = 0xFFFFFFFF - 64;
+
+/// Appends the bits of frames × channels.
+/// Errors: ArgumentError, naming the sample, for NaN and infinity.
+inline void append_wav_samples(Where where, const ConstView<float>& x, WavFormat format, std::vector<std::byte>& bytes) {
+  for (Index t = 0; t < x.rows(); ++t) {
+    for (Index c = 0; c < x.cols(); ++c) {
+      require<ArgumentError>(std::isfinite(x(t, c)), where, ": the sample of frame ", t, ", channel ", c, " is ", x(t, c),
+                             ", expected a finite number.");
+      append_little_endian(bytes, wav_bits(format, x(t, c)), static_cast<std::size_t>(bytes_of(format)));
+    }
+  }
+}
+
 }  // namespace detail
 
 /// Parses a WAV file in memory: PCM of 16, 24 and 32 bits, and float of 32; mono and stereo; 8 to 96 kHz. Skips other chunks.
@@ -236,7 +269,8 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
 /// infinite.
 /// Cost: one pass.
 inline Sound parse_wav(std::span<const std::byte> file, std::string_view name = "parse_wav") {
-  return detail::WavParser(file, name).parse();
+  const detail::WavLayout layout = detail::WavParser(file, name).parse();
+  return {detail::wav_samples(file, layout, 0, layout.frames, name), layout.rate};
 }
 
 /// Reads a WAV file.
@@ -260,18 +294,12 @@ inline std::vector<std::byte> encode_wav(const Sound& sound, WavFormat format = 
   require<ArgumentError>(sound.rate >= least_rate && sound.rate <= greatest_rate, where, ": the rate is ", sound.rate,
                          ", expected ", least_rate, " to ", greatest_rate, " frames per second.");
   const auto bytes = static_cast<std::size_t>(detail::bytes_of(format));
-  constexpr std::uint64_t most = 0xFFFFFFFF - 64;  // sizes are 32-bit numbers; the header takes less than 64 bytes
   const std::uint64_t data_bytes = static_cast<std::uint64_t>(x.size()) * bytes;
-  require<ArgumentError>(data_bytes <= most, where, ": ", data_bytes, " bytes of samples, expected at most ", most,
-                         ". Write several files.");
+  require<ArgumentError>(data_bytes <= detail::most_wav_bytes, where, ": ", data_bytes, " bytes of samples, expected at most ",
+                         detail::most_wav_bytes, ". Write several files.");
   std::vector<std::byte> file = detail::wav_header(format, x.cols(), sound.rate, static_cast<std::uint32_t>(data_bytes));
   file.reserve(file.size() + static_cast<std::size_t>(data_bytes) + 1);
-  for (Index i = 0; i < x.size(); ++i) {
-    const float sample = x.data()[i];
-    require<ArgumentError>(std::isfinite(sample), where, ": the sample of frame ", i / x.cols(), ", channel ", i % x.cols(),
-                           " is ", sample, ", expected a finite number.");
-    detail::append_little_endian(file, detail::wav_bits(format, sample), bytes);
-  }
+  detail::append_wav_samples(where, x, format, file);
   if (data_bytes % 2 == 1) {
     file.push_back(std::byte{0});
   }

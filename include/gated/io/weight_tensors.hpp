@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gated/core/weight_format.hpp"
+#include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"
 
 /// @file
@@ -54,14 +55,13 @@ inline std::string fault_of_codes(const SafetensorsFile& file, const std::string
   return {};
 }
 
-/// The codes of tensor `name`, or of its part `part` if it has several `parts`. They refer to the file's bytes. Expects a BF16
-/// tensor, or an I8 tensor that has passed fault_of_codes().
-inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name, Index part = 0, Index parts = 1) {
+/// The codes of our rows of tensor `name`, which `part` describes. They refer to the file's bytes. Expects a BF16 tensor, or an
+/// I8 tensor that has passed fault_of_codes().
+inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name, const FileTensor& part) {
   const TensorEntry& entry = file.tensor(name);
-  const Index rows = entry.shape[0] / parts, columns = rows == 0 ? 0 : static_cast<Index>(entry.count()) / entry.shape[0];
-  const auto section = [part, parts](std::span<const std::byte> bytes) {
-    return bytes.data() + static_cast<Index>(bytes.size()) / parts * part;
-  };
+  const Index all = entry.shape[0], rows = part.is_part() ? part.rows : all,
+              columns = all == 0 ? 0 : static_cast<Index>(entry.count()) / all;
+  const auto section = [&](std::span<const std::byte> bytes) { return part.part_of(bytes).data(); };
   WeightCodes codes{WeightFormat::bf16, rows, columns, section(entry.bytes), nullptr};
   if (entry.dtype == Dtype::I8) {
     const TensorEntry& scales = file.tensor(scale_name(name));

@@ -19,7 +19,7 @@ struct BranchOptions {
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
-  double factor = 1;                               ///< constant f of the branch, instead of scales: ½ in macaron layers
+  double factor = 1;                               ///< constant factor, instead of learned scales: ½ in macaron layers
 };
 
 /// y = x + s ⊙ mixer(norm(x)), post-norm y = norm(x + s ⊙ mixer(x)), or res-post-norm y = x + s ⊙ norm(mixer(x)). s is
@@ -28,7 +28,7 @@ struct BranchOptions {
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
 /// A mixer is any layer whose y has the shape of x. If its body takes an epilogue, scale and residual are fused into its last
-/// product; otherwise, and in res-post-norm, they cost one more pass. Streaming, masks and sequence lengths are up to the mixer.
+/// product; otherwise, and in res-post-norm, they cost one more pass. Streaming, masks and lengths are up to the mixer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built.
 /// Cost: the mixer's.
@@ -87,7 +87,7 @@ struct Branch : Layer<Branch<Mixer>> {
   }
 
  private:
-  Vector<T> factors_;  // C times the factor, or empty
+  Vector<T> factors_;  // the factor, repeated C times; or empty
 };
 
 }  // namespace gated

@@ -10,26 +10,26 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// The encoder layer of E-Branchformer: attention beside a convolutional gating MLP.
+/// The encoder layer of E-Branchformer: attention in parallel with a convolutional gating MLP.
 
 namespace gated {
 
 /// The options of an E-Branchformer layer. The defaults are ESPnet's.
 struct BranchformerLayerConfig {
   Index channels = 0;                                 ///< C
-  Index heads = 8;                                    ///< h, of the attention
-  ScorePosition position = ScorePosition::offset;     ///< of the attention scores
-  Index hidden = 0;                                   ///< F, of the feed-forwards; 0 for 4·C
-  Index gate_hidden = 0;                              ///< U, of the gating MLP; 0 for 6·C
+  Index heads = 8;                                    ///< h, attention heads
+  ScorePosition position = ScorePosition::offset;     ///< position that the attention scores depend on
+  Index hidden = 0;                                   ///< F, hidden width of the feed-forwards; 0 for 4·C
+  Index gate_hidden = 0;                              ///< U, hidden width of the gating MLP; 0 for 6·C
   Index gate_kernel = 31;                             ///< K, taps of the gate
   Index merge_kernel = 31;                            ///< M, taps of the merge
-  bool macaron = true;                                ///< a first feed-forward; both then count ½
+  bool macaron = true;                                ///< a first feed-forward; both are then weighted by ½
   bool feed_forward = true;                           ///< the last feed-forward
-  bool causal = false;                                ///< the convolutions see no later token
-  bool causal_attention = false;                      ///< nor does the attention: with both, the layer streams
-  bool norm_before_padding = true;                    ///< of the gate: see ConvolutionalGatingConfig
-  bool linear_after_convolution = false;              ///< of the gate
-  Activation gate_activation = Activation::identity;  ///< of the gate
+  bool causal = false;                                ///< no convolution reads a later token
+  bool causal_attention = false;                      ///< no attention to later tokens; with `causal` too, the layer streams
+  bool norm_before_padding = true;                    ///< option of the gate: see ConvolutionalGatingConfig
+  bool linear_after_convolution = false;              ///< option of the gate: see ConvolutionalGatingConfig
+  Activation gate_activation = Activation::identity;  ///< activation of the gate
   double norm_eps = 1e-12;                            ///< ε of all norms; WeNet has 1e-5
 
   RelativeAttentionConfig attention() const {
@@ -67,7 +67,8 @@ struct BranchformerLayerConfig {
   }
 };
 
-/// An encoder layer of E-Branchformer (arXiv:2210.00077, §2): global attention beside local gating, merged by a convolution.
+/// An encoder layer of E-Branchformer (arXiv:2210.00077, §2): global attention and local gating in parallel, merged by a
+/// convolution.
 ///
 ///     x ← x + ½ FF(LN(x))                         only with `macaron`
 ///     m = [attention(LN(x)) | cgMLP(LN(x))]
@@ -75,12 +76,12 @@ struct BranchformerLayerConfig {
 ///     x ← x + ½ FF(LN(x))                         without `macaron`, the factor is 1
 ///     y = LN(x)
 ///
-/// FF is a FeedForward with SiLU, the attention a RelativeAttention, the cgMLP a ConvolutionalGatingMlp, conv a depthwise
+/// FF is a FeedForward with SiLU, the attention is a RelativeAttention, cgMLP a ConvolutionalGatingMlp, and conv a depthwise
 /// convolution of the 2C columns.
 ///
-/// **Masks.** Only the attention heeds a mask: the gate and the merge read hidden tokens, and the outputs of hidden tokens are
-/// computed like any others. ESPnet and WeNet do the same with their padding, so there the last tokens of a shorter sequence in
-/// a batch depend on the padding. Ragged sequences have no padding: each equals itself alone.
+/// **Masks.** Only the attention uses the mask: the gate and the merge read hidden tokens, and the outputs of hidden tokens are
+/// computed like any others. ESPnet and WeNet treat their padding the same way, so there the last tokens of a shorter sequence
+/// in a batch depend on the padding. Ragged sequences have no padding: each gives the same result alone and in a batch.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`, `causal_attention` and a capacity; ShapeError when run.
 /// Cost: that of its parts: see RelativeAttention, ConvolutionalGatingMlp and FeedForward; 4·N·C·(C + M) flops for the merge.

@@ -17,13 +17,13 @@ namespace gated {
 /// The options of a convolutional gating MLP.
 struct ConvolutionalGatingConfig {
   Index channels = 0;                                 ///< C, of the input and the output
-  Index hidden = 0;                                   ///< F, between the projections; the gate has F/2
+  Index hidden = 0;                                   ///< F, width between the projections; the gate has F/2
   Index kernel = 31;                                  ///< K, taps; odd unless causal
-  bool causal = false;                                ///< tokens see the K - 1 before them and no later ones
+  bool causal = false;                                ///< a token reads the K - 1 before it and no later ones
   bool norm_before_padding = true;                    ///< the convolution sees 0 before the first token; WeNet's causal
                                                       ///< form pads first, so it sees the norm's bias there
-  bool linear_after_convolution = false;              ///< W_g and b_g, of F/2 × F/2
-  Activation gate_activation = Activation::identity;  ///< of the gate, last
+  bool linear_after_convolution = false;              ///< adds W_g (F/2 × F/2) and b_g
+  Activation gate_activation = Activation::identity;  ///< activation of the gate, applied last
   double norm_eps = 1e-5;                             ///< ε of the gate's norm: WeNet's; ESPnet has 1e-12
 
   template <class C = ConvolutionalGatingConfig>

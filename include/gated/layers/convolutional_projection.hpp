@@ -12,11 +12,11 @@ namespace gated {
 
 /// The options of a convolutional projection. The defaults are MossFormer2's.
 struct ConvolutionalProjectionConfig {
-  Index channels = 0;                        ///< C, of the input
-  Index out = 0;                             ///< of the output
-  NormForm norm = NormForm::scale_norm;      ///< of the input
+  Index channels = 0;                        ///< C, channels of the input
+  Index out = 0;                             ///< channels of the output
+  NormForm norm = NormForm::scale_norm;      ///< norm of the input
   double norm_eps = 1e-5;                    ///< ε of the norm
-  Activation activation = Activation::silu;  ///< of the projection
+  Activation activation = Activation::silu;  ///< activation of the projection
   Index kernel = 17;                         ///< taps; odd unless causal
   bool causal = false;                       ///< no token sees a later one
 

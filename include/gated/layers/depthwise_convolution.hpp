@@ -17,7 +17,7 @@ struct DepthwiseConvolutionConfig {
   Index channels = 0;   ///< C, of the output
   Index kernel = 3;     ///< K, taps; odd unless causal
   Index dilation = 1;   ///< tokens from one tap to the next
-  Index inputs = 1;     ///< channels of x per channel of y, next to each other
+  Index inputs = 1;     ///< channels of x per channel of y; they are adjacent
   bool bias = true;     ///< adds a bias to each channel
   bool skip = false;    ///< adds x; for inputs = 1
   bool causal = false;  ///< the last tap reads the token itself; otherwise the middle one
@@ -31,7 +31,7 @@ struct DepthwiseConvolutionConfig {
 };
 
 /// y[t, c] = b[c] + Σ_k w[c, k] · x[t + (k - own) · dilation, c], where x is zero outside the token's own sequence: PyTorch's
-/// Conv1d(C, C, K, groups=C, padding="same"), or its causal form. With `skip`, y = x + that.
+/// Conv1d(C, C, K, groups=C, padding="same"), or its causal form. `skip` adds x to y.
 ///
 /// In a layer's body, run(conv, x, {.activation = …, .gate = …, .residual = …}) fuses these steps: see Epilogue. A stream
 /// remembers the last (K - 1) · dilation tokens.

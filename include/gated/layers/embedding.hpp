@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// Inputs of a text model besides the tokens.
+/// Further inputs of a text model, in addition to the tokens.
 struct TextInputs {
   Tokens types = {};  ///< segment ids, one per token; empty for all 0
   Tokens rows = {};   ///< tokens to compute outputs for, by position in the batch; empty for all

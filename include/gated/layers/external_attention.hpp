@@ -15,8 +15,8 @@ struct ExternalAttentionConfig {
   Index heads = 1;          ///< h; all share the memories
   Index hidden = 0;         ///< H, total over the heads; 0 for C
   Index memories = 64;      ///< K
-  bool memory_bias = true;  ///< b_k and b_v
-  bool out_bias = true;     ///< b_o
+  bool memory_bias = true;  ///< whether there are b_k and b_v
+  bool out_bias = true;     ///< whether there is b_o
 
   Index hidden_channels() const { return hidden > 0 ? hidden : channels; }
   Index head_width() const { return heads > 0 ? hidden_channels() / heads : 0; }

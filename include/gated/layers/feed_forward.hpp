@@ -17,10 +17,10 @@ struct FeedForwardConfig {
   static constexpr const char* architecture = "gated.FeedForward";  ///< for files
 
   Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, between the projections; 0 for 4·C
+  Index hidden = 0;                          ///< F, width between the projections; 0 for 4·C
   Index out = 0;                             ///< channels of the output; 0 for C
-  Activation activation = Activation::gelu;  ///< between the projections
-  bool bias = true;                          ///< for both projections
+  Activation activation = Activation::gelu;  ///< activation between the projections
+  bool bias = true;                          ///< whether both projections have a bias
 
   Index hidden_channels() const { return hidden > 0 ? hidden : (4 * Count(channels)).value(); }
   Index out_channels() const { return out > 0 ? out : channels; }

@@ -10,16 +10,16 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// Feedforward sequential memory networks (FSMN): tokens remember their neighbours by a convolution instead of a recurrence.
+/// Feedforward sequential memory networks (FSMN): tokens remember their neighbours through a convolution, not a recurrence.
 
 namespace gated {
 
 /// The options of an FSMN.
 struct FsmnConfig {
   Index channels = 0;    ///< C
-  Index hidden = 0;      ///< of the feed-forward part; 0 for C
+  Index hidden = 0;      ///< hidden width of the feed-forward part; 0 for C
   Index order = 20;      ///< l: a token remembers l - 1 tokens on each side, or before it if causal
-  bool dilated = false;  ///< two convolutions with norms over the sequence, the second dilated, instead of one
+  bool dilated = false;  ///< two convolutions (the second dilated) with norms over the sequence, instead of one
   bool causal = false;   ///< no token sees a later one; not if dilated
 
   Index hidden_width() const { return hidden > 0 ? hidden : channels; }

@@ -141,7 +141,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   struct ScoreTerms {
     Mask mask;
     const T* visible;          // the mask as 0 and 1
-    const T* relative;         // by offset
+    const T* relative;         // relative bias by offset
     MatrixView<const T> bias;  // query × key
   };
 

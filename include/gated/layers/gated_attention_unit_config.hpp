@@ -19,7 +19,7 @@ enum class ScoreScale {
   length,      ///< n, the length including masked tokens (lucidrains, the FLASH paper); cannot stream
   max_length,  ///< L, the model's maximum length: JunnYu's FLASH-Quad
   sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
-  one          ///< 1: scores are not scaled
+  one          ///< scores are not scaled
 };
 
 constexpr auto names_of(ScoreScale) { return words_for<ScoreScale>("length", "max_length", "sqrt_width", "one"); }
@@ -40,11 +40,11 @@ struct GatedAttentionUnitConfig {
   Index out = 0;                                          ///< channels of the output; 0 for C
   Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
   ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two; must match the checkpoint
-  bool bias = true;                                       ///< of the projections
-  bool offset_bias = true;                                ///< β of queries and keys
-  Activation activation = Activation::silu;               ///< of u, v and z
+  bool bias = true;                                       ///< whether the projections have biases
+  bool offset_bias = true;                                ///< whether queries and keys have a shift β
+  Activation activation = Activation::silu;               ///< activation of u, v and z
   NormForm norm = NormForm::layer_norm;                   ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, the output, or the branch
+  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, the output, or the branch's result
   double norm_eps = 1e-5;                                 ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to weights
   ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores

@@ -15,15 +15,15 @@ namespace gated {
 
 /// The options of a gated cross-attention.
 struct GatedCrossAttentionConfig {
-  Index channels = 0;                                      ///< C, of the queries' input and of the output
-  Index key_channels = 0;                                  ///< of the keys' input; 0 for C
-  Index value_channels = 0;                                ///< of the values' input; 0 for C
+  Index channels = 0;                                      ///< C, channels of the queries' input and of the output
+  Index key_channels = 0;                                  ///< channels of the keys' input; 0 for C
+  Index value_channels = 0;                                ///< channels of the values' input; 0 for C
   Index value = 0;                                         ///< E
   Index query_key = 128;                                   ///< S
   bool bias = false;                                       ///< of the projections
-  Activation activation = Activation::silu;                ///< of u and q
-  Activation key_value_activation = Activation::identity;  ///< of k and v; bert4keras activates these too
-  NormForm norm = NormForm::scale_norm;                    ///< of the queries' input
+  Activation activation = Activation::silu;                ///< activation of u and q
+  Activation key_value_activation = Activation::identity;  ///< activation of k and v, which bert4keras also activates
+  NormForm norm = NormForm::scale_norm;                    ///< norm of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to weights
   Residual residual = Residual::scaled;                    ///< the residual connection, from the queries' input
@@ -46,7 +46,7 @@ struct GatedCrossAttentionConfig {
 ///
 /// In a layer's body: run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Sequence b of x attends to
-/// sequence b of these.
+/// sequence b of those.
 /// Errors: ShapeError; ArgumentError if y overlaps an input, unless y = x.
 /// Cost: per sequence of N queries and M keys, 2·N·M·(S + E) flops, plus 2·N·C·(2E + S) + 2·M·(key channels·S + value
 /// channels·E) for the projections.

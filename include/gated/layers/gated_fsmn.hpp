@@ -8,12 +8,12 @@
 
 namespace gated {
 
-/// The options of a gated FSMN block. The defaults are MossFormer2's for enhancement; separation has `dilated`.
+/// The options of a gated FSMN block. The defaults are MossFormer2's for enhancement; separation sets `dilated`.
 struct GatedFsmnConfig {
-  Index channels = 0;    ///< C, of the block
-  Index inner = 256;     ///< c, of the gated FSMN
-  Index hidden = 0;      ///< of the FSMN's feed-forward part; 0 for c
-  Index order = 20;      ///< l, of the FSMN
+  Index channels = 0;    ///< C, channels of the block
+  Index inner = 256;     ///< c, channels of the gated FSMN
+  Index hidden = 0;      ///< hidden width of the FSMN's feed-forward part; 0 for c
+  Index order = 20;      ///< l, order of the FSMN
   Index kernel = 17;     ///< taps of the projections' convolutions; odd unless causal
   bool dilated = false;  ///< form of the FSMN: see FsmnConfig
   bool causal = false;   ///< no token sees a later one; not if dilated

@@ -21,11 +21,11 @@ constexpr auto names_of(ProjectionLayout) { return words_for<ProjectionLayout>("
 /// The options of a gated projection.
 struct GatedProjectionConfig {
   Index channels = 0;                                 ///< C, of the input
-  Index value = 0;                                    ///< E, of u and v
-  Index query_key = 0;                                ///< S, of z
+  Index value = 0;                                    ///< E, width of u and v
+  Index query_key = 0;                                ///< S, width of z
   ProjectionLayout layout = ProjectionLayout::fused;  ///< one matrix or two
-  bool bias = true;                                   ///< b
-  Activation activation = Activation::silu;           ///< of u, v and z
+  bool bias = true;                                   ///< whether there is a bias b
+  Activation activation = Activation::silu;           ///< activation of u, v and z
 };
 
 /// (u, v, z) = act(x W + b), with u and v of width E and z of width S (arXiv:2202.10447, eq. 3 and 5).

@@ -10,8 +10,8 @@
 namespace gated {
 
 /// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o (arXiv:2002.05202). The configuration defines the norm and the
-/// projections. These are Linear over the channels of each token (GluFeedForward), or SpatialProjection over the tokens of each
-/// channel (TokenGlu).
+/// projections: Linear over the channels of each token (GluFeedForward), or SpatialProjection over the tokens of each channel
+/// (TokenGlu).
 ///
 /// The gate is fused into the second product.
 /// Shapes: x is rows × C, y is rows × out.
@@ -27,7 +27,7 @@ struct Glu : Layer<Glu<T, ConfigType>> {
   Config config;
   Projection gate;      ///< W_g
   Projection up;        ///< W_u
-  Norm<T> norm;         ///< of the product
+  Norm<T> norm;         ///< norm of the product
   Projection proj_out;  ///< W_o
 
   Glu() = default;

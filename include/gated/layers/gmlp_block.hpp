@@ -16,8 +16,8 @@
 
 namespace gated {
 
-/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets have the
-/// values of other originals.
+/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets hold the values
+/// of other originals.
 ///
 /// A dense W has a weight per pair of positions and learns slowly on text. A Toeplitz W has one weight per distance; all of the
 /// paper's language models use it (arXiv:2105.08050, §4).
@@ -25,10 +25,10 @@ struct GmlpConfig {
   Index length = 0;    ///< N, tokens
   Index channels = 0;  ///< C, of a block's input and output
   Index hidden = 0;    ///< F, between the channel projections, before the gate halves it; 6·C in the vision models
-  Index depth = 1;     ///< blocks
+  Index depth = 1;     ///< number of blocks
   GateForm gate = GateForm::split;                   ///< the form of s(Z)
   SpatialForm spatial = SpatialForm::dense;          ///< how W is parameterised; toeplitz for text, see above
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences of fewer than N tokens
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
   bool causal = false;                               ///< no token sees a later one
   Index heads = 1;                                   ///< spatial matrices per block
@@ -36,8 +36,8 @@ struct GmlpConfig {
   bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's parameter counts imply one
   Index token_shift = 0;        ///< largest shift; 0 for none
   NormPosition norm_position = NormPosition::pre;     ///< norm before the branch, after the residual, or between
-  Activation activation = Activation::gelu;           ///< σ, after the first projection
-  Activation gate_activation = Activation::identity;  ///< of the gate, before the product
+  Activation activation = Activation::gelu;           ///< activation σ, after the first projection
+  Activation gate_activation = Activation::identity;  ///< activation of the gate, before the product
   double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm has 1e-6
   double gate_norm_eps = 1e-5;                        ///< ε of the norms inside the gates
   double drop_path = 0;                               ///< probability that training drops a block (stochastic depth)
@@ -75,7 +75,7 @@ struct GmlpConfig {
 };
 
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
-/// §2). The norm may have another place: see NormPosition.
+/// §2). The norm may have another position: see NormPosition.
 ///
 /// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the
 /// gate.

@@ -7,7 +7,7 @@
 #include "gated/ops/image_convolution.hpp"
 
 /// @file
-/// Convolution from the channels of an image to maps.
+/// Convolution of images: from channels to feature maps.
 
 namespace gated {
 

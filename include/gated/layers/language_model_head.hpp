@@ -24,6 +24,7 @@ constexpr auto names_of(HeadForm) { return words_for<HeadForm>("none", "tied", "
 struct LanguageModelHeadConfig {
   HeadForm form = HeadForm::tied;            ///< whether there are logits, and from which matrix
   bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
+  bool dense_bias = true;                    ///< of that projection
   Activation activation = Activation::silu;  ///< of the dense projection
   NormForm norm = NormForm::layer_norm;      ///< before the logits
   double norm_eps = 1e-5;                    ///< ε of that norm
@@ -31,8 +32,13 @@ struct LanguageModelHeadConfig {
 
   template <class C = LanguageModelHeadConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("form", &C::form), setting("dense", &C::dense),       setting("activation", &C::activation),
-                      setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("bias", &C::bias)};
+    return std::tuple{setting("form", &C::form),
+                      setting("dense", &C::dense),
+                      setting("dense_bias", &C::dense_bias),
+                      setting("activation", &C::activation),
+                      setting("norm", &C::norm),
+                      setting("norm_eps", &C::norm_eps),
+                      setting("bias", &C::bias)};
   }
 };
 
@@ -59,7 +65,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
       : config(c), vocabulary(vocabulary_), norm(channels, c.norm_eps, c.norm) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");
     if (c.dense) {
-      dense.emplace(channels, channels);
+      dense.emplace(channels, channels, c.dense_bias);
     }
     if (c.form == HeadForm::untied) {
       output.emplace(channels, vocabulary, c.bias);

@@ -22,7 +22,7 @@
 ///     auto apply(auto& run, auto x) const;           // the body: see core/run.hpp
 ///
 /// and, unless initialising its sub-layers suffices, `void initialize(Random&)` for the start of training. If the body ends
-/// with a product, it may take an epilogue besides x and pass it on; a residual then costs no extra pass.
+/// with a product, it may also take an epilogue and pass it on; a residual then costs no extra pass.
 
 namespace gated {
 
@@ -117,8 +117,8 @@ struct Layer {
     return forward(x, sequences, workspace);
   }
 
-  /// The stream state before the first token. The sequence may have up to `capacity` tokens; by default, as many as the layer
-  /// accepts.
+  /// The stream state before the first token. The sequence may have up to `capacity` tokens; by default, the most that the
+  /// layer accepts.
   /// Errors: ArgumentError if the layer cannot stream, for instance because outputs depend on later tokens, or if it remembers
   /// every token and no capacity is known; ShapeError if `capacity` is more than the layer accepts.
   State<T> start(Index capacity = State<T>::unlimited) const;

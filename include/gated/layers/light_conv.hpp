@@ -77,7 +77,7 @@ struct LightConv : Layer<LightConv<T>> {
                       field("proj_out", &LightConv::proj_out));
   }
 
-  /// fairseq's initialisation: Xavier-uniform projections, where W₁ and W_g are one matrix, and biases of 0.
+  /// fairseq's initialisation: Xavier-uniform projections (W₁ and W_g count as one matrix), and biases of 0.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     for (Linear<T>* const linear : {&proj_in, gate ? &*gate : nullptr, &proj_out}) {
@@ -105,8 +105,7 @@ struct LightConv : Layer<LightConv<T>> {
 };
 
 /// h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)), pre-norm by default: the layer of LightConv and DynamicConv models
-/// (arXiv:1901.10430), which have `.activation = Activation::relu`, and norms after the residuals unless told otherwise. See
-/// MixerBlock.
+/// (arXiv:1901.10430). Those use `.activation = Activation::relu` and, by default, post-norm. See MixerBlock.
 ///
 ///     LightConvBlock<float> block({.channels = 512,
 ///                                  .token_mixer = {.heads = 8, .kernel = 31, .form = ConvolutionForm::dynamic},

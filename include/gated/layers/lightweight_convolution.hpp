@@ -16,8 +16,8 @@ namespace gated {
 
 /// Where the taps of a convolution come from.
 enum class ConvolutionForm {
-  lightweight,  ///< they are learned, the same for all tokens
-  dynamic       ///< each output token predicts its own
+  lightweight,  ///< learned, the same for all tokens
+  dynamic       ///< predicted by each output token
 };
 
 constexpr auto names_of(ConvolutionForm) { return words_for<ConvolutionForm>("lightweight", "dynamic"); }
@@ -43,9 +43,9 @@ struct LightweightConvolutionConfig {
 
 /// y[t, c] = b[c] + Σ_k w[t, h, k] · x[t + k - own, c] for the head h = ⌊c · H / C⌋, where x is zero outside the token's own
 /// sequence (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2):
-/// w[t, h, ·] = softmax(W_h x[t] + s_h), row h · K + k of W.
+/// w[t, h, ·] = softmax(W_h x[t] + s_h), where W_h and s_h are K rows from row h · K of W and s.
 ///
-/// The softmax is over all K taps: near the ends of a sequence, where some of them read zeros, the others sum to less than 1.
+/// The softmax covers all K taps: near the ends of a sequence, where some of them read zeros, the others sum to less than 1.
 /// Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
@@ -58,7 +58,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
 
   LightweightConvolutionConfig config;
   Matrix<T> weight;                 ///< W: H × K, of the lightweight form
-  std::optional<Linear<T>> scores;  ///< W and s: H·K × C, of the dynamic form
+  std::optional<Linear<T>> scores;  ///< W and s of the dynamic form: H·K × C
   Vector<T> bias;                   ///< b: C, or empty
 
   LightweightConvolution() = default;
@@ -94,7 +94,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   /// The shape in which fairseq stores `weight`.
   Shape weight_shape() const { return {config.heads, 1, config.kernel}; }
 
-  /// fairseq's initialisation: W uniform in ±√(6 / (K (1 + H))), or for predicted taps, with s, in ±1 / √C; b = 0.
+  /// fairseq's initialisation: W uniform in ±√(6 / (K (1 + H))); for predicted taps, W and s uniform in ±1 / √C; b = 0.
   void initialize(Random& random) {
     if (scores) {
       scores->initialize_as_pytorch(random);

@@ -32,10 +32,10 @@ struct MixedChunkAttentionConfig {
   Index query_key = 128;                                     ///< S (s)
   Index chunk = 256;                                         ///< c, tokens per chunk
   ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two; must match the checkpoint
-  Activation activation = Activation::silu;                  ///< of u, v and z
-  NormForm norm = NormForm::layer_norm;                      ///< of the input
+  Activation activation = Activation::silu;                  ///< activation of u, v and z
+  NormForm norm = NormForm::layer_norm;                      ///< norm of the input
   double norm_eps = 1e-5;                                    ///< ε of the norm
-  ScoreKernel kernel = ScoreKernel::relu2;                   ///< of the local part: relu2 or Laplace
+  ScoreKernel kernel = ScoreKernel::relu2;                   ///< kernel of the local part: relu2 or Laplace
   RelativeBiasForm relative_bias = RelativeBiasForm::t5;     ///< B, within a chunk
   OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< order of the offset-scale's rows
   LinearReduction reduction = LinearReduction::sum;                    ///< how M is summed over the chunks

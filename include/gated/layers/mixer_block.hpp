@@ -15,8 +15,8 @@ template <class TokenMixerConfig, class ChannelMixerConfig>
 struct MixerBlockConfig {
   Index channels = 0;                              ///< C, of input and output
   bool channels_first = false;                     ///< channel mixer before token mixer
-  NormForm token_norm = NormForm::layer_norm;      ///< of the token mixer
-  NormForm channel_norm = NormForm::layer_norm;    ///< of the channel mixer
+  NormForm token_norm = NormForm::layer_norm;      ///< norm of the token mixer's branch
+  NormForm channel_norm = NormForm::layer_norm;    ///< norm of the channel mixer's branch
   NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
   double norm_eps = 1e-5;                          ///< ε of both norms
   double layer_scale = 0;                          ///< initial value of the per-channel scales of both branches; 0 for none

@@ -10,8 +10,8 @@
 
 namespace gated {
 
-/// y = W₂ act(W₁ norm(x) + b₁) + b₂. The configuration defines the norm, if any, and the projections. These are Linear over
-/// channels (FeedForward) or SpatialProjection over tokens (TokenMlp).
+/// y = W₂ act(W₁ norm(x) + b₁) + b₂. The configuration defines the norm, if any, and the projections: Linear over channels
+/// (FeedForward) or SpatialProjection over tokens (TokenMlp).
 ///
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError for an invalid configuration, ShapeError for input of the wrong shape.

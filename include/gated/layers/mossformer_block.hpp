@@ -11,8 +11,8 @@ namespace gated {
 /// The options of a MossFormer2 block. Leave `channels` of its parts 0: the block sets them to its own.
 struct MossFormerBlockConfig {
   Index channels = 512;                    ///< C
-  SharedChunkAttentionConfig attention{};  ///< the first half
-  GatedFsmnConfig fsmn{};                  ///< the second half
+  SharedChunkAttentionConfig attention{};  ///< options of the first half
+  GatedFsmnConfig fsmn{};                  ///< options of the second half
 
   SharedChunkAttentionConfig sized_attention() const {
     auto sized = attention;

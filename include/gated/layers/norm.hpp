@@ -12,7 +12,8 @@ namespace gated {
 
 /// A norm over the channels of each token, in one of the forms of NormForm; LayerNorm by default.
 ///
-/// Shapes: x and y are N × C.
+/// With several heads, each group of C channels side by side is normalised for itself, with the same parameters.
+/// Shapes: x and y are N × heads·C.
 /// Errors: ShapeError.
 /// Cost: O(N·C).
 template <class T>
@@ -20,21 +21,22 @@ struct Norm : Layer<Norm<T>> {
   static constexpr const char* name = "Norm";
 
   NormForm form = NormForm::none;
-  Index channels = 0;
+  Index channels = 0;  ///< C
+  Index heads = 1;
   double eps = 1e-5;
-  Vector<T> weight;  ///< C, LayerNorm and affine only
-  Vector<T> bias;    ///< C, LayerNorm and affine only
+  Vector<T> weight;  ///< C, or empty if the form has none
+  Vector<T> bias;    ///< C, likewise
   Vector<T> gain;    ///< 1, the two ScaleNorms only
 
   Norm() = default;
   /// weight = gain = 1, bias = 0.
-  explicit Norm(Index channels_, double eps_ = 1e-5, NormForm form_ = NormForm::layer_norm)
-      : form(form_), channels(channels_), eps(eps_) {
+  explicit Norm(Index channels_, double eps_ = 1e-5, NormForm form_ = NormForm::layer_norm, Index heads_ = 1)
+      : form(form_), channels(channels_), heads(heads_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " must be positive, and eps = ", eps_,
                            " not negative.");
     expect_memory<T>(name, has_weight(form) ? channels : 0);
     weight = Vector<T>::Ones(has_weight(form) ? channels : 0);
-    bias = Vector<T>::Zero(weight.size());
+    bias = Vector<T>::Zero(has_bias(form) ? channels : 0);
     gain = Vector<T>::Ones(has_gain(form) ? 1 : 0);
   }
 
@@ -47,14 +49,17 @@ struct Norm : Layer<Norm<T>> {
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 
   Contract contract() const {
-    const Index width = form == NormForm::none && channels == 0 ? Contract::any : channels;
+    const Index width = form == NormForm::none && channels == 0 ? Contract::any : channels * heads;
     return {.in = width, .out = width, .sees = Sees::itself};
   }
 
-  auto apply(auto& run, auto x) const { return normalise(run, std::move(x), parameters()); }
+  auto apply(auto& run, auto x) const { return normalise(run, std::move(x), parameters(), heads); }
 
  private:
-  static constexpr bool has_weight(NormForm form) { return form == NormForm::layer_norm || form == NormForm::affine; }
+  static constexpr bool has_bias(NormForm form) { return form == NormForm::layer_norm || form == NormForm::affine; }
+  static constexpr bool has_weight(NormForm form) {
+    return has_bias(form) || form == NormForm::layer_norm_no_bias || form == NormForm::rms_norm || form == NormForm::l2_norm;
+  }
   static constexpr bool has_gain(NormForm form) { return form == NormForm::scale_norm || form == NormForm::scale_norm_rsqrt; }
 };
 

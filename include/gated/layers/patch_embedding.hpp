@@ -34,12 +34,13 @@ struct ImageSize {
 /// patches) × C, patches row by row over (height, width). weight is C × (channels · patch height · patch width), the flattened
 /// convolution kernel.
 /// Errors: ShapeError for a wrong number of pixels; ArgumentError if built with patches that do not tile the image.
-/// Cost: 2·B·pixels·C flops; backward as many, or twice as many if the images need a gradient; one copy of the images.
+/// Cost: 2·B·pixels·C flops and one copy of the images; backward the same flops, or twice as many if the images need a
+/// gradient.
 template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";
 
-  Index channels = 0;  ///< of the image
+  Index channels = 0;  ///< channels of the image
   ImageSize image, patch;
   Matrix<T> weight;  ///< C × (channels · patch.height · patch.width)
   Vector<T> bias;    ///< C

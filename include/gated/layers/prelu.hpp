@@ -5,7 +5,7 @@
 #include "gated/ops/elementwise.hpp"
 
 /// @file
-/// The activation with a learned slope.
+/// PReLU, an activation with a learned slope.
 
 namespace gated {
 

@@ -19,7 +19,7 @@ namespace gated {
 enum class ScorePosition {
   none,    ///< no position: ESPnet's selfattn
   offset,  ///< the signed distance i - j of query and key: Transformer-XL, ESPnet's rel_selfattn ("latest")
-  key      ///< the position j of the key: WeNet's rel_selfattn, which leaves out the shift
+  key      ///< the position j of the key: WeNet's rel_selfattn, which omits the relative shift
 };
 
 constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none", "offset", "key"); }
@@ -28,7 +28,7 @@ constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none",
 struct RelativeAttentionConfig {
   Index channels = 0;                              ///< C
   Index heads = 8;                                 ///< h, each C / h wide
-  ScorePosition position = ScorePosition::offset;  ///< of the position scores
+  ScorePosition position = ScorePosition::offset;  ///< position that the scores depend on
   bool causal = false;                             ///< no token sees a later one
 
   Index width() const { return heads > 0 ? channels / heads : 0; }
@@ -45,16 +45,16 @@ struct RelativeAttentionConfig {
 ///     S_ij = ((q_i + u) · k_j + (q_i + v) · P(i - j)) / √w                  P(r) = W_pos s(r)
 ///     s(r) = [sin(r f_0), cos(r f_0), sin(r f_1), …]                        f_k = 10000^(-2k/C)
 ///
-/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): the weights have the same names
-/// and another meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
+/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): the weights keep their names but
+/// not their meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
 ///
-/// b_k, the bias of keys, has no effect and receives no gradient but rounding errors: it shifts all scores of a query alike.
-/// Masked tokens are not attended to.
+/// b_k, the bias of keys, shifts all scores of a query alike: it has no effect, and its gradient is only rounding error. Masked
+/// tokens are not attended to.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal` or a capacity; ShapeError when run.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence; position scores add 2·N²·C, and 2·L·C² for P, once per group of sequences (see
-/// for_each_group()), with L rows for the longest sequence, or 2·L - 1 by offset. Scratch: 256 rows of scores, twice with
-/// position scores. A stream's state has capacity × 2C elements, or × 3C.
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C, and 2·R·C² for P once per group of sequences (see
+/// for_each_group()), where P has R = L rows for a longest sequence of L tokens, or 2·L - 1 by offset if not causal. Scratch:
+/// 256 rows of scores, twice that with position scores. A stream's state has capacity × 2C elements, × 3C with position scores.
 template <class T>
 struct RelativeAttention : Layer<RelativeAttention<T>> {
   using Config = RelativeAttentionConfig;

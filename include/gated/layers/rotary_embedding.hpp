@@ -43,12 +43,12 @@ struct RotaryEmbedding {
   /// before, except the one that made it.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
-    return rotate_heads(run, 1, std::move(parts)...);
+    return rotate_heads(run, 0, std::move(parts)...);
   }
-  /// The same for `heads` heads side by side in each part.
+  /// The same for heads side by side, each of `width` columns.
   template <class Run, class... Parts>
-  std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index heads, Parts... parts) const {
-    return gated::rotate_heads(run, layout, frequencies, heads,
+  std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index width, Parts... parts) const {
+    return gated::rotate_heads(run, layout, frequencies, width,
                                std::array<MatrixOf<Run>, sizeof...(Parts)>{std::move(parts)...});
   }
 };

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <optional>
+
 #include "gated/core/settings.hpp"
 #include "gated/layers/linear.hpp"
+#include "gated/layers/norm.hpp"
 #include "gated/layers/offset_scale.hpp"
 #include "gated/layers/relative_bias.hpp"
 #include "gated/layers/rotary_embedding.hpp"
 #include "gated/ops/chunk_attention.hpp"
+#include "gated/ops/gather.hpp"
 
 /// @file
 /// The token mixer of a Transformer: multi-head attention.
@@ -20,47 +24,82 @@ enum class AttentionForm {
 
 constexpr auto names_of(AttentionForm) { return words_for<AttentionForm>("softmax", "mixed_chunk"); }
 
+/// A factor σ(W_g x + b_g) on the heads' outputs.
+enum class AttentionGate {
+  none,
+  per_head,    ///< one for each head: BS-RoFormer
+  per_channel  ///< one for each channel of each head
+};
+
+constexpr auto names_of(AttentionGate) { return words_for<AttentionGate>("none", "per_head", "per_channel"); }
+
 /// The options of self-attention.
 struct SelfAttentionConfig {
   Index channels = 0;                                       ///< C
-  Index heads = 12;                                         ///< each C / heads wide
+  Index heads = 12;                                         ///< H
+  Index key_value_heads = 0;                                ///< G: H / G neighbouring heads share keys and values; 0 for H
+  Index head_width = 0;                                     ///< a, of each head; 0 for C / H
   AttentionForm form = AttentionForm::softmax;              ///< how heads weigh tokens
   Index chunk = 256;                                        ///< c, of mixed-chunk attention
   LinearReduction reduction = LinearReduction::sum;         ///< how mixed-chunk attention sums over the chunks
   bool causal = false;                                      ///< no token sees a later one
+  Index window = 0;                                         ///< W, see SelfAttention; 0 for no window
   Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys; softmax only
   Index rotary_dimensions = 0;                              ///< r, per head; 0 for all
   double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B, learned for each head; softmax only
   Index max_length = 0;                                     ///< L, the number of positions of a Toeplitz bias
+  NormForm query_key_norm = NormForm::none;                 ///< of each head's queries and keys, before the rotation
+  double query_key_norm_eps = 1e-6;                         ///< ε of that norm
+  AttentionGate gate = AttentionGate::none;                 ///< of the heads' outputs
+  bool bias = true;                                         ///< of queries, keys and values
+  bool gate_bias = true;                                    ///< b_g
+  bool out_bias = true;                                     ///< b_o
 
-  Index width() const { return heads > 0 ? channels / heads : 0; }
+  Index key_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
+  Index width() const { return head_width > 0 ? head_width : heads > 0 ? channels / heads : 0; }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
+  /// The largest distance of a key that a token sees.
+  Index reach() const { return window <= 0 ? unlimited_reach : causal ? window - 1 : window / 2; }
 
   template <class C = SelfAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("form", &C::form),
-                      setting("chunk", &C::chunk), setting("reduction", &C::reduction), setting("causal", &C::causal),
-                      setting("rotary", &C::rotary), setting("rotary_dimensions", &C::rotary_dimensions),
-                      setting("rotary_base", &C::rotary_base), setting("relative_bias", &C::relative_bias),
-                      setting("max_length", &C::max_length));
+    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads),
+                      setting("key_value_heads", &C::key_value_heads), setting("head_width", &C::head_width),
+                      setting("form", &C::form), setting("chunk", &C::chunk), setting("reduction", &C::reduction),
+                      setting("causal", &C::causal), setting("window", &C::window), setting("rotary", &C::rotary),
+                      setting("rotary_dimensions", &C::rotary_dimensions), setting("rotary_base", &C::rotary_base),
+                      setting("relative_bias", &C::relative_bias), setting("max_length", &C::max_length),
+                      setting("query_key_norm", &C::query_key_norm), setting("query_key_norm_eps", &C::query_key_norm_eps),
+                      setting("gate", &C::gate), setting("bias", &C::bias), setting("gate_bias", &C::gate_bias),
+                      setting("out_bias", &C::out_bias));
   }
 };
 
 /// y = W_o [the heads side by side] + b_o, with queries, keys and values from one projection (arXiv:1706.03762, §3.2).
 ///
-/// With mixed-chunk attention each head of width w computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
-/// chunk. Its global queries and keys are the local ones, scaled and shifted (arXiv:2202.10447, §4; the paper gives no code for
-/// this baseline).
+///     SelfAttention<float> attention({.channels = 1024, .heads = 16, .key_value_heads = 8, .head_width = 128, .causal = true,
+///                                     .rotary = Rotary::half, .query_key_norm = NormForm::rms_norm, .bias = false,
+///                                     .out_bias = false});   // Qwen3-0.6B
+///
+/// With fewer heads of keys and values, head h uses number ⌊h·G / H⌋ of them (arXiv:2305.13245).
+/// With a window, token i sees the tokens i - W < j ≤ i if causal (arXiv:2310.06825), otherwise |i - j| ≤ ⌊W / 2⌋
+/// (arXiv:2004.05150).
+/// With `query_key_norm`, each head's queries and keys are normalised, all heads with the same weights (arXiv:2010.04245).
 /// With `rotary`, queries and keys are rotated by position, head by head (arXiv:2104.09864).
-/// With `relative_bias`, A = softmax(q kᵀ / √w + B), where B_ij depends on the distance of key and query, in T5's buckets
+/// With a gate, the heads' outputs are multiplied by σ(W_g x + b_g) before W_o (arXiv:2505.06708, arXiv:2309.02612).
+/// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the distance of key and query, in T5's buckets
 /// (arXiv:1910.10683) or with one value per offset.
+/// With mixed-chunk attention each head of width a computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
+/// chunk. Its global queries and keys are the local ones, scaled and shifted (arXiv:2202.10447, §4; the paper gives no code for
+/// this baseline). It takes none of the options above.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run, also if a Toeplitz bias holds too few
 /// positions.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence; with mixed-chunk attention, the last term is 2·N·C·(2c + 4w). A stream's state
-/// has capacity × 2C elements, or C·w + 3·c·C with mixed-chunk attention.
+/// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence, with N² no more than N·(3W + 64) in a window; with mixed-chunk
+/// attention, the last term is 2·N·C·(2c + 4a). A stream's state has capacity × 2·a·G elements, 1¼ · W of these rows if that is
+/// less, or C·a + 3·c·C with mixed-chunk attention.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;
@@ -68,48 +107,50 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   static constexpr const char* architecture = "gated.SelfAttention";
 
   SelfAttentionConfig config;
-  Linear<T> qkv;             ///< 3C × C: the rows of q, then k, then v, each head by head
+  Linear<T> qkv;             ///< (H + 2G)·a × C: the rows of q, then k, then v, each head by head
   OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
+  Norm<T> query_norm;        ///< a
+  Norm<T> key_norm;          ///< a
   RotaryEmbedding<T> rotary;
   RelativeBias<T> relative_bias;
-  Linear<T> proj_out;  ///< W_o: C × C
+  std::optional<Linear<T>> gate;  ///< W_g: H × C or H·a × C
+  Linear<T> proj_out;             ///< W_o: C × H·a
 
   SelfAttention() = default;
   /// Uninitialised weights, for a checkpoint.
   explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
-    require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
-                           " must be positive.");
-    require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
-                           ".");
-    expect_chunk(name, c.chunk);
-    require<ArgumentError>(!c.causal || c.reduction != LinearReduction::own_chunk, name,
-                           ": reduction = own_chunk needs causal = false.");
-    require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
-                           ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
-                           ", and form = softmax.");
-    require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
-                           ": mixed-chunk attention takes no relative bias. Set form = softmax or relative_bias = none.");
-    qkv = Linear<T>(c.channels, (3 * Count(c.channels)).value());
+    expect_possible();
+    const Count width = c.width(), outputs = c.heads * width;
+    qkv = Linear<T>(c.channels, (outputs + 2 * c.key_heads() * width).value(), c.bias);
+    query_norm = Norm<T>(c.width(), c.query_key_norm_eps, c.query_key_norm, c.heads);
+    key_norm = Norm<T>(c.width(), c.query_key_norm_eps, c.query_key_norm, c.key_heads());
     rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, T{1}, c.max_length, c.heads);
     if (c.form == AttentionForm::mixed_chunk) {
       global_qk = OffsetScale<T>(2, c.channels, true);
       global_qk.weight.setOnes();
     }
-    proj_out = Linear<T>(c.channels, c.channels);
+    if (c.gate != AttentionGate::none) {
+      gate.emplace(c.channels, c.gate == AttentionGate::per_head ? c.heads : outputs.value(), c.gate_bias);
+    }
+    proj_out = Linear<T>(outputs.value(), c.channels, c.out_bias);
   }
   /// Weights drawn by initialize().
   SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {
     using A = SelfAttention;
-    return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("rotary", &A::rotary),
-                      field("relative_bias", &A::relative_bias), field("proj_out", &A::proj_out));
+    return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("query_norm", &A::query_norm),
+                      field("key_norm", &A::key_norm), field("rotary", &A::rotary), field("relative_bias", &A::relative_bias),
+                      field("gate", &A::gate), field("proj_out", &A::proj_out));
   }
 
   void initialize(Random& random) {
     qkv.initialize(random);
     relative_bias.initialize(random);
+    if (gate) {
+      gate->initialize(random);
+    }
     proj_out.initialize(random);
   }
 
@@ -126,28 +167,45 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   auto apply(auto& run, auto x, auto then) const { return run(proj_out, mix(run, std::move(x)), std::move(then)); }  // N × C
 
  private:
-  /// The heads' outputs side by side, N × C.
+  void expect_possible() const {
+    const SelfAttentionConfig& c = config;
+    require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
+                           " must be positive.");
+    require<ArgumentError>(c.key_value_heads >= 0 && c.head_width >= 0 && c.window >= 0, name,
+                           ": key_value_heads = ", c.key_value_heads, ", head_width = ", c.head_width,
+                           " and window = ", c.window, " must not be negative.");
+    require<ArgumentError>(c.head_width > 0 || c.channels % c.heads == 0, name, ": heads = ", c.heads,
+                           " does not divide channels = ", c.channels, ".");
+    require<ArgumentError>(c.heads % c.key_heads() == 0, name, ": key_value_heads = ", c.key_value_heads,
+                           " does not divide heads = ", c.heads, ".");
+    expect_chunk(name, c.chunk);
+    require<ArgumentError>(!c.causal || c.reduction != LinearReduction::own_chunk, name,
+                           ": reduction = own_chunk needs causal = false.");
+    require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
+                           ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
+                           ", and form = softmax.");
+    require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
+                           ": mixed-chunk attention takes no relative bias. Set form = softmax or relative_bias = none.");
+    const bool is_plain = c.key_heads() == c.heads && c.heads * Count(c.width()) == Count(c.channels) && c.window == 0 &&
+                          c.query_key_norm == NormForm::none && c.gate == AttentionGate::none;
+    require<ArgumentError>(is_plain || c.form == AttentionForm::softmax, name,
+                           ": mixed-chunk attention takes no key_value_heads, head_width, window, query_key_norm or gate. Set "
+                           "form = softmax.");
+  }
+
+  /// The heads' outputs side by side, N × H·a.
   template <class Run>
   auto mix(Run& run, MatrixOf<Run> x) const {
-    const Index channels = config.channels, heads = config.heads;
-    auto [q, k, v] = run.split(run(qkv, std::move(x)), channels, channels, channels);
+    const Index width = config.width(), heads = config.heads, shared = config.key_heads() * width;
+    Epilogue<Run> gating{.gate = gates(run, x)};
+    auto [q, k, v] = run.split(run(qkv, std::move(x)), heads * width, shared, shared);
     if (config.form == AttentionForm::mixed_chunk) {
-      auto global_k = run(global_qk, k, Index{1});
-      ChunkInputs<Run> inputs{.local_q = q,
-                              .local_k = k,
-                              .global_q = run(global_qk, q, Index{0}),
-                              .global_k = std::move(global_k),
-                              .values = v,
-                              .heads = heads};
-      const ChunkMixing<T> mixing{
-          .chunk = config.chunk,
-          .reduction = config.reduction,
-          .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
-      return mix_chunks(run, std::move(inputs), mixing, Epilogue<Run>());
+      return mix_by_chunks<Run>(run, std::move(q), std::move(k), std::move(v));
     }
-    const auto rotated = rotary.rotate_heads(run, heads, std::move(q), std::move(k));
+    auto query = run(query_norm, std::move(q)), key = run(key_norm, std::move(k));
+    const auto rotated = rotary.rotate_heads(run, width, std::move(query), std::move(key));
     const T* const visible = mask_values<T>(run.mask(), run);
-    const T scale = T{1} / std::sqrt(static_cast<T>(channels / heads));
+    const T scale = T{1} / std::sqrt(static_cast<T>(width));
     const RelativeBiasTerms<T> relative = relative_bias.terms(run);
     const auto scoring_of = [this, scale, visible, values = relative.values](const Sequences& sequences, Index b) {
       return Scoring<T>{.kernel = ScoreKernel::softmax,
@@ -160,9 +218,37 @@ struct SelfAttention : Layer<SelfAttention<T>> {
                                       .k = rotated[1],
                                       .v = v,
                                       .heads = heads,
+                                      .key_heads = config.key_heads(),
+                                      .reach = config.reach(),
                                       .relative_gradient = relative.gradient,
                                       .relative_stride = relative.stride};
-    return attend(run, inputs, scoring_of, Epilogue<Run>());
+    return attend(run, inputs, scoring_of, std::move(gating));
+  }
+
+  /// σ(W_g x + b_g) for each output of the heads, N × H·a; absent without a gate.
+  template <class Run>
+  MatrixOf<Run> gates(Run& run, const MatrixOf<Run>& x) const {
+    if (!gate) {
+      return {};
+    }
+    auto g = run(*gate, x, {.activation = Activation::sigmoid});
+    return config.gate == AttentionGate::per_head ? repeat_columns(run, g, config.width()) : g;
+  }
+
+  template <class Run>
+  MatrixOf<Run> mix_by_chunks(Run& run, MatrixOf<Run> q, MatrixOf<Run> k, MatrixOf<Run> v) const {
+    auto global_k = run(global_qk, k, Index{1});
+    ChunkInputs<Run> inputs{.local_q = q,
+                            .local_k = k,
+                            .global_q = run(global_qk, q, Index{0}),
+                            .global_k = std::move(global_k),
+                            .values = v,
+                            .heads = config.heads};
+    const ChunkMixing<T> mixing{
+        .chunk = config.chunk,
+        .reduction = config.reduction,
+        .local = {.kernel = ScoreKernel::relu2, .scale = T{1} / static_cast<T>(config.chunk), .causal = config.causal}};
+    return mix_chunks(run, std::move(inputs), mixing, Epilogue<Run>());
   }
 };
 

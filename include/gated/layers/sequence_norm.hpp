@@ -12,7 +12,7 @@ namespace gated {
 /// y = (x - mean) / √(var + eps) ⊙ weight + bias, with mean and variance over the tokens of each sequence: of each channel
 /// (InstanceNorm1d, arXiv:1607.08022), or of all channels together (GroupNorm with one group, arXiv:1803.08494).
 ///
-/// Each output depends on the whole sequence: a part of a recording gives other values than the same rows of the whole.
+/// Each output depends on the whole sequence: part of a recording gives different values than the same rows of the whole.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built or streamed; ShapeError.
 /// Cost: three passes over x.

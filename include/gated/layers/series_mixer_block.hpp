@@ -17,12 +17,12 @@ namespace gated {
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
   Index patches = 0;                               ///< n, patches per series
-  Index series = 0;                                ///< M, series per item, mixed with each other; 0: series are not mixed
+  Index series = 0;                                ///< M, series per item, which are mixed with each other; 0 to mix no series
   Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input
   bool gated = true;                               ///< a softmax gate in each mixer
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one
   double norm_eps = 1e-5;                          ///< ε of the norms
-  double dropout = 0;                              ///< of each MLP, in training
+  double dropout = 0;                              ///< dropout of each MLP, in training
   NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
   double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
@@ -77,7 +77,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   static constexpr const char* name = "SeriesMixer";
 
   Index channels = 0, patches = 0, series = 0;  ///< d, n and M
-  SoftmaxGatedTokenMlp<T> tokens;               ///< over M tokens of n · d channels
+  SoftmaxGatedTokenMlp<T> tokens;               ///< MLP over M tokens of n · d channels
 
   SeriesMixer() = default;
   /// Uninitialised weights, for a checkpoint.
@@ -103,7 +103,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 /// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3). They mix the series of an
 /// item (optional), the patches of a series, and the features of a patch. Each is a Branch.
 ///
-/// The series mixer has its gate before the MLP, the others after it. Norms are over the features of a patch.
+/// The series mixer has its gate before the MLP, the other mixers after it. Norms run over the features of a patch.
 /// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items of M · n
 /// rows if series are mixed, otherwise of series of n rows.
 /// Errors: ArgumentError when built or streamed; ShapeError when run.

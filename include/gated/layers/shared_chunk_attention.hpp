@@ -9,24 +9,24 @@
 #include "gated/ops/token_shift.hpp"
 
 /// @file
-/// FLASH whose attention both gate and values share, with convolutional projections: the attention of MossFormer2.
+/// FLASH in which one attention serves both gate and values, with convolutional projections: the attention of MossFormer2.
 
 namespace gated {
 
 /// The options of shared chunk attention. The defaults are MossFormer2's.
 struct SharedChunkAttentionConfig {
   Index channels = 0;                    ///< C
-  Index value = 0;                       ///< E, of u and v; 0 for 2·C
+  Index value = 0;                       ///< E, width of u and v; 0 for 2·C
   Index query_key = 128;                 ///< S
   Index chunk = 256;                     ///< c, tokens per chunk
   Index kernel = 17;                     ///< taps of the projections' convolutions; odd unless causal
-  NormForm norm = NormForm::scale_norm;  ///< of the projections' inputs
+  NormForm norm = NormForm::scale_norm;  ///< norm of the projections' inputs
   double norm_eps = 1e-5;                ///< ε of the norms
-  Index rotary_dimensions = 32;          ///< r, the first channels of queries and keys that are rotated; at most S are
+  Index rotary_dimensions = 32;          ///< r: the first r channels of queries and keys are rotated, or all S if r is larger
   double rotary_base = 10000.0;          ///< the longest wavelength is about 2π times this
   bool token_shift = true;               ///< the first half of the channels comes from the previous token
   bool causal = false;                   ///< no token sees a later one
-  bool centred = false;                  ///< convolutions see later tokens though the attention is causal, as upstream
+  bool centred = false;                  ///< convolutions see later tokens even if the attention is causal, as upstream
 
   Index values() const { return value > 0 ? value : (2 * Count(channels)).value(); }
   /// The options of a projection from `in` to `out` channels.
@@ -44,7 +44,7 @@ struct SharedChunkAttentionConfig {
   }
 };
 
-/// y = x + out((a_u ⊙ v) ⊙ σ(a_v ⊙ u)), where a_u and a_v are the same mixed-chunk attention of u and of v (MossFormer2,
+/// y = x + out((a_u ⊙ v) ⊙ σ(a_v ⊙ u)), where one mixed-chunk attention is applied to u and v, giving a_u and a_v (MossFormer2,
 /// arXiv:2312.11825, §2.2; FLASH, arXiv:2202.10447).
 ///
 /// v, u, and the queries and keys are convolutional projections of x. The attention is that of MixedChunkAttention with relu²

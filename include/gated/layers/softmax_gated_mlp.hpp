@@ -22,7 +22,7 @@ enum class GatePlace {
 constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP. The
-/// configuration defines the MLP and the gate's projection. Both are over the channels of each token (SoftmaxGatedFeedForward)
+/// configuration defines the MLP and the gate's projection. Both run over the channels of each token (SoftmaxGatedFeedForward)
 /// or the tokens of each channel (SoftmaxGatedTokenMlp).
 ///
 /// Shapes: x and y are rows × C.
@@ -86,9 +86,9 @@ struct SoftmaxGatedFeedForwardConfig {
   static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
-  Index hidden = 0;                   ///< F, between the projections; 0 for 2·C
+  Index hidden = 0;                   ///< F, width between the projections; 0 for 2·C
   GatePlace gate = GatePlace::after;  ///< position of the gate
-  double dropout = 0;                 ///< in training, of the hidden activations and of the MLP's output
+  double dropout = 0;                 ///< dropout, in training, of the hidden activations and of the MLP's output
 
   const SoftmaxGatedFeedForwardConfig& checked() const {
     require<ArgumentError>(channels > 0 && hidden >= 0, layer_name, ": channels = ", channels,
@@ -118,9 +118,9 @@ struct SoftmaxGatedTokenMlpConfig {
 
   Index channels = 0;                 ///< C
   Index length = 0;                   ///< N, tokens
-  Index hidden = 0;                   ///< M, between the projections; 0 for 2·N
+  Index hidden = 0;                   ///< M, width between the projections; 0 for 2·N
   GatePlace gate = GatePlace::after;  ///< position of the gate
-  double dropout = 0;                 ///< in training, of the hidden activations and of the MLP's output
+  double dropout = 0;                 ///< dropout, in training, of the hidden activations and of the MLP's output
 
   const SoftmaxGatedTokenMlpConfig& checked() const {
     require<ArgumentError>(channels > 0 && length > 0 && hidden >= 0, layer_name, ": channels = ", channels,

@@ -23,10 +23,10 @@ constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multipl
 
 /// The options of a spatial gating unit.
 struct SpatialGatingUnitConfig {
-  Index channels = 0;                            ///< F, of the input; the split form outputs F/2
+  Index channels = 0;                            ///< F, channels of the input; the split form outputs F/2
   GateForm form = GateForm::split;               ///< the form of s(Z)
   SpatialProjectionConfig spatial{};             ///< options of W
-  Activation activation = Activation::identity;  ///< of the gate, after bias and addition
+  Activation activation = Activation::identity;  ///< activation of the gate, after bias and addition
   double norm_eps = 1e-5;                        ///< ε of the norm of v
 
   /// Output channels.

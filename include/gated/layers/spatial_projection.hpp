@@ -27,15 +27,15 @@ struct SpatialProjectionConfig {
   Index heads = 1;                                   ///< number of matrices; head k mixes channels [k·C/heads, (k+1)·C/heads)
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences of fewer than N tokens
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
   Index outputs = 0;                                 ///< M, output tokens; 0 for N
 
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
-/// The contract of a layer made of spatial projections that keeps the number of tokens. `of_tokens` is the contract of its
-/// first projection.
+/// The contract of a layer that consists of spatial projections and keeps the number of tokens. `of_tokens` is the contract of
+/// its first projection.
 inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
   of_tokens.in = of_tokens.out = channels;
   of_tokens.of_rows = of_tokens.rows = 1;
@@ -48,8 +48,8 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 /// in a later token reaches an earlier one. With `outputs`, the N tokens of a sequence become M.
 /// Dense and Toeplitz weights are read in place; causal and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz
 /// weight never takes N² elements. From `fourier_from` tokens on it uses the FFT, which gives the same values within a few
-/// roundings of the largest value. A causal Toeplitz weight uses the FFT from about six times as many tokens on, in tiles. A
-/// stream uses other tiles: no step waits for a large one. Its rows equal the batch's within the same rounding: see
+/// roundings of the largest value. A causal Toeplitz weight uses the FFT in tiles, from about six times that many tokens on. A
+/// stream uses different tiles, so no step waits for a large one. Its rows equal the batch's within the same rounding: see
 /// mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
@@ -108,7 +108,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
-  /// The initialisation of Linear::initialize(), over the tokens.
+  /// Initialises like Linear::initialize(), but over the tokens.
   void initialize(Random& random) {
     fill_xavier(random);
     fill_normal(bias, 1e-6, random);

@@ -28,7 +28,7 @@ constexpr auto names_of(SynthesizerForm) {
 
 /// How dot products q_i · k_j are mixed into S.
 enum class SynthesizerMixture {
-  none,    ///< not at all
+  none,    ///< no dot products
   sum,     ///< S + q kᵀ
   learned  ///< σ(α) S + (1 - σ(α)) q kᵀ with one learned α
 };
@@ -41,9 +41,9 @@ struct SynthesizerAttentionConfig {
   Index heads = 1;                                        ///< h
   Index head_width = 0;                                   ///< a, channels of a head; 0 for C / h
   Index max_length = 0;                                   ///< L, the maximum length of a sequence
-  SynthesizerForm form = SynthesizerForm::random;         ///< of S
-  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< with dot products
-  Index rank = 8;                                         ///< k, of the factorized random form
+  SynthesizerForm form = SynthesizerForm::random;         ///< form of the scores S
+  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< how dot products are mixed in
+  Index rank = 8;                                         ///< k, rank of the factorized random form
   std::array<Index, 2> factors{};                         ///< {c, b} of the factorized dense form, c·b = L
   bool causal = false;                                    ///< no token sees a later one
 
@@ -61,8 +61,9 @@ struct SynthesizerAttentionConfig {
 /// y = Σ_heads softmax(S) V W_o with S of the chosen form (arXiv:2005.00743). Shorter sequences use the leading rows and
 /// columns of S.
 ///
-/// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper leaves open how factorized dense
-/// scores are tiled. Here every column pairs different factors: each row of A is repeated b times, B is repeated as a whole.
+/// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper does not say how factorized dense
+/// scores are tiled. Here every column pairs different factors: each row of A is repeated b times, and B is repeated as a
+/// whole.
 /// Without the softmax, the random form is a spatial projection.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built, or streamed without `causal`; ShapeError for sequences of more than L tokens.

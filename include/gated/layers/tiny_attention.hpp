@@ -13,8 +13,8 @@ namespace gated {
 /// The options of a tiny attention.
 struct TinyAttentionConfig {
   Index channels = 0;   ///< C, of the input
-  Index width = 64;     ///< a, of query, key and value
-  Index out = 0;        ///< output channels: as many as the gate it is added to
+  Index width = 64;     ///< a, width of query, key and value
+  Index out = 0;        ///< output channels: those of the gate that it is added to
   bool causal = false;  ///< no token sees a later one
   bool bias = false;    ///< of query, key and value; lucidrains has none, the paper's parameter counts imply one
 };

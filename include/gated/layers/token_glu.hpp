@@ -15,7 +15,7 @@ struct TokenGluConfig {
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, of the gate and of the up projection each; timm's GluMlp takes 2·M
+  Index hidden = 0;                          ///< M, for the gate and the up projection each; timm's GluMlp takes 2·M
   Activation activation = Activation::silu;  ///< of the gate
 
   const TokenGluConfig& checked() const {

@@ -17,8 +17,8 @@ struct TokenMlpConfig {
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, between the projections
-  Activation activation = Activation::gelu;  ///< between the projections
+  Index hidden = 0;                          ///< M, width between the projections
+  Activation activation = Activation::gelu;  ///< activation between the projections
   bool norm = false;                         ///< a LayerNorm over the tokens before W₁: ViT-FF
   double norm_eps = 1e-5;                    ///< ε of that norm
 

@@ -14,7 +14,7 @@ struct TokenProjectionConfig {
   Index heads = 1;                                   ///< number of matrices; each mixes its own C / heads channels
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< for sequences of fewer than N tokens
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
 
   SpatialProjectionConfig spatial() const {

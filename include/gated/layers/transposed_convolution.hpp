@@ -11,10 +11,10 @@
 
 namespace gated {
 
-/// wave[t · stride + i] = Σ_t Σ_c x[t, c] · weight[c, i]: the overlapping sum of a frame of `window` samples per row of x, as
-/// PyTorch's ConvTranspose1d(C, 1, window, stride). Samples that no frame reaches are 0.
+/// wave[n] = Σ_t Σ_c x[t, c] · weight[c, n - t · stride]: overlap-adds a frame of `window` samples per row of x, as PyTorch's
+/// ConvTranspose1d(C, 1, window, stride) does. Samples that no frame reaches are 0.
 ///
-/// In a layer's body: conv.wave(run, x, samples), where the run's sequences are the frames of each wave.
+/// In a layer's body: conv.wave(run, x, samples). Each sequence of the run holds the frames of one wave.
 /// Shapes: x is frames × C, y is waves × samples.
 /// Cost: 2·frames·C·window flops; scratch frames × window.
 template <class T>

@@ -14,16 +14,16 @@ namespace gated {
 
 /// What an encoder does with its features before the first layer.
 enum class EncoderInput {
-  plain,   ///< nothing
-  scaled,  ///< √C · x: ESPnet and WeNet in front of position scores
-  placed   ///< √C · x_t + s(t), with interleaved sinusoids s: in front of attention without position scores
+  plain,   ///< features unchanged
+  scaled,  ///< √C · x: ESPnet and WeNet, for attention with position scores
+  placed   ///< √C · x_t + s(t), with interleaved sinusoids s: for attention without position scores
 };
 
 constexpr auto names_of(EncoderInput) { return words_for<EncoderInput>("plain", "scaled", "placed"); }
 
 /// The options of an E-Branchformer.
 struct BranchformerConfig {
-  EncoderInput input = EncoderInput::scaled;     ///< before the first layer
+  EncoderInput input = EncoderInput::scaled;     ///< what happens before the first layer
   double norm_eps = 1e-12;                       ///< ε of the last norm; WeNet has 1e-5
   StackConfig<BranchformerLayerConfig> trunk{};  ///< the layers
 
@@ -33,14 +33,14 @@ struct BranchformerConfig {
   }
 };
 
-/// Scaled features → E-Branchformer layers → norm (arXiv:2210.00077), as in ESPnet and WeNet, whose checkpoints io/espnet.hpp
-/// opens.
+/// Scaled features → E-Branchformer layers → norm (arXiv:2210.00077), as in ESPnet and WeNet. io/espnet.hpp opens their
+/// checkpoints.
 ///
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     Matrix<float> hidden = encoder.forward(features, Sequences::of_lengths({140, 93}), workspace);
 ///
-/// Features are what the originals' subsampling makes of a spectrogram, a row per 40 ms; the subsampling, the decoder and the
-/// CTC head are not part of the model. See BranchformerLayer for masks and streams.
+/// The features are the output of the originals' subsampling of a spectrogram, one row per 40 ms. The subsampling, the decoder
+/// and the CTC head are not part of the model. See BranchformerLayer for masks and streams.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError when built; ShapeError when run.
 /// Cost: that of the layers.
@@ -100,12 +100,12 @@ struct Branchformer : Layer<Branchformer<T>> {
 /// Options of published encoders.
 namespace branchformer_presets {
 
-/// ESPnet's encoder of LibriSpeech: 17 layers, 108,660,736 parameters in them.
+/// ESPnet's encoder for LibriSpeech: 17 layers with 108,660,736 parameters.
 inline BranchformerConfig espnet_librispeech() {
   return {.trunk = {.depth = 17, .block = {.channels = 512, .hidden = 1024, .gate_hidden = 3072}}};
 }
 
-/// OWSM v3.1 medium: 18 layers, 531,468,288 parameters in them. Its positions are added to the features.
+/// OWSM v3.1 medium: 18 layers with 531,468,288 parameters. Its positions are added to the features.
 inline BranchformerConfig owsm_v3_1_medium() {
   return {.input = EncoderInput::placed,
           .trunk = {
@@ -113,7 +113,7 @@ inline BranchformerConfig owsm_v3_1_medium() {
               .block = {.channels = 1024, .heads = 16, .position = ScorePosition::none, .hidden = 4096, .gate_hidden = 4096}}};
 }
 
-/// WeNet's encoder of AISHELL: 17 layers, 33,022,976 parameters in them. The causal form streams.
+/// WeNet's encoder for AISHELL: 17 layers with 33,022,976 parameters. The causal form streams.
 inline BranchformerConfig wenet_aishell(bool causal = false) {
   return {.norm_eps = 1e-5,
           .trunk = {.depth = 17,

@@ -64,7 +64,7 @@ class DenoiseStream {
 
   /// Takes the next samples and returns as many. `out` may be `in`.
   /// Errors: ShapeError unless `out` is as long as `in`; nothing happens then.
-  void process(std::span<const T> in, std::span<T> out) {
+  void process(std::span<const T> in, std::span<T> out) GATED_NONBLOCKING {
     require<ShapeError>(in.size() == out.size(), "DenoiseStream::process: out has ", out.size(), " samples, expected ",
                         in.size(), ", as many as come in.");
     for (std::size_t i = 0; i < in.size(); ++i) {
@@ -77,7 +77,7 @@ class DenoiseStream {
   }
 
   /// Starts a new sound.
-  void reset() {
+  void reset() GATED_NONBLOCKING {
     frame_.setZero();
     ready_.setZero();
     sum_.clear();

@@ -20,7 +20,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   ForecastMixingConfig config;
   Index series = 0, times = 0;          ///< M series per item, F time steps
   std::vector<Index> predicted, known;  ///< indices of the series, ascending
-  std::optional<Linear<T>> embedding;   ///< maps a window of 2·c + 1 values to twice as many
+  std::optional<Linear<T>> embedding;   ///< maps a window of 2·c + 1 values to twice that many
   std::optional<Stack<SeriesMixerBlock<T>>> mixer;
   std::optional<Linear<T>> gate;
   Linear<T> proj;  ///< one output per predicted series

@@ -33,7 +33,7 @@ struct ImageClassifierConfig {
   ImageSize patch{16, 16};          ///< in pixels; must tile the image
   Index image_channels = 3;         ///< 3 for RGB, 1 for grey
   Index classes = 1000;             ///< classes of the head; 0 to output the pooled features
-  Pooling pooling = Pooling::mean;  ///< what the head reads
+  Pooling pooling = Pooling::mean;  ///< pooling before the head
   bool stem_norm = false;           ///< a norm after the patch embedding
   ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated for other grids; 0 × 0 for none
   bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and in the paper's parameter counts

@@ -17,7 +17,7 @@ namespace gated {
 
 /// The weight of one head between the patches of `grid`, patches × patches, with masks and scales applied.
 ///
-/// Other tokens, such as a class token, precede the patches and are left out.
+/// Other tokens, such as a class token, precede the patches and are skipped.
 /// Errors: ArgumentError for an invalid head; ShapeError if the grid is empty or has more patches than the projection has
 /// tokens.
 /// Cost: N² elements.
@@ -96,7 +96,7 @@ Matrix<double> mean_filter(ConstView<T> w, ImageSize grid, Index window) {
 /// dimensions: block-Toeplitz) and about 1 or more for unrelated filters. The authors of gMLP report such an error for the last
 /// layer of gMLP-base, without a formula: 1.4, 2.4, 7.0, 14 and 18 % for windows of 5, 9, 17, 33 and 65 (discussion of
 /// arXiv:2105.08050 on OpenReview).
-/// Shapes, errors and cost: as mean_filter().
+/// Shapes, errors and cost: those of mean_filter().
 template <class T>
 double toeplitz_error(ConstView<T> w, ImageSize grid, Index window) {
   const detail::Window offsets("toeplitz_error", w, grid, window);
@@ -122,7 +122,7 @@ double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index 
 }
 
 /// The share of Σ W² that lies in the windows around the tokens: 1 if no filter reaches beyond its window; 0 / 0 is 0.
-/// Shapes, errors and cost: as mean_filter().
+/// Shapes, errors and cost: those of mean_filter().
 template <class T>
 double energy_share(ConstView<T> w, ImageSize grid, Index window) {
   double inside = 0;

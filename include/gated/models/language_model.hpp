@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "gated/layers/embedding.hpp"
@@ -24,7 +25,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 
 }  // namespace detail
 
-/// Embeddings (words, segments, positions) → norm → trunk → hidden states, or logits over the vocabulary.
+/// Embeddings (words, segments, positions) → norm → trunk → norm → hidden states, or logits over the vocabulary.
 ///
 ///     GmlpLanguageModel<float> model({.vocabulary = 256, .trunk = {.length = 512, .channels = 256, .hidden = 1536, .depth = 8,
 ///                                                                  .causal = true}}, random);
@@ -55,8 +56,10 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   Norm<T> embedding_norm;
   std::optional<Linear<T>> embedding_projection;
   Trunk trunk;
+  Norm<T> final_norm;
   std::optional<LanguageModelHead<T>> head;
-  std::optional<Linear<T>> pooler;      ///< C → C
+  std::optional<Linear<T>> pooler;  ///< C → C
+  Norm<T> pooler_norm;
   std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
@@ -66,8 +69,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     require<ArgumentError>(c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
                            ", but the trunk takes no mask. Leave the padding out: sequences of a batch may differ in length.");
     require<ArgumentError>(c.token_types >= 0, name, ": token_types = ", c.token_types, " must not be negative.");
-    require<ArgumentError>(c.classes >= 0 && (c.classes == 0 || c.pooler), name, ": classes = ", c.classes,
-                           ", expected 0 without a pooler. Set pooler = true.");
+    require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
     embedding = Embedding<T>(c.vocabulary, channels);
     if (c.token_types > 0) {
       type_embedding.emplace(c.token_types, channels);
@@ -80,8 +82,11 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if (c.embedding_projection) {
       embedding_projection.emplace(channels, channels);
     }
+    final_norm = Norm<T>(channels, c.final_norm_eps, c.final_norm);
+    unit_gain_ = T{1} / std::sqrt(static_cast<T>(channels));
+    pooler_norm = Norm<T>(channels, c.pooler_norm_eps, c.pooler ? c.pooler_norm : NormForm::none);
     if (c.pooler) {
-      pooler.emplace(channels, channels);
+      pooler.emplace(channels, channels, c.pooler_bias);
     }
     if (c.classes > 0) {
       classifier.emplace(channels, c.classes);
@@ -98,8 +103,8 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return std::tuple(field("embedding", &M::embedding), field("type_embedding", &M::type_embedding),
                       field("position", &M::position), field("position_table", &M::position_table),
                       field("embedding_norm", &M::embedding_norm), field("embedding_projection", &M::embedding_projection),
-                      field("trunk", &M::trunk), field("head", &M::head), field("pooler", &M::pooler),
-                      field("classifier", &M::classifier));
+                      field("trunk", &M::trunk), field("final_norm", &M::final_norm), field("head", &M::head),
+                      field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
   }
 
   /// Scales positions to the size of the embeddings: next to positions of size 1, embeddings drown and the model hardly learns.
@@ -118,9 +123,10 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return contract;
   }
 
-  /// One vector per sequence: tanh(P h + p) of its first hidden state h. A classifier turns this vector into class scores.
+  /// One vector per sequence, from the hidden states: those of the first token, or their mean. A pooler maps it, for instance
+  /// to tanh(P h + p); a classifier turns it into class scores. The result has the same bits whatever the other sequences are.
   /// Shapes: output is sequences × classes, or sequences × C without a classifier.
-  /// Errors: as forward(), ArgumentError if the model has no pooler, and ShapeError for an empty sequence.
+  /// Errors: as forward(), and ShapeError for an empty sequence.
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
   /// The same, into a new matrix.
   Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
@@ -160,12 +166,20 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   /// The body of pooled(), for training. Returns sequences × classes, or sequences × C.
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
-    auto first = first_tokens(run, hidden_states(run, tokens, inputs));               // sequences × C
-    auto vectors = run(*pooler, std::move(first), {.activation = Activation::tanh});  // sequences × C
-    return classifier ? run(*classifier, std::move(vectors)) : vectors;               // sequences × classes, or × C
+    const auto x = hidden_states(run, tokens, inputs);
+    auto vectors = config.pooling == TextPooling::mean ? mean_over_tokens(run, x) : first_tokens(run, x);  // sequences × C
+    if (pooler) {
+      vectors = run(pooler_norm, run(*pooler, vectors, {.activation = config.pooler_activation}));
+    }
+    if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides by the length
+      vectors = normalise<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
+    }
+    return classifier ? run(*classifier, std::move(vectors)) : vectors;  // sequences × classes, or × C
   }
 
  private:
+  T unit_gain_{1};
+
   template <class Run>
   MatrixOf<Run> hidden_states(Run& run, Tokens tokens, const TextInputs& inputs) const {
     auto x = run(embedding, tokens);  // N × C
@@ -180,7 +194,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if (embedding_projection) {
       x = run(*embedding_projection, x);
     }
-    return run_trunk(run, tokens, run.embedding_dropout(std::move(x)));
+    return run(final_norm, run_trunk(run, tokens, run.embedding_dropout(std::move(x))));
   }
 
   /// Runs the trunk; masks padding if no mask is given.
@@ -211,7 +225,6 @@ template <class Trunk>
 void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,
                                   Tokens types) const {
   constexpr Where where(name, "pooled");
-  require<ArgumentError>(pooler.has_value(), where, ": this model has no pooler. Set pooler = true.");
   expect_input(where, tokens, sequences, Mask(), types);
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
   const auto frame = workspace.frame();

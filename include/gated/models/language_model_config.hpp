@@ -4,12 +4,21 @@
 
 #include "gated/core/settings.hpp"
 #include "gated/layers/language_model_head.hpp"
+#include "gated/layers/norm.hpp"
 #include "gated/layers/sinusoid_position.hpp"
 
 /// @file
 /// Options for models/language_model.hpp.
 
 namespace gated {
+
+/// How a sequence becomes one vector.
+enum class TextPooling {
+  first,  ///< its first token's
+  mean    ///< the mean over its tokens
+};
+
+constexpr auto names_of(TextPooling) { return words_for<TextPooling>("first", "mean"); }
 
 /// The options of a language model.
 template <class TrunkConfig>
@@ -22,10 +31,18 @@ struct LanguageModelConfig {
   double embedding_norm_eps = 1e-5;            ///< ε of that norm
   bool embedding_projection = false;           ///< C → C projection after that norm, as in FNet
   Index pad_token = -1;                        ///< id to mask when no mask is given; -1 for none
-  bool pooler = false;                         ///< offer pooled(), a vector per sequence: BERT's tanh(Linear(first token))
-  Index classes = 0;                           ///< classes of the classifier on that vector; 0 for none
-  LanguageModelHeadConfig head{};              ///< options of the head, if there is one
-  TrunkConfig trunk{};                         ///< options of the blocks; they set the model's channels
+  NormForm final_norm = NormForm::none;        ///< norm after the trunk, with or without a head
+  double final_norm_eps = 1e-5;                ///< ε of that norm
+  TextPooling pooling = TextPooling::first;    ///< how pooled() makes one vector of a sequence
+  bool pooler = false;                         ///< a C → C projection of that vector, then activation and norm: BERT's pooler
+  Activation pooler_activation = Activation::tanh;  ///< of the pooler
+  NormForm pooler_norm = NormForm::none;            ///< of the pooler
+  double pooler_norm_eps = 1e-5;                    ///< ε of that norm
+  bool pooler_bias = true;                          ///< of the pooler's projection
+  bool unit_length = false;                         ///< divide the vector by its length, as embeddings are compared
+  Index classes = 0;                                ///< classes of the classifier on the vector; 0 for none
+  LanguageModelHeadConfig head{};                   ///< options of the head, if there is one
+  TrunkConfig trunk{};                              ///< options of the blocks; they set the model's channels
 
   template <class C = LanguageModelConfig>
   static constexpr auto fields() {
@@ -33,7 +50,11 @@ struct LanguageModelConfig {
                       setting("position", &C::position), setting("max_length", &C::max_length),
                       setting("embedding_norm", &C::embedding_norm), setting("embedding_norm_eps", &C::embedding_norm_eps),
                       setting("embedding_projection", &C::embedding_projection), setting("pad_token", &C::pad_token),
-                      setting("pooler", &C::pooler), setting("classes", &C::classes), setting("head", &C::head),
+                      setting("final_norm", &C::final_norm), setting("final_norm_eps", &C::final_norm_eps),
+                      setting("pooling", &C::pooling), setting("pooler", &C::pooler),
+                      setting("pooler_activation", &C::pooler_activation), setting("pooler_norm", &C::pooler_norm),
+                      setting("pooler_norm_eps", &C::pooler_norm_eps), setting("pooler_bias", &C::pooler_bias),
+                      setting("unit_length", &C::unit_length), setting("classes", &C::classes), setting("head", &C::head),
                       setting("trunk", &C::trunk));
   }
 };

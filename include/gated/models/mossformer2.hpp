@@ -57,12 +57,12 @@ struct MaskNetworkConfig {
   }
 };
 
-/// Frames of features in, S masks ≥ 0 per frame out (MossFormer2, arXiv:2312.11825, §2.1):
+/// Maps each frame of features to S masks ≥ 0 (MossFormer2, arXiv:2312.11825, §2.1):
 ///
 ///     x₀ = W_e norm(x) + s · positions          h = prelu(x₀ + norm(trunk(x₀)))
 ///     o_s = the s-th part of W_o h + b          mask_s = relu(W_d (tanh(W_t o_s + b_t) ⊙ σ(W_g o_s + b_g)))
 ///
-/// The norms are over whole sequences, so a sequence is one segment of sound, and a part of it gives other masks.
+/// The norms run over whole sequences: a sequence is one segment of sound, and part of it would give different masks.
 /// Shapes: x is frames × features, y is frames × (S · O), mask by mask.
 /// Errors: ArgumentError when built; ShapeError.
 /// Cost: the trunk's, and 2·frames·C·(features + S·(3·C + O)) flops.
@@ -131,9 +131,9 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
   }
 };
 
-/// The mask network of MossFormer2_SE_48K: log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask of its spectrum.
+/// The mask network of MossFormer2_SE_48K: from log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask.
 ///
-/// It has 54,999,498 parameters. The published 55,262,154 have a second speaker, whose mask is never used: `speakers` = 2.
+/// It has 54,999,498 parameters. The published one has 55,262,154: a second speaker (`speakers` = 2), whose mask is unused.
 inline MaskNetworkConfig mossformer2_se_48k() {
   return {.features = 180, .outputs = 961, .trunk = {.depth = 24, .block = {.channels = 512}}};
 }

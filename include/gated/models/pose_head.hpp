@@ -88,7 +88,7 @@ struct PoseHead : Layer<PoseHead<T>> {
                       field("head_x", &H::head_x),           field("head_y", &H::head_y)};
   }
 
-  /// mmpose's initialisation outside of the unit: weights from N(0, 0.001²) in the convolution, from N(0, 0.01²) elsewhere.
+  /// mmpose's initialisation outside the unit: weights from N(0, 0.001²) in the convolution, from N(0, 0.01²) elsewhere.
   void initialize(Random& random) {
     fill_normal(convolution.weight, 0.001, random);
     convolution.bias.setZero();
@@ -110,8 +110,8 @@ struct PoseHead : Layer<PoseHead<T>> {
             .unstreamable = "a feature map is not a sequence. Use forward()."};
   }
 
-  /// The key points of logits from forward(), of all pictures: see decode_simcc(). Coordinates are in the picture that the
-  /// backbone saw; if it was cropped and resized, map them back.
+  /// Decodes logits from forward() to the key points of all pictures: see decode_simcc(). Coordinates are in the picture that
+  /// the backbone saw; if it was cropped and resized, map them back.
   void decode(ConstView<T> logits, std::span<KeyPoint<T>> points) const {
     const Index width = head_x.weight.rows(), height = head_y.weight.rows();
     require<ShapeError>(logits.cols() == width + height, "PoseHead::decode: logits has ", logits.cols(), " columns, expected ",
@@ -144,8 +144,8 @@ struct PoseHead : Layer<PoseHead<T>> {
   }
 };
 
-/// RTMPose's head behind a backbone with `feature_channels` channels and a stride of 32 pixels. σ of the labels is √(pixels /
-/// 8), rounded to two decimals, as published.
+/// RTMPose's head for a backbone with `feature_channels` channels and a stride of 32 pixels. σ of the labels is √(pixels / 8),
+/// rounded to two decimals, as published.
 inline PoseHeadConfig rtmpose_head(Index feature_channels, Index key_points = 17, ImageSize input = {256, 192}) {
   const auto sigma = [](Index pixels) { return std::round(100 * std::sqrt(static_cast<double>(pixels) / 8)) / 100; };
   return {.feature_channels = feature_channels,

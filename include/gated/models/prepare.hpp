@@ -87,9 +87,9 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   return prepared;
 }
 
-/// Rounds weights to the values that prepare() would store in `format`. A float model then shows the accuracy of the format,
-/// also in training.
-/// Errors: ArgumentError as for prepare(); some weights may already be rounded.
+/// Rounds weights to the values that prepare() would store in `format`. A float model then has the accuracy of that format, in
+/// training too.
+/// Errors: those of prepare(); some weights may already be rounded then.
 /// Cost: one pass over the weights.
 template <class Model>
 void round_weights(Model& model, WeightFormat format) {

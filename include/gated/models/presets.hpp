@@ -135,9 +135,9 @@ inline auto resmlp_big_24_224(Index classes = 1000) {
 
 /// KW-MLP, which spots keywords in a second of speech (arXiv:2110.07749): 424,811 parameters for 35 keywords.
 ///
-/// A row of the image is a frame of 40 MFCCs, and a patch is a row: 98 frames × 40 coefficients, row-major, are an image as
-/// they are. The original cuts their transpose, [1, 40, 98], into patches of [40, 1]; `.image = {40, 98}, .patch = {40, 1}`
-/// does the same. Tokens, weights and results are equal.
+/// A row of the image is a frame of 40 MFCCs, and a patch is a row: a row-major matrix of 98 frames × 40 coefficients is
+/// already an image. The original cuts its transpose, [1, 40, 98], into patches of [40, 1];
+/// `.image = {40, 98}, .patch = {40, 1}` does the same. Tokens, weights and results are equal.
 inline GmlpImageClassifierConfig kw_mlp(Index classes = 35) {
   return {.image = {98, 40},
           .patch = {1, 40},
@@ -159,7 +159,7 @@ struct PaperLanguageModel {
 };
 
 /// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000,
-/// a tied head, no position embedding. Their parameter counts match the paper's to the printed digit.
+/// a tied head, no position embedding. Their parameter counts match the paper's in all printed digits.
 inline GmlpLanguageModelConfig paper_language_model(const PaperLanguageModel& sizes) {
   return {.vocabulary = 32000,
           .trunk = {.length = sizes.length,

@@ -27,7 +27,7 @@ constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", 
 
 /// How weights are converted to another length.
 enum class LengthResize {
-  exact,     ///< weights between tokens that both lengths have keep their values; refused if impossible
+  exact,     ///< weights between tokens that exist in both lengths keep their values; refused if impossible
   by_offset  ///< exact if possible; otherwise moves the filters like GridResize::by_offset
 };
 
@@ -160,9 +160,9 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 ///
 /// Let p' be a patch of the new grid of n' patches down (across) and W' the new weight.
 /// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid. p = ⌊(p' + 1/2) n / n'⌋, down and across,
-///   is the old patch at the same place in the image; p' takes p's bias too. A filter moves whole, so on a larger grid each row
-///   keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, if p + Δ is in the old grid: always on
-///   a smaller grid. On a larger grid p is nearer the border than p', and weights beyond that border are 0.
+///   is the old patch at the same place in the image; p' takes p's bias too. Filters move as a whole: on a larger grid, each
+///   row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, if p + Δ is in the old grid: always
+///   on a smaller grid. On a larger grid p is nearer the border than p', and weights beyond that border are 0.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
 ///   after the other. B is A with columns scaled to sum to 1; on a coarser grid its triangle is as wide as a new patch.
 ///   Row sums are interpolated: W' 1 = A (W 1).
@@ -248,12 +248,12 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
 /// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter again |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
-/// Biases are cut likewise, or repeat their last value. Exact: in the first three rows of the table, W' and W agree on all
-/// tokens that both have. So a causal model keeps its output for the first min(n, n') tokens, by_offset included.
-/// The last row follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if
-/// i + Δ is outside the old length. This changes the output of every text. Accuracy: a shortened causal model computes the
-/// same as before. Other shortened models see texts without their end, unlike in training. Lengthened models look no further
-/// back than before, and know nothing of the new positions until fine-tuned. The LengthPolicy is kept.
+/// Biases are cut the same way, or repeat their last value. Exact: in the first three rows of the table, W' and W agree on all
+/// tokens that both have. So a causal model keeps its output for the first min(n, n') tokens, by_offset included. The last row
+/// follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if i + Δ is outside
+/// the old length. This changes the output of every text. Accuracy: a shortened causal model computes the same as before. Other
+/// shortened models see truncated texts, unlike in training. Lengthened models look no further back than before, and know
+/// nothing of the new positions until fine-tuned. The LengthPolicy is kept.
 /// Errors: ArgumentError for length < 1, and for dense weights that need LengthResize::by_offset.
 /// Cost: one copy of the parameters.
 template <class Block, class C>

@@ -15,8 +15,8 @@
 #include "gated/ops/matmul.hpp"
 
 /// @file
-/// The rules by which models/resize.hpp converts spatial weights to another length or grid. All rules take grids; a sequence is
-/// a grid of one row.
+/// The rules that models/resize.hpp uses to convert spatial weights to another length or grid. All rules take grids; a sequence
+/// is a grid of one row.
 
 namespace gated {
 

@@ -48,7 +48,7 @@ struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   }
 };
 
-/// Fixed positions: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos(i · 10000^(-2k/d)). The table minus its mean is then
+/// Fixed positions: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos(i · 10000^(-2k/d)). The table is then centred and
 /// divided by 10 times its standard deviation.
 template <class T>
 struct PatchPositionTable : Layer<PatchPositionTable<T>> {

@@ -19,7 +19,7 @@ struct SeriesDecoder : Layer<SeriesDecoder<T>> {
   static constexpr const char* name = "SeriesDecoder";
 
   Index tokens = 0, prefixes = 0;    ///< tokens per series, and prefixes among them
-  std::optional<Linear<T>> adapter;  ///< if decoder and backbone differ in width
+  std::optional<Linear<T>> adapter;  ///< needed if decoder and backbone differ in width
   std::optional<Linear<T>> raw;      ///< projects the raw patches
   SeriesTrunk<T> trunk;
 

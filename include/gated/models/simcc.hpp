@@ -9,7 +9,7 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// SimCC: key points as a classification of their x and of their y.
+/// SimCC: key points by classifying their x and y.
 
 namespace gated {
 
@@ -17,9 +17,9 @@ namespace gated {
 struct SimccConfig {
   double split_ratio = 2;   ///< classes (bins) per pixel
   bool visibility = false;  ///< also compute KeyPoint::visibility: for RTMW; RTMPose does not
-  double beta = 150;        ///< of the visibility: multiplies the logits
-  double sigma_x = 4.9;     ///< of the visibility: deviation of the x labels in training, in bins
-  double sigma_y = 5.66;    ///< the same of the y labels
+  double beta = 150;        ///< for the visibility: multiplies the logits
+  double sigma_x = 4.9;     ///< for the visibility: deviation of the x labels in training, in bins
+  double sigma_y = 5.66;    ///< for the visibility: deviation of the y labels in training, in bins
 
   /// Classes of an axis of `pixels` pixels.
   Index bins(Index pixels) const { return static_cast<Index>(static_cast<double>(pixels) * split_ratio); }
@@ -41,7 +41,7 @@ struct KeyPoint {
 
 namespace detail {
 
-/// The largest of a row of logits, and the first place that holds it. A NaN counts as the largest.
+/// The largest logit of a row and its index, the first of equal ones. A NaN counts as the largest.
 template <class T>
 struct SimccPeak {
   Index at = 0;
@@ -66,8 +66,8 @@ double simcc_probability(const T* logits, Index count, T peak, double factor) {
 
 }  // namespace detail
 
-/// The key points of SimCC logits (Li et al., arXiv:2107.03332): x and y are the places of the largest logits, the first of
-/// equal ones, divided by the split ratio; the score is the smaller of the two logits.
+/// The key points of SimCC logits (Li et al., arXiv:2107.03332): x and y are the indices of the largest logits, the first of
+/// equal ones, divided by the split ratio. The score is the smaller of the two logits.
 ///
 /// If the score is 0, negative or NaN, there is no such key point: x = y = -1 / split_ratio. The visibility is the smaller of
 /// the largest probabilities of softmax(β σ_x logits) and softmax(β σ_y logits).

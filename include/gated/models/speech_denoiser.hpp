@@ -50,8 +50,8 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   SpeechDenoiser() = default;
   /// Uninitialised weights, for a checkpoint.
   explicit SpeechDenoiser(const Config& c) : config(c) {
-    require<ArgumentError>(c.rate >= least_rate && c.rate <= greatest_rate, name, ": rate = ", c.rate, ", expected ", least_rate,
-                           " to ", greatest_rate, " samples per second.");
+    require<ArgumentError>(c.rate >= least_rate && c.rate <= greatest_rate, name, ": rate = ", c.rate, ", expected ",
+                           least_rate, " to ", greatest_rate, " samples per second.");
     require<ArgumentError>(c.hop >= 1 && c.hop < c.length, name, ": length = ", c.length, " and hop = ", c.hop,
                            ", expected 1 ≤ hop < length: frames overlap.");
     require<ArgumentError>(c.blocks.block.causal, name, ": the blocks see the future. Set causal = true.");
@@ -73,7 +73,7 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   Contract contract() const { return encoder.contract().then(blocks.contract()).then(decoder.contract()); }
 
   auto apply(auto& run, auto x) const {
-    auto h = run(norm, run(blocks, run(encoder, std::move(x))));                // frames × C
+    auto h = run(norm, run(blocks, run(encoder, std::move(x))));             // frames × C
     return run(decoder, std::move(h), {.activation = Activation::sigmoid});  // frames × bins
   }
 };

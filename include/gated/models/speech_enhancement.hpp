@@ -10,27 +10,28 @@
 
 namespace gated {
 
-/// How sound becomes frames for a mask network, and frames become sound.
+/// How sound is cut into frames for a mask network and reassembled.
 struct SpeechEnhancement {
-  LogMelOptions features{};    ///< what the network sees; frames as in `spectrum`
-  SpectrumOptions spectrum{};  ///< what its mask multiplies
-  DecodeWindows windows{};     ///< how long recordings are cut
+  LogMelOptions features{};    ///< input of the network; its frames match those of `spectrum`
+  SpectrumOptions spectrum{};  ///< the spectrum that its mask multiplies
+  DecodeWindows windows{};     ///< how long recordings are cut into windows
 };
 
-/// That of MossFormer2_SE_48K, for a network of mossformer2_se_48k(): sound at 48 kHz, 961 bins, windows of 4 seconds above 20.
+/// The settings of MossFormer2_SE_48K, for a network of mossformer2_se_48k(): sound at 48 kHz, 961 bins, 4-second windows for
+/// recordings of more than 20 seconds.
 inline SpeechEnhancement mossformer2_enhancement() {
   return {.features = mossformer2_features(), .spectrum = mossformer2_spectrum(), .windows = mossformer2_enhancement_windows()};
 }
 
-/// One channel of speech with its noise masked, by the masks of `network`'s first speaker:
+/// Denoises one channel of speech with the masks of `network`'s first speaker:
 ///
 ///     MaskNetwork<float> network = load_model<MaskNetwork<float>>("MossFormer2_SE_48K.safetensors");
 ///     Vector<float> clean = enhance<float>(network, noisy, mossformer2_enhancement(), workspace);
 ///
-/// As ClearerVoice-Studio, without its random dither. Resample other rates first (audio/resample.hpp).
+/// As in ClearerVoice-Studio, but without its random dither. Resample other rates first (audio/resample.hpp).
 /// Shapes: the result is as long as `samples`; its last samples, which no frame reaches, are 0.
-/// Errors: ShapeError for sound shorter than a frame, or a network of other features or bins.
-/// Cost: the network's on a frame per hop; in windows, 4/3 of it. Memory: that of one piece, and twice the sound.
+/// Errors: ShapeError for sound shorter than a frame, or a network with other numbers of features or bins.
+/// Cost: the network's on one frame per hop, or 4/3 of that in windows. Memory: that of one piece, and twice the sound.
 template <class T>
 Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, const SpeechEnhancement& options,
                   Workspace<T>& workspace) {

@@ -5,7 +5,7 @@
 #include "gated/ops/series.hpp"
 
 /// @file
-/// MossFormer2 as a separator of speakers: from a wave to a wave per speaker.
+/// MossFormer2 as a speaker separator: one wave in, one wave per speaker out.
 
 namespace gated {
 
@@ -26,7 +26,7 @@ struct SpeechSeparatorConfig {
 /// The published separators MossFormer2_SS_16K and SS_8K: 55,735,394 parameters.
 inline SpeechSeparatorConfig mossformer2_separator() { return {.masks = mossformer2_ss()}; }
 
-/// wave_s = the overlapping sum of Dᵀ (e ⊙ mask_s) with frames e = relu(E w) of the wave w: a learned spectrum, masked for each
+/// wave_s = the overlap-add of Dᵀ (e ⊙ mask_s) with frames e = relu(E w) of the wave w: a learned spectrum, masked for each
 /// speaker and turned back into a wave (MossFormer2, arXiv:2312.11825, §2.1).
 ///
 /// Frames have `window` samples and start every window / 2. Samples at the end that no frame reaches are 0 in y.
@@ -63,7 +63,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     return std::tuple(field("encoder", &S::encoder), field("masks", &S::masks), field("decoder", &S::decoder));
   }
 
-  /// A wave is a row. y has more columns than x, so forward() is this class's own.
+  /// A wave is a row. y has more columns than x, so the class defines its own forward().
   Contract contract() const {
     return {.sees = Sees::itself, .in_note = "a wave per row", .unstreamable = "Its norms need whole waves."};
   }
@@ -83,7 +83,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     return y;
   }
 
-  /// The forward pass, for training too: `run` may be a Recording.
+  /// The forward pass, also for training: `run` may be a Recording.
   template <class Run>
   MatrixOf<Run> apply(Run& run, const MatrixOf<Run>& x) const {
     const Index samples = run.columns(x), channels = config.masks.features;

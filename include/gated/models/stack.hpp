@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iterator>
 #include <type_traits>
 #include <vector>
 
@@ -10,19 +11,32 @@
 #include "gated/layers/layer.hpp"
 
 /// @file
-/// The trunk of a model: a stack of identical blocks.
+/// The trunk of a model: a stack of blocks.
 
 namespace gated {
 
-/// The options of a stack of blocks.
+/// The options of a stack of blocks. Some blocks may differ in options that their parameters or scores depend on, such as
+/// norms, windows and rotary bases:
+///
+///     {.depth = 12, .block = global, .others = {local}, .kinds = {0, 1, 1}}   // every third block is global
 template <class BlockConfig>
 struct StackConfig {
   Index depth = 1;      ///< blocks
-  BlockConfig block{};  ///< options of each block
+  BlockConfig block{};  ///< options of each block of kind 0
+  /// Options of the blocks of kind 1, 2, … (g++ 12 does not compile {} here.)
+  std::vector<BlockConfig> others = std::vector<BlockConfig>(0);
+  std::vector<Index> kinds = {};  ///< the kinds of the blocks, repeated as often as needed; empty if all are of kind 0
+
+  /// The options of block i.
+  const BlockConfig& of(Index i) const {
+    const Index kind = kinds.empty() ? 0 : kinds[static_cast<std::size_t>(i) % kinds.size()];
+    return kind == 0 ? block : others[static_cast<std::size_t>(kind - 1)];
+  }
 
   template <class C = StackConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("depth", &C::depth), setting("block", &C::block)};
+    return std::tuple{setting("depth", &C::depth), setting("block", &C::block), setting("others", &C::others),
+                      setting("kinds", &C::kinds)};
   }
 };
 
@@ -37,6 +51,27 @@ template <class BlockConfig>
 const BlockConfig& block_of(const BlockConfig& config) {
   return config;
 }
+
+/// The options of block i, likewise.
+template <class BlockConfig>
+const BlockConfig& block_of(const StackConfig<BlockConfig>& config, Index i) {
+  return config.of(i);
+}
+template <class BlockConfig>
+const BlockConfig& block_of(const BlockConfig& config, Index) {
+  return config;
+}
+
+/// Raises ArgumentError unless each kind has options.
+template <class BlockConfig>
+void expect_kinds(const StackConfig<BlockConfig>& c) {
+  for (const Index kind : c.kinds) {
+    require<ArgumentError>(kind >= 0 && kind <= std::ssize(c.others), "Stack: a block is of kind ", kind, ", expected 0 … ",
+                           c.others.size(), ", the number of `others`.");
+  }
+}
+template <class BlockConfig>
+void expect_kinds(const BlockConfig&) {}
 
 /// Points to the sequence length in the options of a trunk, block or mixer; nullptr if they have none.
 template <class Config>
@@ -83,12 +118,19 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
   /// Uninitialised weights, for a checkpoint.
   explicit Stack(const Config& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Stack: depth = ", c.depth, " must not be negative.");
+    detail::expect_kinds(c);
     expect_memory<Block>(name, c.depth);
     blocks.reserve(static_cast<std::size_t>(c.depth));
     for (Index i = 0; i < c.depth; ++i) {
-      blocks.emplace_back(detail::block_of(c));
+      blocks.emplace_back(detail::block_of(c, i));
     }
     const Contract contract = this->contract();
+    for (const Block& block : blocks) {
+      const Contract other = block.contract();
+      require<ArgumentError>(other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
+                                 other.longest == contract.longest && other.takes_mask == contract.takes_mask,
+                             "Stack: its blocks differ in channels, causality, length or masks, expected the same.");
+    }
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected as many out as in.");
   }

@@ -51,7 +51,7 @@ struct TextModel {
   State<T> start(Index capacity = State<T>::unlimited) const;
 
   /// Adds `tokens` to a streamed sequence. `output` has one row per token, or a single row for the last token.
-  /// Errors: as forward(), and ShapeError past the state's capacity; on error the state is unchanged.
+  /// Errors: those of forward(), and ShapeError past the state's capacity; on error the state is unchanged.
   /// Cost: no allocation when warm.
   void extend(Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(Derived::name, "extend");

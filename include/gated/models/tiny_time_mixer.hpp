@@ -28,7 +28,7 @@ template <class T>
 struct TinyTimeMixer {
   using Scalar = T;
   using Config = TinyTimeMixerConfig;
-  /// Inputs besides the series.
+  /// Further inputs, in addition to the series.
   template <class Run>
   struct Options {
     /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling and gap filling read the mask. A NaN in x is

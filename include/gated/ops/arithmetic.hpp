@@ -32,7 +32,7 @@ namespace detail {
 
 /// Added to the number of a run's form if its arithmetic is portable: see core/kernel_choice.hpp.
 inline constexpr int portable_bit = 16;
-/// Stands for an unknown name in GATED_ARITHMETIC.
+/// Marks an unknown name in GATED_ARITHMETIC.
 inline constexpr int no_arithmetic = -1;
 
 /// True if a translation unit of this program was compiled without kernels for portable arithmetic.

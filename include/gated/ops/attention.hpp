@@ -46,6 +46,8 @@ struct SequenceHead {
     const Index width = columns / heads;
     return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
+  /// The one of `others` heads, no more than these, that this head uses: equal numbers of neighbouring heads share one.
+  SequenceHead among(Index others) const { return {b, head * others / heads, others}; }
   /// This head's columns of x in all rows.
   template <class T>
   MatrixView<T> columns_of(const MatrixView<T>& x) const {
@@ -96,20 +98,21 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 template <class T>
 void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
                      const Scoring<T>& scoring, AttentionGradient<T> to, Workspace<T>& workspace) {
-  const auto block = [&](Index done, Index rows, Index seen) {
+  const auto block = [&](Index done, Index rows, Index begin, Index end) {
     const auto frame = workspace.frame();
-    const Index at = first + done;
+    const Index seen = end - begin, at = first + done - begin;
+    const Scoring<T> own = scoring.from(begin);
     const ConstView<T> queries = q.middleRows(done, rows), back = dy.middleRows(done, rows);
-    const ConstView<T> keys = k.topRows(seen), values = v.topRows(seen);
-    View<T> dq = to.q.middleRows(done, rows), dk = to.k.topRows(seen), dv = to.v.topRows(seen);
+    const ConstView<T> keys = k.middleRows(begin, seen), values = v.middleRows(begin, seen);
+    View<T> dq = to.q.middleRows(done, rows), dk = to.k.middleRows(begin, seen), dv = to.v.middleRows(begin, seen);
     MatrixMap<T> weights = workspace.matrix(rows, seen), scores = workspace.matrix(rows, seen);
-    if (detail::pointwise(scoring.kernel)) {
-      detail::score<T>(queries, keys, at, scoring, std::nullopt, weights, workspace);
+    if (detail::pointwise(own.kernel)) {
+      detail::score<T>(queries, keys, at, own, std::nullopt, weights, workspace);
     } else {
-      detail::weigh<T>(queries, keys, at, scoring, weights, workspace);
+      detail::weigh<T>(queries, keys, at, own, weights, workspace);
     }
     matmul(back, transposed(values), scores, workspace);
-    detail::scores_backward<T>(at, scoring, weights, scores, workspace);
+    detail::scores_backward<T>(at, own, weights, scores, workspace);
     matmul(transposed(weights), back, dv, workspace, {.added = dv});
     matmul(scores, keys, dq, workspace, {.factor = scoring.scale, .added = dq});
     matmul(transposed(scores), queries, dk, workspace, {.factor = scoring.scale, .added = dk});
@@ -119,19 +122,21 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
       assign<T>(MatrixView<T>{to.relative - at - i, 1, seen, seen}, workspace, change, true);
     }
     if (to.bias != nullptr) {
-      const MatrixView<T> change{to.bias + at * scoring.bias_stride, rows, seen, scoring.bias_stride};
+      const MatrixView<T> change{to.bias + (first + done) * scoring.bias_stride + begin, rows, seen, scoring.bias_stride};
       assign<T>(change, workspace, reader<T>(scores) * bias_factor, true);
     }
   };
-  detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, detail::query_block, block);
+  detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, scoring.reach, detail::query_block, block);
 }
 
 /// Inputs of attention. q has a row per token of the run's sequences; k and v have a row per token attended to. Heads split the
-/// columns evenly.
+/// columns evenly. If k and v have fewer heads, several query heads share one (arXiv:2305.13245).
 template <class Run>
 struct AttentionInputs {
   MatrixOf<Run> q, k, v;
   Index heads = 1;
+  Index key_heads = heads;                            ///< of k and v; divides `heads`
+  Index reach = unlimited_reach;                      ///< Scoring::reach; a stream forgets what is out of reach for ever
   const Sequences* others = nullptr;                  ///< the sequences of k and v; nullptr: those of q
   typename Run::Scalar* relative_gradient = nullptr;  ///< AttentionGradient::relative, summed over all sequences
   Index relative_stride = 0;                          ///< from one head's relative bias, or gradient, to the next head's
@@ -145,21 +150,73 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const Seq
   if (scoring.relative != nullptr) {
     scoring.relative += at.head * in.relative_stride;
   }
+  scoring.reach = in.reach;
   scoring.dropout = dropout.at(at.index());
   return scoring;
 }
 
-/// y = attend() for all sequences and heads. `others` are the sequences of k and v; the first query is at position `first`.
+/// The matrices of attention in memory. The first query of each sequence is at position `first`.
+template <class T>
+struct AttentionViews {
+  MatrixView<T> q, k, v, y;
+  Index first = 0;
+  Epilogue<T> epilogue = {};
+  Index part = -1;  ///< for hooks, if a stream's tokens are divided into parts
+};
+
+/// y = attend() for all sequences and heads. `others` are the sequences of k and v.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
-void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& others,
-                    MatrixView<T> k, MatrixView<T> v, Index first, const DropoutMask<T>& dropout, MatrixView<T> y,
-                    const Epilogue<T>& epilogue) {
-  const Sequences& queries = run.sequences();
-  const MatrixView<T> q = run[in.q];
-  for_each_head(queries, y.rows() > 0 ? in.heads : 0, [&](const SequenceHead& at) {
-    attend<T>(at.of(q, queries), at.of(k, others), at.of(v, others), first, of_head(scoring_of(others, at.b), in, at, dropout),
-              at.of(y, queries), run.workspace(), at.of(epilogue, queries, y.columns()), watcher(run, at));
+void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
+                    const Sequences& others, const AttentionViews<T>& x, const DropoutMask<T>& dropout = {}) {
+  for_each_head(queries, x.y.rows() > 0 ? in.heads : 0, [&](const SequenceHead& at) {
+    const SequenceHead shared = at.among(in.key_heads);
+    const WeightsWatcher<T> watch = watcher(run, at, x.part >= 0);
+    attend<T>(at.of(x.q, queries), shared.of(x.k, others), shared.of(x.v, others), x.first,
+              of_head(scoring_of(others, at.b), in, at, dropout), at.of(x.y, queries), run.workspace(),
+              at.of(x.epilogue, queries, x.y.columns()), of_part(watch, x.part));
   });
+}
+
+/// The last rows of a stream, as many as later tokens may need, with room for more: when that is used up, the rows in reach
+/// move to the beginning. So they lie in order, and a token costs less than five moves.
+struct RecentRows {
+  Index reach, count;  ///< count ≥ min(tokens of the stream, reach + 1)
+
+  /// The position of the first row once the row of `position` is there.
+  Index begin(Index position) const {
+    const Index step = count - reach;
+    return position < count ? 0 : ((position - count) / step + 1) * step;
+  }
+  /// Makes room for the row of `position` in `rows`.
+  template <class T>
+  void advance(Index position, Matrix<T>& rows) const {
+    if (const Index step = begin(position) - begin(position - 1); step > 0) {
+      std::copy(rows.data() + step * rows.cols(), rows.data() + rows.size(), rows.data());
+    }
+  }
+};
+
+/// y = attend() for the next tokens of a stream, which remembers keys and values: all of them, or those in reach.
+template <class Run, class ScoringOf, class T = typename Run::Scalar>
+void attend_in_stream(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, AttentionViews<T> x) {
+  const bool forgets = in.reach < unlimited_reach;
+  const RecentRows recent{in.reach, forgets ? run.room(in.reach + in.reach / 4 + 1) : run.capacity()};
+  const auto kind = forgets ? Run::Memory::recent : Run::Memory::tokens;
+  Matrix<T>&keys = run.remember(recent.count, x.k.columns(), kind), &values = run.remember(recent.count, x.v.columns(), kind);
+  run.workspace().reserve(attend_scratch<T>(recent.count, run.workspace().threads()));
+  for (Index done = 0, rows = 0, part = 0; done < x.q.rows(); done += rows, ++part) {
+    const Index position = run.position() + done, begin = recent.begin(position);
+    recent.advance(position, keys);
+    recent.advance(position, values);
+    rows = std::min(x.q.rows() - done, begin + recent.count - position);
+    const Index first = position - begin, seen = first + rows;
+    MatrixView<T>(keys).rows(first, rows).assign(x.k.rows(done, rows));
+    MatrixView<T>(values).rows(first, rows).assign(x.v.rows(done, rows));
+    attend_by_head<Run>(
+        run, in, scoring_of, Sequences::single(rows), Sequences::single(seen),
+        AttentionViews<T>{x.q.rows(done, rows), MatrixView<T>(keys).rows(0, seen), MatrixView<T>(values).rows(0, seen),
+                          x.y.rows(done, rows), first, x.epilogue.block(done, 0, rows, x.y.columns()), forgets ? part : -1});
+  }
 }
 
 /// Backward pass of attend_by_head() for whole sequences.
@@ -169,10 +226,11 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
   const MatrixView<T> q = back[in.q], k = back[in.k], v = back[in.v];
   const MatrixView<T> dq = accumulator(back, in.q), dk = accumulator(back, in.k), dv = accumulator(back, in.v);
   for_each_head(queries, in.heads, [&](const SequenceHead& at) {
+    const SequenceHead shared = at.among(in.key_heads);
     T* const relative = in.relative_gradient == nullptr ? nullptr : in.relative_gradient + at.head * in.relative_stride;
-    attend_backward<T>(at.of(q, queries), at.of(k, others), at.of(v, others), at.of(dy, queries), 0,
+    attend_backward<T>(at.of(q, queries), shared.of(k, others), shared.of(v, others), at.of(dy, queries), 0,
                        of_head(scoring_of(others, at.b), in, at, dropout),
-                       {at.of(dq, queries), at.of(dk, others), at.of(dv, others), relative}, back.workspace());
+                       {at.of(dq, queries), shared.of(dk, others), shared.of(dv, others), relative}, back.workspace());
   });
 }
 
@@ -183,26 +241,18 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 /// lucidrains' models.
 ///
 /// A stream remembers keys and values, and calls `scoring_of` with a single sequence, the tokens so far. A hook sees A as
-/// "weights.b", or "weights.b.head" if there are several heads. `scoring_of` is copied bytewise; data that it points to must
-/// outlive the backward pass.
-/// Shapes: for h heads, q is rows × h·S, k is keys × h·S, v is keys × h·E; y and the epilogue's matrices are rows × h·E.
-/// Errors: ShapeError if an epilogue matrix is not shaped like y; ArgumentError for a stream without a capacity.
-/// Cost: see attend() and attend_backward(); a stream's state holds capacity × (S + E) values per head.
+/// "weights.b", or "weights.b.head" if there are several heads; in a stream with a reach, the number of a part
+/// of the tokens follows. `scoring_of` is copied bytewise; data that it points to must outlive the backward pass.
+/// Shapes: for h heads and g heads of keys, q is rows × h·S, k is keys × g·S, v is keys × g·E; y and the epilogue's matrices
+/// are rows × h·E. Errors: ShapeError if an epilogue matrix is not shaped like y; ArgumentError for a stream without a
+/// capacity, unless it has a reach. Cost: see attend() and attend_backward(); a stream's state holds capacity × (S + E) values
+/// per head of keys, or 1¼ · reach of these rows if that is less.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, Epilogue<Run> epilogue) {
-  const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v), epilogue);
-  const auto attend_to = [&](const Sequences& others, MatrixView<T> k, MatrixView<T> v, Index first,
-                             const DropoutMask<T>& dropout) {
-    detail::attend_by_head<Run>(run, in, scoring_of, others, k, v, first, dropout, MatrixView<T>(run[joined.y]),
-                                joined.epilogue);
-  };
+  const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v) / in.key_heads * in.heads, epilogue);
+  const detail::AttentionViews<T> views{run[in.q], run[in.k], run[in.v], run[joined.y], 0, joined.epilogue};
   if constexpr (Run::streams) {
-    const Index capacity = run.capacity(), first = run.position(), seen = first + run.rows(in.q);
-    Matrix<T>&keys = run.remember(capacity, run.columns(in.k)), &values = run.remember(capacity, run.columns(in.v));
-    keys.middleRows(first, run.rows(in.q)) = run[in.k];
-    values.middleRows(first, run.rows(in.q)) = run[in.v];
-    run.workspace().reserve(attend_scratch<T>(capacity, run.workspace().threads()));
-    attend_to(Sequences::single(seen), MatrixView<T>(keys).rows(0, seen), MatrixView<T>(values).rows(0, seen), first, {});
+    detail::attend_in_stream<Run>(run, in, scoring_of, views);
     return joined.y;
   }
   DropoutMask<T> dropout;
@@ -214,7 +264,8 @@ MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& 
       detail::attend_by_head_backward(back, in, scoring_of, back.sequences(queries), back.sequences(others), dropout, dz);
     });
   }
-  attend_to(in.others == nullptr ? run.sequences() : *in.others, run[in.k], run[in.v], 0, dropout);
+  detail::attend_by_head<Run>(run, in, scoring_of, run.sequences(), in.others == nullptr ? run.sequences() : *in.others, views,
+                              dropout);
   return joined.y;
 }
 

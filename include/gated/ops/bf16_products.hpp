@@ -96,8 +96,9 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 }  // namespace detail::gemm
 
 /// An engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float. It takes a little over half
-/// the time, with relative errors near 2⁻⁸. Products with a triangular first factor (causal mixing) stay in float. Returns
-/// nullptr without AVX512-BF16, with kernels of a lower form, or in portable arithmetic; then all products stay in float.
+/// the time of float products, with relative errors near 2⁻⁸. Products with a triangular first factor (causal mixing) stay in
+/// float. Returns nullptr without AVX512-BF16, with kernels of a lower form, or in portable arithmetic; then all products stay
+/// in float.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::bf16);  // rounds the weights once
 ///     workspace.use(prepared);

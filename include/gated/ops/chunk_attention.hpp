@@ -125,8 +125,8 @@ Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) 
          gemm::thread_scratch<T>(s) * threads.count();
 }
 
-/// Mixes the next tokens of a stream. Position p is token p mod c of chunk p / c. Finished chunks live on in the memory; the
-/// open chunk keeps its local keys, global keys and values.
+/// Mixes the next tokens of a stream. Position p is token p mod c of chunk p / c. The memory sums up finished chunks; the open
+/// chunk keeps its local keys, global keys and values.
 template <class T>
 void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
                 const MatrixView<T>& y) {

@@ -27,7 +27,7 @@ struct ConvolutionTaps {
 /// The tap that reads the token itself: the last one if causal, otherwise the middle one.
 inline Index own_tap_of(Index kernel, bool causal) { return causal ? kernel - 1 : kernel / 2; }
 
-/// Raises ArgumentError for a kernel without taps, or without a middle one unless it is causal.
+/// Raises ArgumentError for a kernel without taps, or with an even number of taps unless it is causal.
 inline void expect_kernel(Where where, Index kernel, bool causal) {
   require<ArgumentError>(kernel > 0 && (causal || kernel % 2 == 1), where, ": kernel = ", kernel,
                          ", expected an odd number of taps, or causal = true.");
@@ -67,12 +67,12 @@ void for_each_convolution_tile(const ConvolutionTaps& taps, const Sequences& seq
   }
 }
 
-/// x after the rows that a stream remembers, at most `span`. Remembers the last rows in turn.
+/// x, preceded by the rows (at most `span`) that a stream remembers. The stream then remembers the last rows.
 template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> with_rows_before(Run& run, const MatrixOf<Run>& x, Index span) {
   Matrix<T>& last = run.remember(span, x.columns(), Run::Memory::sums);
   const Index known = std::min(span, run.position()), kept = std::min(span, known + x.rows());
-  const MatrixView<T> all = run.make(span + x.rows(), x.columns());  // as many rows in every step
+  const MatrixView<T> all = run.make(span + x.rows(), x.columns());  // the same number of rows in every step
   const MatrixView<T> rows = all.rows(span - known, known + x.rows());
   rows.rows(0, known).assign(MatrixView<T>(last).rows(span - known, known));
   rows.rows(known, x.rows()).assign(x);

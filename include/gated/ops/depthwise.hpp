@@ -36,7 +36,7 @@ struct DepthwiseWeights {
 
   DepthwiseWeights(const Depthwise<T>& d)
       : weight(d.weight), inputs(d.inputs), taps{d.taps(), d.dilation, d.own_tap}, skip(d.skip) {}
-  /// Those of the backward pass: the taps of one input in reverse, which `reversed` holds, C × K.
+  /// The weights of the backward pass: `reversed`, C × K, holds the taps of one input in reverse.
   DepthwiseWeights(const Depthwise<T>& d, const MatrixMap<T>& reversed) : DepthwiseWeights(d) {
     weight = reversed;
     inputs = 1;
@@ -142,7 +142,7 @@ void add_depthwise_weight(const Depthwise<T>& d, const MatrixView<const T>& x, c
   to += sums.transpose();
 }
 
-/// ∂x_i[s, c] += Σ_k ∂z[s + before - k · dilation, c] · weight[c, i · K + k], and ∂z itself if the op skips.
+/// ∂x_i[s, c] += Σ_k ∂z[s + before - k · dilation, c] · weight[c, i · K + k], plus ∂z itself if the op has a skip.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const MatrixView<const T>& dz,
                          const Sequences& sequences) {
@@ -175,11 +175,11 @@ void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const Ma
 }  // namespace detail
 
 /// y[t, c] = bias[c] + Σ_i Σ_k weight[c, i · K + k] · x[t + (k - own_tap) · dilation, c · inputs + i], with `epilogue` applied;
-/// x is zero outside the token's own sequence. A correlation, as PyTorch's Conv1d(inputs · C, C, K, groups=C). A stream
-/// remembers (K - 1) · dilation tokens; no tap may read a later token then.
+/// x is zero outside the token's own sequence. A correlation, as PyTorch's Conv1d(inputs · C, C, K, groups=C) computes it. A
+/// stream remembers (K - 1) · dilation tokens; no tap may read a later token then.
 ///
-/// Backward: ∂x is the convolution of ∂z by the taps in reverse; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[…], ∂bias = Σ_t ∂z,
-/// with ∂z from backward_through(). `computed` is the handle of the weights if they are no parameter but a result of the run.
+/// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[…], ∂bias = Σ_t ∂z,
+/// with ∂z from backward_through(). `computed` is the weights' handle if the run computed them; empty if they are a parameter.
 /// Shapes: x is N × (inputs · C), y is N × C.
 /// Cost: 2·N·C·inputs·K flops, twice that backward; scratch for the weights, and for x if it has several inputs.
 template <class Run, class T = typename Run::Scalar>

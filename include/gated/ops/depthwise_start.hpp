@@ -5,7 +5,7 @@
 #include "gated/ops/depthwise.hpp"
 
 /// @file
-/// A depthwise convolution whose sequences continue to the left with a constant row instead of zeros.
+/// Pads the sequences of a depthwise convolution on the left with a constant row instead of zeros.
 
 namespace gated {
 
@@ -31,7 +31,7 @@ void taps_before(const Depthwise<T>& d, View<T> sums) {
   }
 }
 
-/// Calls `f(row, count)` for each sequence: its tokens that read rows before it are `count` rows from `row` on.
+/// Calls `f(row, count)` for each sequence: the `count` rows from `row` on are its tokens that read rows before it.
 template <class F>
 void for_each_start(const Sequences& sequences, Index tokens, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -71,13 +71,13 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
 
 }  // namespace detail
 
-/// Continues each sequence of a depthwise convolution to the left by `constant`: `z` is the convolution with zeros there, and
+/// Pads each sequence of a depthwise convolution on the left with `constant`, given the convolution `z` with zeros there:
 ///
 ///     y[t, c] = z[t, c] + constant[c] · Σ weight[c, k] over the taps k with t < (own_tap - k) · dilation
 ///
-/// Overwrites z if it is moved in, and always in a recording: only the convolution may have read it.
+/// Overwrites z if it is moved in, and always in a recording: no op may have read z before.
 ///
-/// Backward: ∂z = ∂y; ∂constant and ∂weight are the sums of ∂y ⊙ ∂(y - z).
+/// Backward: ∂z = ∂y; ∂constant and ∂weight are the sums of ∂y times the derivatives of y - z.
 /// Shapes: y and z are N × C, constant has length C; d.inputs is 1.
 /// Cost: C · own_tap · dilation additions per call and per sequence, twice that backward.
 template <class Run, class T = typename Run::Scalar>

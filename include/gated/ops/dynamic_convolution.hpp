@@ -78,8 +78,8 @@ struct DynamicPass {
   }
 };
 
-/// The weights of the backward pass: to[s, h · K + k] = the weight with which the token that tap k of token s reads has read
-/// token s, weights[s + k - reversed.own, h · K + K - 1 - k].
+/// The weights of the backward pass: to[s, h · K + k] = weights[s + k - reversed.own, h · K + K - 1 - k], the weight with which
+/// token s + k - reversed.own reads token s.
 template <class T>
 void reverse_taps(const ConvolutionTaps& reversed, Index heads, const Sequences& sequences, const MatrixView<const T>& weights,
                   const MatrixView<T>& to, const Workspace<T>& workspace) {
@@ -131,9 +131,9 @@ void dynamic_convolution_backward(Back& back, Variable x, Variable scores, const
 
 }  // namespace detail
 
-/// y[t, c] = bias[c] + Σ_k w[t, h · K + k] · x[t + k - own_tap, c] for h = ⌊c / R⌋, with w = softmax(scores) over the K taps of
-/// each token and head, or the scores themselves, and with `epilogue` applied (arXiv:1901.10430, §3.2). x is zero outside the
-/// token's own sequence; the softmax is over all K taps also there. A stream remembers K - 1 tokens; no tap may read a later
+/// y[t, c] = bias[c] + Σ_k w[t, h · K + k] · x[t + k - own_tap, c] for h = ⌊c / R⌋, with `epilogue` applied. Here w is
+/// softmax(scores) over the K taps of each token and head, or the scores themselves (arXiv:1901.10430, §3.2). x is zero outside
+/// the token's own sequence, but the softmax always covers all K taps. A stream remembers K - 1 tokens; no tap may read a later
 /// token then.
 ///
 /// Backward, with ∂z from backward_through():

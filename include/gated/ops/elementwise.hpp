@@ -23,7 +23,7 @@ void expect_same_shape(const char* where, Run& run, const MatrixOf<Run>& a, cons
                       run.columns(a), " and b is ", run.rows(b), " × ", run.columns(b), ", expected equal shapes.");
 }
 
-/// Memory for a result: that of a or b, if nothing else needs it.
+/// Memory for a result: that of a or b if nothing else needs it, otherwise new memory.
 template <class Run>
 MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
   if constexpr (!Run::records) {

@@ -16,7 +16,7 @@ using Tokens = std::span<const Index>;
 
 namespace detail {
 
-/// Reads rows of a table that may be quantized, or stored in PreparedWeights only.
+/// Reads rows of a table that may be quantized, or stored only in PreparedWeights.
 template <class T>
 class Table {
  public:
@@ -75,7 +75,7 @@ MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
   return y;
 }
 
-/// y_t = x_t + weight[id_t]; every id is 0 if `ids` is empty. ∂x = ∂y, ∂weight as in embed().
+/// y_t = x_t + weight[id_t]; every id is 0 if `ids` is empty. ∂x = ∂y; ∂weight is that of embed().
 /// Shapes: weight is V × C, ids are N values in 0 … V-1 or none, x and y are N × C; y may be x.
 /// Cost: one pass over x, two backward; scratch: C.
 template <class Run, class T = typename Run::Scalar>

@@ -15,14 +15,14 @@ namespace detail::fourier {
 
 /// y = Re(F_n x F_d) for the sequences of a batch, with `epilogue` applied. y may be x.
 ///
-/// For real x, the transforms of tokens m and n - m are conjugates, so only half of them are computed. Two columns of x are
-/// transformed at a time, as the real and imaginary parts of one complex column. Let Z = F_n x, and apply F_d to row m of Z:
-/// the real part of bin k then belongs to token m, that of bin -k to token n - m.
+/// For real x, the transforms of tokens m and n - m are conjugates, so only half of them are computed. Columns of x are
+/// transformed in pairs, as the real and imaginary parts of one complex column. Let Z = F_n x, and apply F_d to row m of Z: the
+/// real part of bin k then belongs to token m, that of bin -k to token n - m.
 template <class T>
 void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
   const Index width = vector_width<T>(), d = x.columns();
-  // The computed rows of Z are stored at the rows of their sequence.
+  // The computed rows of Z are stored in the rows of their sequence.
   const auto frame = workspace.frame();
   const MatrixView<T> real = workspace.matrix(x.rows(), d), imaginary = workspace.matrix(x.rows(), d);
   for_each_transform<T>(
@@ -36,7 +36,7 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
       });
 
   const Transform<T>& over_channels = Transform<T>::of(d);
-  const Index blocks = (sequences.longest() / 2 + width) / width;  // of `width` rows of Z
+  const Index blocks = (sequences.longest() / 2 + width) / width;  // blocks of `width` rows of Z
   const Threads threads = x.rows() * d < 1 << 13 ? Threads{1} : workspace.threads();
   T* const scratch = workspace.take(over_channels.scratch_size() * threads.count());
   parallel_for(threads, sequences.count() * blocks, [&](Index task, Index thread) {

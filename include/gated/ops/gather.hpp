@@ -4,10 +4,11 @@
 #include <span>
 
 #include "gated/core/mask.hpp"
+#include "gated/core/ordered_sum.hpp"
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Gathers and hides rows of a matrix; puts matrices side by side.
+/// Gathers and hides rows of a matrix; repeats columns; puts matrices side by side.
 
 namespace gated {
 
@@ -86,6 +87,36 @@ MatrixOf<Run> concatenate(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>&
       }
     });
     first += columns;
+  }
+  return y;
+}
+
+/// y = x with each column `times` times: y_ij = x_i⌊j / times⌋. Backward, ∂x sums ∂y over the copies.
+/// Shapes: x is N × C, y is N × C·times.
+/// Cost: one pass over y.
+template <class Run, class T = typename Run::Scalar>
+MatrixOf<Run> repeat_columns(Run& run, const MatrixOf<Run>& x, Index times) {
+  const auto y = run.make(run.rows(x), run.columns(x) * times);
+  const MatrixView<const T> from = run[x];
+  const MatrixView<T> to = run[y];
+  for_each_row(to.rows(), run.workspace(), [&](Index i) {
+    for (Index j = 0; j < from.columns(); ++j) {
+      std::fill_n(to.data + i * to.stride + j * times, times, from.data[i * from.stride + j]);
+    }
+  });
+  if constexpr (Run::records) {
+    run.push([x, y, times](auto& back) {
+      if (!back.wants_gradient(x)) {
+        return;
+      }
+      const ConstView<T> dy = back.gradient(y);
+      View<T> dx = accumulator(back, x);
+      for_each_row(dx.rows(), back.workspace(), [&](Index i) {
+        for (Index j = 0; j < dx.cols(); ++j) {
+          dx(i, j) += ordered_sum(dy.row(i).segment(j * times, times));
+        }
+      });
+    });
   }
   return y;
 }

@@ -9,7 +9,7 @@
 ///
 /// For a · b, with `a` of M × K and `b` of K × N:
 ///
-///  1. `b` is cut into *panels* of two vectors of columns. A panel is packed into contiguous memory, row of K by row of K; if K
+///  1. `b` is cut into *panels*, each two vectors wide. A panel is packed into contiguous memory, row of K by row of K; if K
 ///     is at most a few thousand, it fits in the L2 cache. Prepared weights are packed already. A panel that only one tile
 ///     needs is read in place. Quantized weights are decoded as their panel is packed, or in registers for a single row. For an
 ///     `a` of many rows, see ops/gemm_slabs.hpp.

@@ -69,7 +69,7 @@ PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
 /// An alternative implementation of products, for Workspace::use().
 template <class T>
 struct ProductEngine {
-  /// Does what detail::gemm::multiply() does and returns true, or does nothing and returns false.
+  /// Does the work of detail::gemm::multiply() and returns true, or does nothing and returns false.
   bool (*multiply)(const Operand<T>& a, const Operand<T>& b, const detail::gemm::TileFunction<T>& finish,
                    Workspace<T>& workspace, Index wanted);
 };

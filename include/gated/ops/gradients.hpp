@@ -10,7 +10,7 @@
 #include "gated/ops/terms.hpp"
 
 /// @file
-/// Helpers with which backward passes accumulate gradients.
+/// Helpers that accumulate gradients in backward passes.
 ///
 /// `back` is a tape in its backward pass (train/tape.hpp). back[x] is the value of a variable, back.gradient(x) its gradient so
 /// far, and back.target(x) the memory for its gradient. back.gradient_of(p) is the gradient of the parameter at address p.
@@ -101,8 +101,8 @@ void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::ty
   }
 }
 
-/// to[j] += Σ_i term_ij over `rows` rows: the gradient of parameters shared by all tokens. Sums in row order, a million rows as
-/// accurately as 64.
+/// to[j] += Σ_i term_ij over `rows` rows: the gradient of parameters shared by all tokens. Sums in row order; the sum of a
+/// million rows is as accurate as that of 64.
 template <class T, Term A>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const A& term) {
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (columns + step - 1) / step;

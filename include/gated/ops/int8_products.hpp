@@ -16,9 +16,9 @@ inline constexpr Index deepest_int8 = 65793;
 /// The quantized rows of `a`.
 struct Int8Rows {
   const std::uint32_t* codes;
-  Index stride;  ///< in words
+  Index stride;  ///< words from one row to the next
   const RowCode* of_groups;
-  Index groups;  ///< number per row
+  Index groups;  ///< groups per row
 
   const std::uint32_t* at(Index row) const { return codes + row * stride; }
   const RowCode* groups_of(Index row) const { return of_groups + row * groups; }
@@ -153,26 +153,26 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///     t = max|w| / 127, p = clamp(RNE(w / t), -127, 127)              for each row of w
 ///     y = Σ (float(Σ q p - z Σ p) · t) · s                            each operation rounded to float, none fused
 ///
-/// Weights in WeightFormat::int8 have a scale per group of 32 columns. Then x has one too, and the outer sum is over groups:
-/// closer to float, but slower. In int8_rows, a row is one group.
+/// Weights in WeightFormat::int8 have a scale per group of 32 columns. Then x has a scale per group too, and the outer sum runs
+/// over the groups: closer to float, but slower. In int8_rows, a row is one group.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // or weights are encoded for each product
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// The engine quantizes channel projections, and token maps that are neither causal nor computed by FFT. In a token map, the
-/// rows of W take the place of the rows of x, and each channel of a sequence that of a row of w. All other products stay in
-/// float, as do products with weights prepared in bf16 and products deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰
-/// counts as zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest
-/// even) needs the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
+/// The engine quantizes channel projections, and token maps that are neither causal nor computed by FFT. In a token map, a row
+/// of W is quantized like a row of x, and each channel of a sequence like a row of w. All other products stay in float, as do
+/// products with weights prepared in bf16 and products deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as
+/// zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest even) needs
+/// the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///
-/// On Linux, if the processor has AMX, the first use asks the system for it: signal frames then grow by 8 KiB for good. For
-/// float models only.
+/// On Linux, if the processor has AMX, the first use asks the system for permission: signal frames then grow by 8 KiB for good.
+/// For float models only.
 /// Cost: the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded for each
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {
 #if GATED_HAS_AMX_KERNELS
-  detail::amx_is_granted();  // asks the system
+  detail::amx_is_granted();  // asks the system for AMX
 #endif
   return &detail::gemm::int8_engine;
 }

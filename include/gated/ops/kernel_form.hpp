@@ -223,8 +223,8 @@ inline std::vector<KernelForm> available_kernels() {
   return forms;
 }
 
-/// Uses the kernels of `form` in all new runs, on all threads. Float weights prepared before are packed anew for each product;
-/// prepare quantized weights again.
+/// Uses the kernels of `form` in all new runs, on all threads. Float weights that were prepared before the call are then packed
+/// anew for each product; quantized weights must be prepared again.
 /// Errors: ArgumentError for a form that this machine or this program lacks.
 inline void use_kernels(KernelForm form) {
   const auto forms = available_kernels();

@@ -127,7 +127,7 @@ template <class T>
 struct AttentionKernels {
   void (*score_tile)(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row, Index column,
                      Index rows, Index columns, T* tile, T* to, Index to_stride);
-  void (*softmax_rows)(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys);
+  void (*softmax_rows)(T* data, Index stride, Index rows, Index columns, Index first, bool causal, Index reach, const T* keys);
 };
 
 /// Softmax gates.

@@ -59,9 +59,9 @@ MatrixOf<Run> share_taps(Run& run, const Matrix<T>& weight, Index channels, bool
 
 }  // namespace detail
 
-/// y[t, c] = bias[c] + Σ_k w[⌊c / R⌋, k] · x[t + k - own_tap, c] with w = softmax(weight) over the taps, or weight itself, and
-/// with `epilogue` applied (arXiv:1901.10430, §3.1): a depthwise convolution whose neighbouring channels share taps. The
-/// softmax is over all K taps, also where some read zeros outside of the sequence.
+/// y[t, c] = bias[c] + Σ_k w[⌊c / R⌋, k] · x[t + k - own_tap, c] with `epilogue` applied, and w = softmax(weight) over the
+/// taps, or weight itself (arXiv:1901.10430, §3.1): a depthwise convolution whose neighbouring channels share taps. The softmax
+/// covers all K taps, including those that read zeros outside the sequence.
 ///
 /// Shapes: x and y are N × C.
 /// Cost: that of convolve_depthwise().

@@ -23,7 +23,7 @@ enum class LinearReduction {
 
 constexpr auto names_of(LinearReduction) { return words_for<LinearReduction>("sum", "mean", "own_chunk"); }
 
-/// Raises ArgumentError for a chunk of no tokens, or of more than any text has.
+/// Raises ArgumentError unless `chunk` is from 1 to 2³² tokens (or half of the largest Index, if that is less).
 inline void expect_chunk(Where where, Index chunk) {
   constexpr auto longest = std::min<std::int64_t>(std::int64_t{1} << 32, std::numeric_limits<Index>::max() / 2);
   require<ArgumentError>(chunk > 0 && chunk <= longest, where, ": chunk = ", chunk, ", expected 1 … ", longest, " tokens.");
@@ -102,7 +102,7 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
     epilogue.factor = scale;
     epilogue.added = own;
     matmul(global_q, memory, y, workspace, epilogue);
-  } else {  // the sum first, then the epilogue, as join() would
+  } else {  // the sum first, then the epilogue in a separate pass, as in join()
     matmul(global_q, memory, own, workspace, {.factor = scale, .added = own});
     detail::finish_rows<T>(own, epilogue, y, workspace);
   }

@@ -33,30 +33,26 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
 ///
 /// In the other forms, mean and mean(g) are 0. The ScaleNorms have g = gain · ∂y, and ∂gain = Σ ∂y ⊙ x̂ over all elements. The
 /// term with mean(g ⊙ x̂) vanishes if the factor does not depend on the row: for affine, and if scale_norm clamps to eps.
+/// Accumulates into `dx`, or writes it if it is `fresh`; an empty `dx` is skipped.
 /// Cost: three passes over the rows.
-template <class Back, class Variable, class T = typename Back::Scalar>
-void normalise_backward(Back& back, Variable x, Variable y, const NormParameters<T>& norm, const RowMoments<T>* moments) {
+template <class Back, class T = typename Back::Scalar>
+void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<T>& dy, const NormParameters<T>& norm,
+                        const RowMoments<T>* moments, const MatrixView<T>& dx, bool fresh) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
-  const ConstView<T> dy = back.gradient(y);
   const Index rows = dy.rows(), channels = dy.cols();
-  const View<T> values = back[x];
   T* const dots = workspace.take(rows);  // Σ ∂y ⊙ x̂ per row, for the ScaleNorms
-  const bool wanted = back.wants_gradient(x);
-  const auto target = wanted ? back.target(x) : typename Back::Target{back[x], false};
-  T* const dx = wanted ? const_cast<T*>(target.view.data()) : nullptr;
-  const Index stride = target.view.outerStride();
   T *const weight_gradient = back.gradient_of(norm.weight), *const bias_gradient = back.gradient_of(norm.bias);
   const bool sums_up = weight_gradient != nullptr || bias_gradient != nullptr;
   MatrixMap<T> sums =
       workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // a row per block
-  for_each_block_of_rows(rows, workspace, [&, adds = !target.fresh](Index first, Index count) {  // while the rows are in cache
+  for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {                        // while the rows are in cache
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});
     kernels<DerivativeKernels<T>>().normalise_backward_rows(values.data() + first * values.outerStride(), values.outerStride(),
                                                             dy.data() + first * dy.outerStride(), dy.outerStride(), count,
                                                             channels, norm, moments + first, dots + first,
-                                                            wanted ? dx + first * stride : nullptr, stride, adds, own);
+                                                            dx ? dx.data + first * dx.stride : nullptr, dx.stride, !fresh, own);
   });
   if (weight_gradient != nullptr) {
     add_column_sums<T>(sums.leftCols(channels), weight_gradient, workspace);
@@ -71,22 +67,36 @@ void normalise_backward(Back& back, Variable x, Variable y, const NormParameters
   }
 }
 
-/// y = norm(x) as an op; returns x for NormForm::none.
-/// Shapes: x and y are N × C; y may be x.
-/// Cost: three passes over a row in cache, three more backward; training keeps three values per row.
+/// y = norm(x) as an op; returns x for NormForm::none. With several heads, each normalises its own C of the columns, with the
+/// same parameters.
+/// Shapes: x and y are N × heads·C; y may be x.
+/// Cost: three passes over a row in cache, three more backward; training keeps three values per row and head.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm) {
+MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm, Index heads = 1) {
   if (norm.form == NormForm::none) {
     return x;
   }
   const auto y = run.reuse(x);
+  const Index rows = run.rows(x), width = run.columns(x) / heads;
+  RowMoments<T>* moments = nullptr;
   if constexpr (Run::records) {
     static_assert(sizeof(RowMoments<T>) == 3 * sizeof(T));
-    auto* const moments = reinterpret_cast<RowMoments<T>*>(run.take(3 * run.rows(x)));
-    normalise<T>(run[x], norm, run[y], run.workspace(), moments);
-    run.push([x, y, norm, moments](auto& back) { normalise_backward(back, x, y, norm, moments); });
-  } else {
-    normalise<T>(run[x], norm, run[y], run.workspace());
+    moments = reinterpret_cast<RowMoments<T>*>(run.take(3 * rows * heads));
+    run.push([x, y, norm, heads, rows, width, moments](auto& back) {
+      const bool wanted = back.wants_gradient(x);
+      auto target = wanted ? back.target(x) : typename std::remove_cvref_t<decltype(back)>::Target{back[x], false};
+      for (Index head = 0; head < heads; ++head) {
+        const ConstView<T> values = back[x].middleCols(head * width, width);
+        const ConstView<T> dy = back.gradient(y).middleCols(head * width, width);
+        const MatrixView<T> dx = MatrixView<T>(target.view).columns(head * width, width);
+        normalise_backward(back, values, dy, norm, moments + head * rows, wanted ? dx : MatrixView<T>(), target.fresh);
+      }
+    });
+  }
+  for (Index head = 0; head < heads; ++head) {
+    const MatrixView<T> from = MatrixView<T>(run[x]).columns(head * width, width);
+    normalise<T>(from, norm, MatrixView<T>(run[y]).columns(head * width, width), run.workspace(),
+                 moments == nullptr ? nullptr : moments + head * rows);
   }
   return y;
 }

@@ -11,15 +11,19 @@ namespace gated {
 /// A form of normalisation.
 enum class NormForm {
   none,
-  layer_norm,        ///< (x - mean) / √(var + eps) ⊙ weight + bias (Ba et al., arXiv:1607.06450)
-  scale_norm,        ///< x / max(‖x‖/√C, eps) · g: lucidrains, mmpose
-  scale_norm_rsqrt,  ///< x / √(mean(x²) + eps) · g: the FLASH paper, JunnYu
-  rms,               ///< x / √(mean(x²) + eps), no parameters: GAU-α
-  affine             ///< x ⊙ weight + bias, no normalisation: ResMLP (arXiv:2105.03404)
+  layer_norm,          ///< (x - mean) / √(var + eps) ⊙ weight + bias (Ba et al., arXiv:1607.06450)
+  layer_norm_no_bias,  ///< the same without bias: ModernBERT
+  rms_norm,            ///< x / √(mean(x²) + eps) ⊙ weight (Zhang and Sennrich, arXiv:1910.07467): Llama
+  l2_norm,             ///< x / max(‖x‖, eps) · √C ⊙ weight: BS-RoFormer
+  scale_norm,          ///< x / max(‖x‖/√C, eps) · g: lucidrains, mmpose
+  scale_norm_rsqrt,    ///< x / √(mean(x²) + eps) · g: the FLASH paper, JunnYu
+  rms,                 ///< x / √(mean(x²) + eps), no parameters: GAU-α
+  affine               ///< x ⊙ weight + bias, no normalisation: ResMLP (arXiv:2105.03404)
 };
 
 constexpr auto names_of(NormForm) {
-  return words_for<NormForm>("none", "layer_norm", "scale_norm", "scale_norm_rsqrt", "rms", "affine");
+  return words_for<NormForm>("none", "layer_norm", "layer_norm_no_bias", "rms_norm", "l2_norm", "scale_norm",
+                             "scale_norm_rsqrt", "rms", "affine");
 }
 
 /// A norm's form and parameters. Parameters that the form lacks are nullptr.
@@ -27,7 +31,7 @@ template <class T>
 struct NormParameters {
   NormForm form;
   double eps;
-  const T* weight = nullptr;  ///< length C, for layer_norm and affine
+  const T* weight = nullptr;  ///< length C, if the form has one
   const T* bias = nullptr;    ///< length C, likewise
   const T* gain = nullptr;    ///< one scalar, for the ScaleNorms
 };

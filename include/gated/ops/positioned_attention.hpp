@@ -14,7 +14,7 @@ namespace gated {
 template <class Run>
 struct PositionedInputs {
   MatrixOf<Run> q, k, v;    ///< queries, keys and values
-  MatrixOf<Run> p;          ///< queries of positions
+  MatrixOf<Run> p;          ///< queries for the position scores
   MatrixOf<Run> positions;  ///< P, a row per offset or position
   bool by_offset = true;    ///< a row of P belongs to an offset j - i of key minus query; otherwise to a key's position j
   Index heads = 1;          ///< h
@@ -29,7 +29,7 @@ struct PositionedHeads {
   Index zero;  ///< the row of `positions` for offset 0, or for position 0
   bool by_offset;
 
-  /// Those of one head of one sequence. k and v are split into `others`.
+  /// The matrices of one head of one sequence. k and v are split into `others`.
   PositionedHeads of(const SequenceHead& at, const Sequences& queries, const Sequences& others) const {
     return {at.of(q, queries), at.of(k, others), at.of(v, others), at.of(p, queries), at.columns_of(positions), zero,
             by_offset};
@@ -38,8 +38,8 @@ struct PositionedHeads {
 
 /// The position scores B = p P'ᵀ of a block of queries, where P' are the rows of P that the block reads.
 ///
-/// By offset, each further query reads B one column further left: its scores are a row of B with a stride of one less. Columns
-/// without a row of P belong to keys that causality hides.
+/// By offset, each further query reads B one column further left: its scores are a row of B whose stride is one less. Columns
+/// without a row of P belong to keys hidden by causality.
 template <class T>
 class PositionScores {
  public:
@@ -62,9 +62,9 @@ class PositionScores {
     return positions.rows(first_, read_);
   }
 
-  /// Elements from the scores of one query to those of the next, in B or its gradient: Scoring::bias_stride.
+  /// Scoring::bias_stride: elements from the scores of one query to those of the next, in B or its gradient.
   Index stride(const MatrixMap<T>& b) const { return b.outerStride() - slide_; }
-  /// Scoring::bias: where the scores of position 0 would be.
+  /// Scoring::bias: the address where the scores of position 0 would be.
   T* bias(MatrixMap<T>& b) const { return b.data() + (origin_ - at_ * stride(b)); }
 
  private:
@@ -103,7 +103,8 @@ struct PositionedGradient {
   MatrixView<T> q, k, v, p, positions;
 };
 
-/// Backward pass of attend_head() for a whole sequence: ∂p = ∂B P', ∂P' = ∂Bᵀ p, and the others as in attend_backward().
+/// Backward pass of attend_head() for a whole sequence: ∂p = ∂B P', ∂P' = ∂Bᵀ p, and the other gradients as in
+/// attend_backward().
 template <class T>
 void attend_head_backward(const PositionedHeads<T>& head, const MatrixView<const T>& dy, const Scoring<T>& scoring,
                           const PositionedGradient<T>& to, Workspace<T>& workspace) {
@@ -196,12 +197,12 @@ void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool 
 ///
 /// `positions` has a row per offset from -(L - 1) to L - 1, or to 0 if causal, for the longest sequence of L tokens; by
 /// position, a row for each of 0 … L - 1. A stream takes the rows that its next tokens add, in the same order, and remembers
-/// them beside keys and values.
+/// them with the keys and values.
 /// Shapes: for h heads, q, k, p and positions have h·S columns, v, y and the epilogue's matrices h·E.
 /// Errors: ShapeError if `positions` or an epilogue matrix has another shape; ArgumentError for a stream without a capacity.
-/// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half when causal, and 2.7 times as much backward;
-/// scratch: 256 rows of scores twice, four times backward. By offset, M·256·S flops more. A stream's state holds
-/// capacity × (2·S + E) values per head.
+/// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half that when causal, and 2.7 times as many backward;
+/// scratch: twice 256 rows of scores, four times backward. By offset, M·256·S flops more. A stream's state holds capacity ×
+/// (2·S + E) values per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool causal, const ScoringOf& scoring_of,
                                  Epilogue<Run> epilogue) {

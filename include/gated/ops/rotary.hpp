@@ -62,15 +62,16 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
 
 namespace detail {
 
-/// Rotates each of `parts`, head by head. Every sequence starts at position `first`. sign = -1 rotates by the opposite angles:
-/// the transpose.
+/// Rotates each of `parts`, head by head. A head has `width` columns; 0 for all. Every sequence starts at position `first`.
+/// sign = -1 rotates by the opposite angles: the transpose.
 template <class T, class... Parts>
-void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const Sequences& sequences, Index first, T sign,
+void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const Sequences& sequences, Index first, T sign,
                 Workspace<T>& workspace, const Parts&... parts) {
   const auto expect_part = [&](const View<T>& part) {
     sequences.expect_total("RotaryEmbedding", part.rows());
-    require<ShapeError>(part.cols() / heads >= 2 * frequencies.size(), "RotaryEmbedding: x has ", part.cols() / heads,
-                        heads == 1 ? " columns" : " columns per head", ", expected at least the ", 2 * frequencies.size(),
+    const Index columns = width == 0 ? part.cols() : width;
+    require<ShapeError>(columns >= 2 * frequencies.size(), "RotaryEmbedding: x has ", columns,
+                        width == 0 ? " columns" : " columns per head", ", expected at least the ", 2 * frequencies.size(),
                         " that are rotated.");
   };
   (expect_part(parts), ...);
@@ -83,9 +84,9 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
   for (Index b = 0; b < sequences.count(); ++b) {
     const Index offset = sequences.offset(b), length = sequences.length(b);
     const auto rotate_part = [&](View<T> part) {
-      const Index width = part.cols() / heads;
-      for (Index head = 0; head < heads; ++head) {
-        rotate<T>(part.block(offset, head * width, length, width), table.topRows(length), layout);
+      const Index columns = width == 0 ? part.cols() : width;
+      for (Index first_column = 0; first_column < part.cols(); first_column += columns) {
+        rotate<T>(part.block(offset, first_column, length, columns), table.topRows(length), layout);
       }
     };
     (rotate_part(parts), ...);
@@ -96,12 +97,12 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index heads, const 
 
 /// Rotates the first r channels of each head in each of `parts`, by the positions of its rows, as an op. Parts that are moved
 /// in are rotated in place. A recording rotates all parts in place, so only the op that produced a part may have read it.
-/// Gradients are rotated back. `frequencies` must outlive the backward pass.
-/// Shapes: frequencies has length r/2; each of `parts` is N × C with at least r columns per head.
+/// Gradients are rotated back. `frequencies` must outlive the backward pass. Each head has `width` columns; 0 for one head.
+/// Shapes: frequencies has length r/2; each of `parts` is N × heads·width, with width ≥ r.
 /// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.
 /// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
 template <class Run, class T, std::size_t count>
-std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index heads,
+std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index width,
                                               std::array<MatrixOf<Run>, count> parts) {
   if (layout == Rotary::none) {
     return parts;
@@ -114,14 +115,14 @@ std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vec
   const Index first = run.position();
   std::apply(
       [&](const auto&... part) {
-        detail::rotate_all<T>(frequencies, layout, heads, run.sequences(), first, T{1}, run.workspace(), run[part]...);
+        detail::rotate_all<T>(frequencies, layout, width, run.sequences(), first, T{1}, run.workspace(), run[part]...);
       },
       parts);
   if constexpr (Run::records) {
-    run.push([&frequencies, layout, heads, sequences = run.kept_sequences(), parts](auto& back) {
+    run.push([&frequencies, layout, width, sequences = run.kept_sequences(), parts](auto& back) {
       std::apply(
           [&](const auto&... part) {
-            detail::rotate_all<T>(frequencies, layout, heads, back.sequences(sequences), 0, T{-1}, back.workspace(),
+            detail::rotate_all<T>(frequencies, layout, width, back.sequences(sequences), 0, T{-1}, back.workspace(),
                                   accumulator(back, part)...);
           },
           parts);
@@ -137,7 +138,7 @@ std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vec
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate(Run& run, Rotary layout, const Vector<T>& frequencies,
                                         std::array<MatrixOf<Run>, count> parts) {
-  return rotate_heads(run, layout, frequencies, 1, std::move(parts));
+  return rotate_heads(run, layout, frequencies, 0, std::move(parts));
 }
 
 }  // namespace gated

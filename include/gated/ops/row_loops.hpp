@@ -23,7 +23,7 @@ void for_each_block_of_rows(Index rows, const Workspace<T>& workspace, F&& f) {
   });
 }
 
-/// Calls `f(row)` for each row, in parallel as for_each_block_of_rows().
+/// Calls `f(row)` for each row, in parallel like for_each_block_of_rows().
 template <class T, class F>
 void for_each_row(Index rows, const Workspace<T>& workspace, F&& f) {
   for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {

@@ -49,7 +49,8 @@ void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   if (activation) {
     return;
   }
-  softmax<T>(weights, workspace, {.causal = scoring.causal, .first = first, .visible_columns = scoring.visible_keys});
+  softmax<T>(weights, workspace,
+             {.causal = scoring.causal, .first = first, .reach = scoring.reach, .visible_columns = scoring.visible_keys});
   if (scoring.weight_scale != T{1}) {
     assign<T>(weights, workspace, reader<T>(weights) * number(scoring.weight_scale));
   }
@@ -69,14 +70,39 @@ void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Wor
 /// Queries per block of scores.
 inline constexpr Index query_block = 256;
 
-/// Calls `f(done, rows, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done` on,
-/// which is at key position `first` + `done`, and sees the first `seen` keys.
+/// Queries per block of scores with a short reach: twice the reach is the least that a block computes.
+inline constexpr Index short_query_block = 64;
+
+/// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done`
+/// on, which is at key position `first` + `done`, and sees the keys from `begin` to `seen` - 1. Blocks are no longer than
+/// `reach` if that is short, so that their cost is proportional to it.
+template <class F>
+void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index reach, Index block, const F& f) {
+  const Index most = std::min(block, std::max(reach, short_query_block));
+  for (Index done = 0; done < query_count; done += most) {
+    const Index rows = std::min(most, query_count - done), at = first + done;
+    f(done, rows, std::max<Index>(at - reach, 0), std::min(at + rows + (causal ? 0 : reach), key_count));
+  }
+}
+/// The same without a reach: calls `f(done, rows, seen)`.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index block, const F& f) {
-  for (Index done = 0; done < query_count; done += block) {
-    const Index rows = std::min(block, query_count - done);
-    f(done, rows, causal ? std::min(first + done + rows, key_count) : key_count);
+  for_each_query_block(query_count, key_count, first, causal, unlimited_reach, block,
+                       [&](Index done, Index rows, Index, Index seen) { f(done, rows, seen); });
+}
+
+/// The weights of a block of queries as a factor, without the zeros on both sides of what each query sees. The first query is
+/// at position `at` among the keys.
+template <class T>
+Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach) {
+  Operand<T> factor = weights;
+  if (reach < unlimited_reach) {
+    factor.upper = reach - at;
   }
+  if (causal || reach < unlimited_reach) {
+    factor.diagonal = causal ? at : at + reach;
+  }
+  return factor;
 }
 
 }  // namespace detail
@@ -85,27 +111,30 @@ void for_each_query_block(Index query_count, Index key_count, Index first, bool 
 ///
 /// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` receives
 /// all rows of A at once.
-/// Cost: 2·M·N·(S + E) flops, about half when causal (a block of 256 queries sees the keys up to its last query); scratch: 256
-/// rows of scores.
+/// Cost: 2·M·N·(S + E) flops, about half when causal (a block of 256 queries sees the keys up to its last query); with a reach
+/// of r, N is at most 3·r + 64; scratch: 256 rows of scores.
 template <class T>
 void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identity_t<ConstView<T>>& k,
             const std::type_identity_t<ConstView<T>>& v, Index first, const Scoring<T>& scoring,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const Epilogue<T>& epilogue = {},
             const WeightsWatcher<T>& watch = {}) {
-  const Index block = watch ? std::max<Index>(q.rows(), 1) : detail::query_block;
-  detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, block, [&](Index done, Index rows, Index seen) {
+  const auto attend_block = [&](Index done, Index rows, Index begin, Index seen) {
     const auto frame = workspace.frame();
-    MatrixMap<T> weights = workspace.matrix(rows, seen);
-    detail::weigh<T>(q.middleRows(done, rows), k.topRows(seen), first + done, scoring, weights, workspace);
+    const Index at = first + done - begin;
+    const Scoring<T> own = scoring.from(begin);
+    MatrixMap<T> weights = workspace.matrix(rows, seen - begin);
+    detail::weigh<T>(q.middleRows(done, rows), k.middleRows(begin, seen - begin), at, own, weights, workspace);
     if (watch) {
       watch(0, weights);
     }
-    if (scoring.dropout.is_active()) {
-      detail::drop<T>(first + done, scoring.dropout, weights, workspace);
+    if (own.dropout.is_active()) {
+      detail::drop<T>(at, own.dropout, weights, workspace);
     }
-    const Operand<T> factor = scoring.causal ? lower<T>(weights, first + done) : Operand<T>(weights);
-    matmul(factor, ConstView<T>(v.topRows(seen)), y.middleRows(done, rows), workspace, epilogue.block(done, 0, rows, y.cols()));
-  });
+    matmul(detail::band<T>(weights, at, own.causal, own.reach), ConstView<T>(v.middleRows(begin, seen - begin)),
+           y.middleRows(done, rows), workspace, epilogue.block(done, 0, rows, y.cols()));
+  };
+  detail::for_each_query_block(q.rows(), k.rows(), first, scoring.causal, watch ? unlimited_reach : scoring.reach,
+                               watch ? std::max<Index>(q.rows(), 1) : detail::query_block, attend_block);
 }
 
 /// Scratch that attend() takes for one query among `key_count` keys: scores, a panel of v per thread, and a relative bias.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "gated/core/elementary.hpp"
@@ -26,6 +27,9 @@ constexpr auto names_of(ScoreKernel) {
   return words_for<ScoreKernel>("relu2", "laplace", "laplace_legacy", "softmax", "softmax_plus");
 }
 
+/// A Scoring::reach that hides nothing; sums with positions do not overflow.
+inline constexpr Index unlimited_reach = std::numeric_limits<Index>::max() / 2;
+
 /// How the attention weights A of one sequence (or chunk) follow from q and k: S = (q kᵀ + B) · scale if bias_inside, otherwise
 /// S = q kᵀ · scale + B. Then A = kernel(S) · weight_scale, with the masks applied.
 template <class T>
@@ -35,12 +39,23 @@ struct Scoring {
   T weight_scale = T{1};
   bool bias_inside = false;
   bool causal = false;
+  Index reach = unlimited_reach;  ///< a query sees no key that is further away, as in sliding windows; softmax only
   const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at offset 0
   const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to `relative`
   Index bias_stride = 0;
   const T* visible_keys = nullptr;     ///< 0 or 1 per key
   const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 zeroes the row
   DropoutMask<T> dropout{};            ///< training only: multiplies A_ij, after the masks
+
+  /// The scoring of the queries and keys from position `first` on.
+  Scoring from(Index first) const {
+    Scoring rest = *this;
+    rest.bias = bias == nullptr ? nullptr : bias + first * (bias_stride + 1);
+    rest.visible_keys = visible_keys == nullptr ? nullptr : visible_keys + first;
+    rest.visible_queries = visible_queries == nullptr ? nullptr : visible_queries + first;
+    rest.dropout = dropout.from_row(first);
+    return rest;
+  }
 };
 
 namespace detail {

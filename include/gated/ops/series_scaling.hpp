@@ -195,7 +195,7 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
 }
 
 /// y = x, with 0 in place of the values that scale_series() reads as 0.
-/// Shapes: as scale_series().
+/// Shapes: those of scale_series().
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {

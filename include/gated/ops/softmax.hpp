@@ -1,6 +1,7 @@
 #pragma once
 
 #include "gated/ops/row_loops.hpp"
+#include "gated/ops/scoring.hpp"
 
 /// @file
 /// Softmax over the rows of a score matrix.
@@ -12,6 +13,7 @@ template <class T>
 struct SoftmaxOptions {
   bool causal = false;                 ///< row i sees only the columns j ≤ first + i
   Index first = 0;                     ///< position of row 0, for a block of a larger matrix
+  Index reach = unlimited_reach;       ///< row i sees only the columns at a distance of at most this from first + i
   const T* visible_columns = nullptr;  ///< 0 or 1 per column: 0 hides the column from all rows
 };
 
@@ -25,7 +27,8 @@ template <class T>
 void softmax(View<T> x, const Workspace<T>& workspace, const SoftmaxOptions<T>& options = {}) {
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
     kernels<AttentionKernels<T>>().softmax_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(),
-                                                options.first + row, options.causal, options.visible_columns);
+                                                options.first + row, options.causal, options.reach,
+                                                options.visible_columns);
   });
 }
 

@@ -31,7 +31,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // the sums are added first, as before a join()
+    const bool joins_later = start > 0 && joined.added;  // the sums take `added`: the epilogue follows in a separate pass
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -228,25 +228,25 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 
 /// y = W v + b over the tokens of each sequence, with `epilogue` applied.
 ///
-/// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences then serve the residual only, for
-/// stochastic depth. `weight` must outlive the backward pass.
+/// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences are then used only for stochastic
+/// depth on the residual. `weight` must outlive the backward pass.
 ///
-/// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps as many sums, and up to
-/// 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it, sums are added in
-/// another order: the two are equal up to rounding (about 1e-6 of the largest value in float), and a stream gives the same bits
-/// for any division into steps.
+/// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps the same number of
+/// sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it,
+/// sums are added in another order: the two are equal up to rounding (about 1e-6 of the largest value in float), and a stream
+/// gives the same bits for any division into steps.
 /// Shapes: v is rows × C with C / heads columns per head; y is as v, or (sequences · M) × C for an M × N weight.
 /// Errors: ShapeError for a matrix of the epilogue that does not match y.
 /// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
 /// ∂W. With the FFT: about 20·N·C·log₂ N flops, or half of that for each doubling of N beyond the tile if causal; scratch of
 /// 8·N vectors per thread, three times that backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of
-/// its position beyond the tile. They are computed ahead: spread evenly over steps if the weights are prepared, otherwise one
+/// its position beyond the tile. This work is done ahead: spread evenly over steps if the weights are prepared, otherwise one
 /// block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
-      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // v's, not y's
+      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // those of v, not of y
   const Joined<Run> joined = joined_result(run, weight.outputs_of(run.rows(v)), run.columns(v), epilogue);
   if constexpr (Run::streams) {
     detail::mix_next_tokens<T>(run, weight, v, joined.y, joined.epilogue);

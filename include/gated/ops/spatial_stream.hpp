@@ -150,7 +150,8 @@ class StreamSums {
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const MatrixView<const T>& v) const { return {weight_.heads, v.columns()}; }
-  /// Number of pieces per task. Each half of the bins takes the products of the squares, an inverse transform and the sum.
+  /// Number of pieces per task. For each half of the bins, these are the products with the squares, an inverse transform and
+  /// the sum.
   Index pieces_of_task(Index level, Index block) const {
     const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
     return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);

@@ -20,8 +20,8 @@ enum class SpatialForm {
 
 constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }
 
-/// Sequence length from which Toeplitz weights use the FFT by default: where it overtook the plain product on the machines
-/// tested (bench/README.md).
+/// Sequence length from which Toeplitz weights use the FFT by default: from there on it was faster than the plain product on
+/// the machines tested (bench/README.md).
 inline constexpr Index fourier_crossover = 128;
 
 /// The spatial weights of all heads. Non-owning.
@@ -47,8 +47,8 @@ struct SpatialWeight {
   /// Number of output tokens for `tokens` tokens of whole sequences: the same number, or M for each N.
   Index outputs_of(Index tokens) const { return outputs() == length ? tokens : tokens / length * outputs(); }
 
-  /// True if a sequence of `rows` tokens, or a stream of up to as many, uses the FFT. Depends on lengths only. A causal weight
-  /// needs at least six tiles, because a tile costs the same for one row as for all the rows it serves.
+  /// True if a sequence of `rows` tokens, or a stream of up to that many, uses the FFT. Depends on lengths only. A causal
+  /// weight needs at least six tiles, because a tile costs the same for one row as for all the rows it serves.
   bool is_transformed(Index rows) const {
     return form != SpatialForm::dense && (causal ? rows / 6 >= tile() : rows >= fourier_from);
   }

@@ -19,7 +19,7 @@ struct SynthesizedScores {
   const Matrix<T>*left = nullptr, *right = nullptr;  ///< (heads·L) × k each: S = left rightᵀ
   const Matrix<T>* dense = nullptr;                  ///< L × a, shared by all heads: S_ij = h_i · dense_j
   const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
-  const Vector<T>* share = nullptr;                   ///< one scalar: σ(share) weighs S, 1 - σ(share) dot products
+  const Vector<T>* share = nullptr;                   ///< one scalar: σ(share) weights S, 1 - σ(share) the dot products
 
   /// The factor of S, or its derivative with respect to `share` if `derivative`.
   T own_factor(bool derivative = false) const {

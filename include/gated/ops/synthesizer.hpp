@@ -57,7 +57,7 @@ double product_sum(const MatrixMap<T>& a, const MatrixMap<T>& b) {
 template <class T>
 struct Gradient {
   MatrixView<T> v, h, q, k;
-  double own = 0, dot = 0;  ///< of own_factor() and dot_factor()
+  double own = 0, dot = 0;  ///< gradients of own_factor() and dot_factor()
 };
 
 /// Backward pass of attend() for a whole sequence.
@@ -149,8 +149,8 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 /// several heads. The parameters in `of` must outlive the backward pass.
 /// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
 /// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops per sequence and as many for S, half when causal; 2.5 times as many backward; scratch: 256 rows
-/// of scores.
+/// Cost: 2·N²·C flops per sequence and the same for S, half that when causal; 2.5 times as many backward; scratch: 256 rows of
+/// scores.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;

@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// Which elements of a sequence share a mean and variance, and what a weight and bias belong to.
+/// Which elements of a sequence share a mean and variance, and whether weights and biases are per token or per channel.
 enum class TokenNormForm {
   layer_norm,  ///< each channel by itself; weights per token: a LayerNorm of the transpose
   instance,    ///< each channel by itself; weights per channel: PyTorch's InstanceNorm1d
@@ -26,7 +26,7 @@ template <class T>
 struct TokenNormParameters {
   TokenNormForm form;
   double eps;
-  const Vector<T>*weight, *bias;  ///< a value per token or per channel, by the form
+  const Vector<T>*weight, *bias;  ///< a value per token or per channel, depending on the form
 };
 
 namespace detail {
@@ -152,9 +152,9 @@ void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& nor
 /// y = (x - mean) / √(var + eps) · weight + bias, with mean and variance over the tokens of each sequence, channel by channel
 /// or over all channels: see TokenNormForm. The variance is biased.
 ///
-/// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight, means over what is normalised together:
+/// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight, where means run over all elements that are normalised together:
 ///
-///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over all that they multiply
+///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over all elements they apply to
 ///
 /// Shapes: x and y are N × C; with weights per token, every sequence has one token per weight.
 /// Errors: ArgumentError in a stream.

@@ -89,7 +89,7 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// For a group: it matches a parameter (`named`), is the first group to match one (`won`), and the first to match one whose
+/// Whether a group matches a parameter (`named`), is the first group to match one (`won`), and is the first to match one whose
 /// role decays (`decayed`).
 struct GroupUse {
   bool named = false, won = false, decayed = false;
@@ -159,8 +159,8 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///     p ← p - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + eps)
 ///
 /// with learning rate η, weight decay λ and update number t, from 1. λ applies to the roles in AdamWConfig::decayed_roles;
-/// constants never change. The moments m and v are models, saved and loaded like one. Arithmetic is in the model's scalar,
-/// bit-equal for any thread count.
+/// constants never change. The moments m and v are models, saved and loaded like one. Arithmetic is in the model's scalar type;
+/// results are bit-equal for any thread count.
 ///
 ///     AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{.path = "embedding", .learning_rate_factor = 0.1}}});
 ///     optimizer.update(model, gradient, 3e-4);

@@ -56,7 +56,7 @@ double sum_of_squares(const Model& model, double factor, const Threads& threads)
 /// The global norm √Σx² over all parameters of `gradient` except constants.
 ///
 /// Sums are in double, in a fixed order. If squares of doubles leave double's range (those of floats cannot), the sum is
-/// repeated at another scale. The result is finite unless a value is not, or the norm exceeds the largest double.
+/// repeated at another scale. The result is finite unless a value is not finite or the norm exceeds the largest double.
 /// Cost: one pass.
 template <class Model>
 double gradient_norm(const Model& gradient, const Threads& threads = {}) {

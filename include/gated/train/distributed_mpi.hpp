@@ -61,7 +61,7 @@ MPI_Datatype mpi_type() {
   return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// Hashes of the settings (with generator and step) and of the parameters. Different inputs collide once in 2⁶⁴.
+/// Hashes of the settings (with generator and step) and of the parameters. Different inputs collide with probability 2⁻⁶⁴.
 template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};
@@ -107,8 +107,8 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///     mpirun -n 2 ./program
 ///
 /// Every rank draws the whole batch with the training's generator: all generators stay equal, rank 0's file serves all ranks,
-/// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, that is, calls of
-/// all_reduce_mean(). If a rank ends its world early, the others get an error.
+/// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, that is, make the same
+/// number of calls to all_reduce_mean(). If a rank ends its world early, the others get an error.
 ///
 /// A non-finite loss or gradient on one rank spreads through the sum: Training::step() raises the same TrainingError on all. If
 /// one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. Only the thread
@@ -150,7 +150,7 @@ class MpiWorld {
     Index first, count;
   };
 
-  /// This rank's share of `count` sequences. Shares differ by at most one, and may be empty.
+  /// This rank's share of `count` sequences. Shares differ by at most one sequence, and may be empty.
   Share share(Index count) const {
     const Index first = rank_ * count / size_;
     return {first, (rank_ + 1) * count / size_ - first};
@@ -252,15 +252,15 @@ class MpiWorld {
   Index steps_ = 0;
   bool parted_ = false;  // the ranks are out of step for good
   const int exceptions_ = std::uncaught_exceptions();
-  std::vector<Visit> visits_;                                    // of all ranks
+  std::vector<Visit> visits_;                                    // the visits of all ranks
   std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one of the two is used
 };
 
-/// Initialises MPI, calls `f(world)` and finalises MPI: the whole of main(). Returns 0.
+/// Initialises MPI, calls `f(world)` and finalises MPI: all that main() needs. Returns 0.
 ///
 /// An exception that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the message to stderr, then
 /// MPI_Abort() ends the other ranks, which would wait forever. mpirun then returns 1. If a signal kills a rank, mpirun also
-/// ends the job. Files written by save_model() stay whole in any case.
+/// ends the job. Files written by save_model() are never left incomplete.
 template <class F>
 int run_mpi(int& argc, char**& argv, F&& f) {
   int level = 0;

@@ -81,7 +81,7 @@ inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const
       token = below(options.vocabulary);
     }
   };
-  std::vector<Index> candidates;  // of one sequence
+  std::vector<Index> candidates;  // candidates in one sequence
   for (Index b = 0; b < sequences.count(); ++b) {
     candidates.clear();
     for (Index i = sequences.offset(b); i < sequences.offset(b) + sequences.length(b); ++i) {

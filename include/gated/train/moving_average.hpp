@@ -17,7 +17,7 @@ namespace gated {
 ///     Model average = model;                       // after each update:
 ///     update_average(average, model, 0.999);
 ///
-/// Computed as average + (1 - d)·(model - average): an average that equals the model stays equal, however the scalar rounds d.
+/// Computed as average + (1 - d)·(model - average): an average that equals the model stays equal, even though d is rounded.
 /// Constants are copied. Bit-equal for any thread count.
 /// Errors: ArgumentError unless 0 ≤ d ≤ 1, and for models of different structure.
 /// Cost: one pass.

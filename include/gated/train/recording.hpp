@@ -30,7 +30,7 @@ class Recording {
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
       : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {}
 
-  /// The number of tokens of each sequence before those of this run: none.
+  /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }
 
   /// The same run with other sequences and no mask, or with another mask.
@@ -44,7 +44,8 @@ class Recording {
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
-  /// The handle of sequences() for tape().sequences() in the backward pass; keep() returns one for other sequences.
+  /// The backward pass gets sequences() by passing this handle to tape().sequences(). keep() returns a handle of other
+  /// sequences.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
   template <class V>
@@ -186,7 +187,7 @@ class Recording {
 };
 
 /// layer(x) on a tape. The layer must outlive the backward pass.
-/// Errors: as forward().
+/// Errors: those of forward().
 /// Cost: the backward pass takes about twice the forward pass.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {}) {

@@ -27,8 +27,8 @@ constexpr auto names_of(RegressionForm) { return words_for<RegressionForm>("squa
 /// The options of a regression loss.
 struct RegressionLossConfig {
   RegressionForm form = RegressionForm::squared;  ///< the loss of an error e = y - t
-  double delta = 1;                               ///< δ, of huber
-  double quantile = 0.5;                          ///< q, of quantile
+  double delta = 1;                               ///< δ of the huber form
+  double quantile = 0.5;                          ///< q of the quantile form
 
   template <class C = RegressionLossConfig>
   static constexpr auto fields() {

@@ -23,9 +23,9 @@ namespace gated {
 
 /// The activations of one training step, by name, and the backward pass through them.
 ///
-/// `record(tape, layer, x, …)` of train/recording.hpp runs the same body of a layer as `layer.forward()`. Each op in it pushes
-/// a function that turns the gradient of the op's output into the gradients of its inputs and parameters. backward() calls
-/// these functions from last to first.
+/// `record(tape, layer, x, …)` of train/recording.hpp runs the same layer body as `layer.forward()`. Each op in it pushes a
+/// function that turns the gradient of the op's output into the gradients of its inputs and parameters. backward() calls these
+/// functions from last to first.
 ///
 ///     Tape<float> tape(Threads{2});
 ///     tape.begin(model, gradient);                                   // forgets the last step, keeps its memory
@@ -185,7 +185,7 @@ class Tape {
       const std::size_t last = steps_.size();
       push([this, first, last, outer, x](auto&) {
         if (wants_gradient(x)) {
-          gradient(x);  // outlives the block
+          gradient(x);  // allocate it now: it outlives the block
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
@@ -207,7 +207,7 @@ class Tape {
     push([this, f, x, y, before](Tape&) {
       const ConstView<T> dy = gradient(y);
       if (wants_gradient(x)) {
-        gradient(x);  // outlives the block
+        gradient(x);  // allocate it now: it outlives the block
       }
       const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const typename Variables<T>::Inside inside(variables_, variables_.count());
@@ -237,7 +237,7 @@ class Tape {
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
                         "Tape::backward: cotangent is ", cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output),
                         " × ", columns(output), ".");
-    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to gradients already used up
+    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to consumed gradients
                            "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
     target(output).give(cotangent);
     const detail::KernelChoice kernels;
@@ -284,10 +284,10 @@ class Tape {
 
   TapeOptions options_;
   detail::SingleThreadUse use_;
-  Workspace<T> workspace_;  // scratch of single functions
+  Workspace<T> workspace_;  // scratch for one function at a time
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
-  FunctionStack steps_;  // of the backward pass
+  FunctionStack steps_;  // functions of the backward pass
   std::vector<Sequences> sequences_;
   Scopes scopes_;
   Random noise_;

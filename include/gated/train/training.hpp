@@ -89,7 +89,7 @@ struct Training {
   AdamW<Model> optimizer;
   std::optional<Model> average;
   Random random;      ///< for batches and dropout
-  Threads threads{};  ///< of a step; results are bit-equal for any number
+  Threads threads{};  ///< threads of a step; results are bit-equal for any number of threads
   /// The engine for the matrix products of recorded steps, forward and backward: bf16_products(). Parameters, sums, and the
   /// optimiser stay in float. Not saved: set it again after load_model().
   const ProductEngine<Scalar>* products = nullptr;

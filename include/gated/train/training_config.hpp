@@ -34,7 +34,7 @@ struct TrainingConfig {
   double average_decay = 0;        ///< decay of a moving average of the model; 0 is off
   Index micro_batches = 1;         ///< micro-batches per update; step() sums their gradients
   TapeOptions tape{};              ///< dropout and recomputation, for a loss function of the form `f(run)`
-  TrainingProgress progress{};     ///< kept in the training's file
+  TrainingProgress progress{};     ///< progress so far, kept in the training's file
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {

@@ -90,7 +90,7 @@ class Variables {
       return {};
     }
     if (is_outer(x.index) && wants_gradient(x)) {
-      gradient(x);  // outlives the block, while this part of it does not
+      gradient(x);  // allocate it now: it outlives the block, unlike this part
     }
     Entry part = entry(x);
     part.value += first;
@@ -163,7 +163,7 @@ class Variables {
     if (!fresh || e.first_part < 0) {
       return {view(e.gradient, e), fresh};
     }
-    // Parts may have a gradient, now or later: the rest is set to zero, and all contributions are added.
+    // Parts may have a gradient, now or later: zero whatever has none yet, and add all contributions.
     for (Index part = e.first_part; part >= 0; part = at(part).next_part) {
       Entry& p = at(part);
       p.gradient = e.gradient + p.first_column;

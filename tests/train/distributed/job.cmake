@@ -14,7 +14,7 @@ set(file ${FOLDER}/${JOB}.safetensors)
 file(REMOVE ${file})
 execute_process(COMMAND ${MPIRUN} 2 ${PROGRAM} ${JOB} ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 
-# Expects that the job succeeds or fails, as `succeeds` says, and that its output matches `pattern`.
+# Expects that the job succeeds if `succeeds` is true and fails otherwise, and that its output matches `pattern`.
 function(expect succeeds pattern)
   if((succeeds AND NOT code EQUAL 0) OR (NOT succeeds AND code EQUAL 0) OR NOT said MATCHES "${pattern}")
     message(FATAL_ERROR "${JOB}: exit code ${code}, success expected: ${succeeds}; expected output ${pattern}, got:\n${said}")

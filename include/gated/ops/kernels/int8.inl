@@ -81,7 +81,7 @@ EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* 
   }
 }
 
-/// Encodes a float panel of pack_panel(), a column per lane, as a QuantizedPanel in int8_rows.
+/// Encodes a float panel packed by pack_panel(), one column per lane, as a QuantizedPanel in int8_rows.
 EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, float* scales, std::int32_t* sums,
                                            std::byte* codes) {
   constexpr Index width = Numbers::width;
@@ -161,7 +161,8 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Ind
   }
 }
 
-/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i, in integers up to scale_j.
+/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i. The parentheses
+/// are computed in integers.
 template <unsigned Rows, auto sum = &sum_tile<Rows>>
 void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const RowCode* rows, const QuantizedPanel& panel,
                    float* tile) {

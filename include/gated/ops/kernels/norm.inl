@@ -1,5 +1,8 @@
 // Normalisation of rows: see NormForm.
 
+/// True if the form subtracts the mean of a row.
+constexpr bool has_mean(NormForm form) { return form == NormForm::layer_norm || form == NormForm::layer_norm_no_bias; }
+
 /// Mean and 1 / √(var + eps) of `Rows` rows, interleaved so that their chains of additions overlap. The variance is biased
 /// (divided by C), as in PyTorch, and computed from centred values.
 template <class T, std::size_t Rows>
@@ -7,12 +10,10 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
                                             RowMoments<T> (&moments)[Rows]) {
   const T reciprocal = T{1} / static_cast<T>(channels);
   T sums[Rows];
-  const auto load = [&](std::size_t r, Index j, Index lanes) GATED_INLINED {
-    return Simd<T>::load(from + static_cast<Index>(r) * stride + j, lanes);
-  };
-  sum_of_rows<T>(channels, sums, [&](Simd<T> sum, std::size_t r, Index j, Index lanes) GATED_INLINED {
-    return sum + load(r, j, lanes);
-  });
+  const auto load = [&](std::size_t r, Index j, Index lanes)
+                        GATED_INLINED { return Simd<T>::load(from + static_cast<Index>(r) * stride + j, lanes); };
+  sum_of_rows<T>(channels, sums,
+                 [&](Simd<T> sum, std::size_t r, Index j, Index lanes) GATED_INLINED { return sum + load(r, j, lanes); });
   Simd<T> means[Rows];
   for (std::size_t r = 0; r < Rows; ++r) {
     moments[r].mean = product(reciprocal, sums[r]);
@@ -48,10 +49,10 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
     return fma(small, small, sum);
   });
   const T mean_square = squares / static_cast<T>(channels);  // of the scaled values
-  const T epsilon = static_cast<T>(eps);
-  if (form != NormForm::scale_norm) {
-    return {std::sqrt(mean_square / down / down + epsilon), false};
+  if (form != NormForm::scale_norm && form != NormForm::l2_norm) {
+    return {std::sqrt(mean_square / down / down + static_cast<T>(eps)), false};
   }
+  const T epsilon = static_cast<T>(form == NormForm::l2_norm ? eps / std::sqrt(static_cast<double>(channels)) : eps);
   const T root = std::sqrt(mean_square) / down;
   return {std::max(root, epsilon), root < epsilon};
 }
@@ -102,7 +103,7 @@ template <class T>
 EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
                                       const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* kept) {
   constexpr Index together = 4;
-  const bool is_centred = norm.form == NormForm::layer_norm || norm.form == NormForm::affine;
+  const bool is_centred = has_mean(norm.form) || norm.form == NormForm::affine;
   for (Index row = 0, done = 1; row < rows; row += done) {
     const T* const x = from + row * from_stride;
     T* const y = to + row * to_stride;
@@ -118,8 +119,7 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
       if (moments != nullptr) {
         *moments = {T{0}, T{1} / size.size, size.clamped ? T{0} : T{1}};
       }
-      const Simd<T> factor((norm.gain == nullptr ? T{1} : *norm.gain) / size.size);
-      for_each_vector<T>(channels, [&](Index j, Index lanes) { (Simd<T>::load(x + j, lanes) * factor).store(y + j, lanes); });
+      normalise_row<T>(x, channels, norm, {T{0}, (norm.gain == nullptr ? T{1} : *norm.gain) / size.size}, y);
     }
   }
 }
@@ -132,7 +132,7 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
                                                T* dots, T* dx, Index dx_stride, bool adds, T* sums) {
   const T* const weight = norm.weight;
   const T gain = norm.gain == nullptr ? T{1} : *norm.gain, count = static_cast<T>(channels);
-  const T centred = norm.form == NormForm::layer_norm ? T{1} : T{0};
+  const T centred = has_mean(norm.form) ? T{1} : T{0};
   for (Index i = 0; i < rows; ++i, x += x_stride, dy += dy_stride) {
     const Simd<T> mean(moments[i].mean), factor(moments[i].factor);
     const auto normalised = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(x + j, lanes) - mean) * factor; };

@@ -3,7 +3,7 @@
 using avx2::fetch_ahead, avx2::for_each_vector, avx2::Simd;
 
 struct Quads {
-  static constexpr unsigned rows = 6;  // of the highest tile
+  static constexpr unsigned rows = 6;  // rows of the tallest tile
   static constexpr Index words = 1;
   static constexpr std::int32_t bias = 0;
   using Sums = __m256i;

@@ -48,7 +48,7 @@ struct Register<double> {
 
 /// 32-bit integers.
 struct Integers {
-  static constexpr unsigned rows = 12;  // of the highest tile
+  static constexpr unsigned rows = 12;  // rows of the tallest tile
   using Type = __m512i;
   static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return _mm512_add_epi32(a, b); }
   static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return _mm512_set1_epi32(static_cast<int>(a)); }

@@ -3,7 +3,7 @@
 using avx512::fetch_ahead, avx512::for_each_vector, avx512::Simd;
 
 struct Quads {
-  static constexpr unsigned rows = 14;  // of the highest tile
+  static constexpr unsigned rows = 14;  // rows of the tallest tile
   static constexpr Index words = 1;
   static constexpr std::int32_t bias = 0;
   using Sums = __m512i;

@@ -20,7 +20,7 @@ struct Register {
 
 /// 32-bit integers.
 struct Integers {
-  static constexpr unsigned rows = 4;  // of the highest tile
+  static constexpr unsigned rows = 4;  // rows of the tallest tile
   using Type [[gnu::vector_size(16)]] = std::int32_t;
   static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return a + b; }
   static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return static_cast<std::int32_t>(a) - Type{}; }

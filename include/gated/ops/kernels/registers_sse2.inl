@@ -36,7 +36,7 @@ struct Register<double> {
 
 /// 32-bit integers.
 struct Integers {
-  static constexpr unsigned rows = 4;  // of the highest tile
+  static constexpr unsigned rows = 4;  // rows of the tallest tile
   using Type = __m128i;
   static EIGEN_ALWAYS_INLINE Type plus(Type a, Type b) { return _mm_add_epi32(a, b); }
   static EIGEN_ALWAYS_INLINE Type repeated(std::uint32_t a) { return _mm_set1_epi32(static_cast<int>(a)); }

@@ -141,7 +141,7 @@ struct Simd {
   /// 2ⁿ for an integer n ≥ the exponent of the smallest normal number; 0 for the next lower n. 2ⁿ must not overflow.
   /// Unspecified for NaN.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
-    // The last digits of n + 1.5 · 2^(digits - 1) are n. The bias is added to them, and the shift moves them up into the
+    // The last bits of n + 1.5 · 2^(digits - 1) are n. The bias is added to them, and the shift moves them up into the
     // exponent.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
     return from_bits(biased.bits() << (digits - 1));
@@ -167,7 +167,7 @@ struct Simd {
  private:
   static constexpr bool has_masks = requires(const T* from) { Register<T>::load_part(from, Index{}); };
 
-  // Without masks, these call functions that are not inlined. So their callers stay small enough to be inlined.
+  // Without mask instructions, these call functions that are not inlined. So their callers stay small enough to be inlined.
   static EIGEN_ALWAYS_INLINE Simd load_part(const T* from, Index lanes) {
     if constexpr (has_masks) {
       return of(Register<T>::load_part(from, lanes));
@@ -199,7 +199,7 @@ struct Simd {
     }
   }
 
-  /// Joins the upper half of the lanes with the lower half, until one lane is left.
+  /// Combines the upper half of the lanes with the lower half, repeatedly, until one lane is left.
   template <std::size_t Half, class Join>
   static EIGEN_ALWAYS_INLINE T halved(Simd a, const Join& join) {
     if constexpr (Half == 0) {
@@ -314,7 +314,7 @@ struct RowSum {
     }
     return a;
   }
-  /// The sum over the lanes: adds the upper half to the lower half, until one lane is left.
+  /// The sum over the lanes: adds the upper half to the lower half, repeatedly, until one lane is left.
   EIGEN_ALWAYS_INLINE T total() const {
     RowSum joined = *this;
     for (Index half = vectors_of_sum<T> / 2; half > 0; half /= 2) {

@@ -31,29 +31,36 @@ EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const
          });
 }
 
+/// x ← softmax(x) for `count` elements of a row; zeros if all of their `keys` are 0.
+template <class T>
+EIGEN_ALWAYS_INLINE void softmax_row(T* data, Index count, const T* keys) {
+  const bool all = keys == nullptr && count > 0;
+  T largest = all ? largest_of(data, count) : -std::numeric_limits<T>::infinity();
+  bool empty = !all;
+  for (Index j = 0; j < count && keys != nullptr; ++j) {
+    if (keys[j] != T{0}) {
+      largest = data[j] > largest ? data[j] : largest;
+      empty = false;
+    }
+  }
+  if (empty) {
+    std::fill(data, data + count, T{0});
+    return;
+  }
+  const Simd<T> factor(exponentials_of_row(data, count, largest, keys));
+  for_each_vector<T>(count, [&](Index j, Index lanes) { (Simd<T>::load(data + j, lanes) * factor).store(data + j, lanes); });
+}
+
 /// x ← softmax(x), row by row: see softmax(), whose visible_columns are `keys` here.
 template <class T>
-EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, const T* keys) {
+EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, Index reach,
+                                    const T* keys) {
   for (Index row = 0; row < rows; ++row, data += stride) {
-    const Index seen = first + row + 1, visible = causal && seen < columns ? seen : columns;
-
-    const bool all = keys == nullptr && visible > 0;
-    T largest = all ? largest_of(data, visible) : -std::numeric_limits<T>::infinity();
-    bool empty = !all;
-    for (Index j = 0; j < visible && keys != nullptr; ++j) {
-      if (keys[j] != T{0}) {
-        largest = data[j] > largest ? data[j] : largest;
-        empty = false;
-      }
-    }
-    if (empty) {
-      std::fill(data, data + columns, T{0});
-      continue;
-    }
-    const Simd<T> factor(exponentials_of_row(data, visible, largest, keys));
-    for_each_vector<T>(visible,
-                       [&](Index j, Index lanes) { (Simd<T>::load(data + j, lanes) * factor).store(data + j, lanes); });
-    std::fill(data + visible, data + columns, T{0});
+    const Index position = first + row, behind = position - reach, ahead = (causal ? position : position + reach) + 1;
+    const Index begin = behind > 0 ? behind : 0, end = ahead < columns ? ahead : columns;
+    std::fill(data, data + begin, T{0});
+    std::fill(data + end, data + columns, T{0});
+    softmax_row(data + begin, end - begin, keys == nullptr ? nullptr : keys + begin);
   }
 }
 

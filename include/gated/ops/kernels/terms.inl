@@ -47,8 +47,8 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
   }
 }
 
-/// to[j] += Σ_i term_ij for `columns` columns from `first` on, at most `vectors_together` vectors. Sums in row order, a million
-/// rows as accurately as 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
+/// to[j] += Σ_i term_ij for `columns` columns from `first` on, at most `vectors_together` vectors. Sums in row order; the sum
+/// of a million rows is as accurate as that of 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = vectors_together;

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+
+#include "gated/io/wav.hpp"
+
+/// @file
+/// WAV files piece by piece, for recordings that are too long for memory or not complete yet.
+
+namespace gated {
+
+/// A WAV file of which parts are read.
+///
+///     const WavFile file("meeting.wav");
+///     const Matrix<float> second = file.read(60 * file.rate(), file.rate());   // after a minute
+///
+/// Errors: those of read_wav(), but a sample that is NaN or infinite is found by read().
+class WavFile {
+ public:
+  explicit WavFile(const std::filesystem::path& path)
+      : name_(path.string()), file_(path), layout_(detail::WavParser(file_.bytes(), name_).parse()) {}
+
+  Index frames() const { return layout_.frames; }
+  Index channels() const { return layout_.channels; }
+  /// Frames per second.
+  Index rate() const { return layout_.rate; }
+
+  /// Frames first … first + count - 1, as frames × channels.
+  /// Errors: ArgumentError beyond the file's frames; FileError for a sample that is NaN or infinite.
+  Matrix<float> read(Index first, Index count) const {
+    require<ArgumentError>(first >= 0 && count >= 0 && first <= frames() && count <= frames() - first, "WavFile::read: ", count,
+                           " frames from frame ", first, " on, but ", name_, " has ", frames(), ".");
+    Matrix<float> samples = detail::wav_samples(file_.bytes(), layout_, first, count, name_);
+    const std::size_t frame = layout_.frame_bytes();
+    file_.release(file_.bytes().subspan(layout_.begin + static_cast<std::size_t>(first) * frame,
+                                        static_cast<std::size_t>(count) * frame));
+    return samples;
+  }
+
+ private:
+  std::string name_;
+  MappedFile file_;
+  detail::WavLayout layout_;
+};
+
+/// A WAV file that grows.
+///
+///     WavWriter file("clean.wav", 1, 16000);
+///     while (…) file.write(block);          // frames × channels
+///
+/// After each call the file on disk is valid and holds all that was written, so that a program may stop at any time. If the
+/// disk is full, it holds the frames that fit.
+///
+/// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate
+/// that encode_wav() refuses, for samples that are NaN or infinite, and for more than 4 GB. Nothing of that block is written
+/// then, unless the disk is full.
+/// Cost: a write of the block and one of the header, per call.
+class WavWriter {
+ public:
+  WavWriter(std::filesystem::path path, Index channels, Index rate, WavFormat format = WavFormat::pcm16)
+      : path_(std::move(path)), channels_(channels), rate_(rate), format_(format) {
+    require<ArgumentError>((channels == 1 || channels == 2) && rate >= least_rate && rate <= greatest_rate,
+                           "WavWriter: ", channels, " channels at ", rate, " frames per second, expected 1 or 2 at ",
+                           least_rate, " to ", greatest_rate, ".");
+    file_ = std::fopen(path_.string().c_str(), "wb");
+    require_written(file_ != nullptr);
+    std::setvbuf(file_, nullptr, _IONBF, 0);  // blocks are large, and a full disk must leave nothing to write later
+    finish();
+  }
+  WavWriter(const WavWriter&) = delete;
+  WavWriter& operator=(const WavWriter&) = delete;
+  ~WavWriter() {
+    if (file_ != nullptr) {
+      std::fclose(file_);
+    }
+  }
+
+  Index frames() const { return frames_; }
+
+  /// Appends frames × channels.
+  void write(ConstView<float> samples) {
+    require<ShapeError>(samples.cols() == channels_, "WavWriter::write: the samples have ", samples.cols(),
+                        " channels, expected ", channels_, ".");
+    require<ArgumentError>(data_bytes() + static_cast<std::uint64_t>(samples.rows()) * frame_bytes() <= detail::most_wav_bytes,
+                           "WavWriter::write: ", path_.string(), " would be larger than 4 GB. Write several files.");
+    std::vector<std::byte> bytes;
+    detail::append_wav_samples("WavWriter::write", samples, format_, bytes);
+    const bool placed = std::fseek(file_, data_bytes() % 2 == 1 ? -1 : 0, SEEK_END) == 0;  // over the padding
+    if (placed && std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size()) {
+      frames_ += samples.rows();
+      finish();
+      return;
+    }
+    const int reason = errno;
+    keep_what_fits();
+    errno = reason;
+    require_written(false);
+  }
+
+ private:
+  std::uint64_t frame_bytes() const { return static_cast<std::uint64_t>(channels_ * detail::bytes_of(format_)); }
+  std::uint64_t data_bytes() const { return static_cast<std::uint64_t>(frames_) * frame_bytes(); }
+  std::vector<std::byte> header() const {
+    return detail::wav_header(format_, channels_, rate_, static_cast<std::uint32_t>(data_bytes()));
+  }
+  void require_written(bool done) const {
+    require<FileError>(done, path_.string(), ": cannot be written: ", std::generic_category().message(errno), ".");
+  }
+
+  /// Writes the header for the frames so far, and the padding after an odd number of bytes.
+  void finish() {
+    const std::vector<std::byte> begin = header();
+    const bool padded = data_bytes() % 2 == 0 || (std::fseek(file_, 0, SEEK_END) == 0 && std::fputc(0, file_) == 0);
+    require_written(padded && std::fseek(file_, 0, SEEK_SET) == 0 &&
+                    std::fwrite(begin.data(), 1, begin.size(), file_) == begin.size());
+  }
+  /// After a failed write: counts the whole frames that arrived, and cuts the rest.
+  void keep_what_fits() {
+    std::clearerr(file_);
+    std::error_code ignored;
+    const std::uint64_t size = std::filesystem::file_size(path_, ignored), begin = header().size();
+    if (ignored || size < begin) {
+      return;
+    }
+    const auto fits = static_cast<Index>((size - begin) / frame_bytes());
+    frames_ = std::max(frames_, fits - (fits * static_cast<Index>(frame_bytes()) % 2));  // no room may be left for padding
+    std::filesystem::resize_file(path_, begin + data_bytes(), ignored);
+    finish();
+  }
+
+  std::filesystem::path path_;
+  Index channels_, rate_;
+  WavFormat format_;
+  std::FILE* file_ = nullptr;
+  Index frames_ = 0;
+};
+
+}  // namespace gated

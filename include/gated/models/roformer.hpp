@@ -1,0 +1,82 @@
+#pragma once
+
+#include "gated/core/settings.hpp"
+#include "gated/layers/transformer_block.hpp"
+#include "gated/models/stack.hpp"
+
+/// @file
+/// The transformers inside BS-RoFormer, a separator of music.
+
+namespace gated {
+
+/// The options of a Roformer.
+struct RoformerConfig {
+  StackConfig<TransformerBlockConfig> trunk{};  ///< the layers: see roformer_layers()
+  NormForm norm = NormForm::l2_norm;            ///< after the last layer; none inside of a BS-RoFormer
+  double norm_eps = 1e-12;                      ///< ε of that norm
+
+  template <class C = RoformerConfig>
+  static constexpr auto fields() {
+    return std::tuple(setting("trunk", &C::trunk), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
+  }
+};
+
+/// The sizes of a Roformer.
+struct RoformerSizes {
+  Index channels = 0;     ///< C
+  Index depth = 1;        ///< layers
+  Index heads = 8;        ///< H
+  Index head_width = 64;  ///< a
+  Index hidden = 0;       ///< F, of the feed-forward; 0 for 4·C
+  bool rotary = true;     ///< rotate queries and keys, channels 2i and 2i + 1 together
+};
+
+/// BS-RoFormer's layers: attention with a gate per head, then a feed-forward; 3,153,416 parameters each with 512 channels.
+inline StackConfig<TransformerBlockConfig> roformer_layers(const RoformerSizes& s) {
+  return {.depth = s.depth,
+          .block = {.channels = s.channels,
+                    .token_norm = NormForm::l2_norm,
+                    .channel_norm = NormForm::l2_norm,
+                    .norm_eps = 1e-12,
+                    .token_mixer = {.heads = s.heads,
+                                    .head_width = s.head_width,
+                                    .rotary = s.rotary ? Rotary::interleaved : Rotary::none,
+                                    .gate = AttentionGate::per_head,
+                                    .bias = false,
+                                    .out_bias = false},
+                    .channel_mixer = {.hidden = s.hidden}}};
+}
+
+/// x += gated attention(norm(x)), x += feed-forward(norm(x)), layer by layer, then norm(x) (arXiv:2309.02612), as in
+/// lucidrains' BS-RoFormer, whose parts io/bs_roformer.hpp opens. A BS-RoFormer alternates one over the frames of each band and
+/// one over the bands of each frame.
+///
+///     Roformer<float> over_time({.trunk = roformer_layers({.channels = 384})}, random);
+///
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError when built; ShapeError when run.
+/// Cost: that of the layers.
+template <class T>
+struct Roformer : Layer<Roformer<T>> {
+  using Config = RoformerConfig;
+  static constexpr const char* name = "Roformer";
+  static constexpr const char* architecture = "gated.Roformer";
+
+  Config config;
+  Stack<TransformerBlock<T>> trunk;
+  Norm<T> norm;
+
+  Roformer() = default;
+  /// Uninitialised weights, for a checkpoint.
+  explicit Roformer(const Config& c) : config(c), trunk(c.trunk), norm(c.trunk.block.channels, c.norm_eps, c.norm) {}
+  /// Weights drawn by initialize().
+  Roformer(const Config& c, Random& random) : Roformer(c) { this->initialize(random); }
+
+  static constexpr auto fields() { return std::tuple(field("trunk", &Roformer::trunk), field("norm", &Roformer::norm)); }
+
+  Contract contract() const { return trunk.contract().then(norm.contract()); }
+
+  auto apply(auto& run, auto x) const { return run(norm, run(trunk, std::move(x))); }
+};
+
+}  // namespace gated

@@ -1,0 +1,309 @@
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "gated/layers/transformer_block.hpp"
+#include "gated/models/language_model.hpp"
+
+/// @file
+/// Transformers with gated feed-forwards over text: Llama-shaped decoders and ModernBERT-shaped encoders.
+
+namespace gated {
+
+/// The options of a text transformer.
+using TextTransformerConfig = LanguageModelConfig<StackConfig<GluTransformerBlockConfig>>;
+
+/// Embeddings → attention and gated feed-forwards → norm → logits, hidden states or a vector per text. transformer_decoder()
+/// and transformer_encoder() make its options; io/text_transformer.hpp opens published models. See LanguageModel.
+///
+///     TextTransformer<float> model(decoder_presets::smollm2_135m(), random);
+///     auto state = model.start(2048);
+///     model.extend(prompt, state, logits, workspace);
+template <class T>
+using TextTransformer = LanguageModel<Stack<GluTransformerBlock<T>>>;
+
+/// The sizes and options of a Llama-shaped decoder: Llama, Mistral, Qwen2, Qwen3, gated attention.
+struct DecoderSizes {
+  Index vocabulary = 0;                      ///< V
+  Index channels = 0;                        ///< C
+  Index hidden = 0;                          ///< F
+  Index depth = 0;                           ///< layers
+  Index heads = 0;                           ///< H
+  Index key_value_heads = 0;                 ///< G; 0 for H
+  Index head_width = 0;                      ///< a; 0 for C / H
+  double rotary_base = 10000;                ///< of all layers
+  double eps = 1e-5;                         ///< ε of all norms
+  HeadForm head = HeadForm::tied;            ///< whether there are logits, and from which matrix
+  Activation activation = Activation::silu;  ///< of the gates
+  bool bias = false;                         ///< of queries, keys and values
+  bool out_bias = false;                     ///< of the attention's output
+  bool hidden_bias = false;                  ///< of the feed-forward
+  bool query_key_norm = false;               ///< RMSNorm of each head's queries and keys
+  AttentionGate gate = AttentionGate::none;  ///< of the heads' outputs
+  Index window = 0;                          ///< tokens that a windowed layer sees; 0 for no windows
+  std::vector<bool> windowed = {};           ///< which layers have the window; empty for all
+};
+
+namespace detail {
+
+/// A layer of a decoder, with its window.
+inline GluTransformerBlockConfig decoder_block(const DecoderSizes& s) {
+  return {.channels = s.channels,
+          .token_norm = NormForm::rms_norm,
+          .channel_norm = NormForm::rms_norm,
+          .norm_eps = s.eps,
+          .token_mixer = {.heads = s.heads,
+                          .key_value_heads = s.key_value_heads,
+                          .head_width = s.head_width,
+                          .causal = true,
+                          .window = s.window,
+                          .rotary = Rotary::half,
+                          .rotary_base = s.rotary_base,
+                          .query_key_norm = s.query_key_norm ? NormForm::rms_norm : NormForm::none,
+                          .query_key_norm_eps = s.eps,
+                          .gate = s.gate,
+                          .bias = s.bias,
+                          .gate_bias = s.bias,
+                          .out_bias = s.out_bias},
+          .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
+}
+
+}  // namespace detail
+
+/// h = E[token]; then h += attention(RMSNorm(h)) and h += SwiGLU(RMSNorm(h)) in each layer; logits = RMSNorm(h) Wᵀ
+/// (arXiv:2302.13971). The rotation pairs channel i with i + a/2, as in Hugging Face's files.
+inline TextTransformerConfig transformer_decoder(const DecoderSizes& s) {
+  const GluTransformerBlockConfig block = detail::decoder_block(s);
+  TextTransformerConfig config{.vocabulary = s.vocabulary,
+                               .final_norm = NormForm::rms_norm,
+                               .final_norm_eps = s.eps,
+                               .head = {.form = s.head, .norm = NormForm::none},
+                               .trunk = {.depth = s.depth, .block = block}};
+  if (s.window > 0 && !s.windowed.empty()) {
+    config.trunk.block.token_mixer.window = 0;
+    config.trunk.others = {block};
+    config.trunk.kinds.assign(s.windowed.begin(), s.windowed.end());
+  }
+  return config;
+}
+
+/// The output of an encoder.
+enum class EncoderHead {
+  none,          ///< hidden states, and one vector per text: LanguageModel::pooled()
+  masked_words,  ///< logits for masked words
+  classifier     ///< hidden states, and class scores per text
+};
+
+/// The sizes and options of a ModernBERT-shaped encoder.
+struct EncoderSizes {
+  Index vocabulary = 50368;                       ///< V
+  Index channels = 768;                           ///< C
+  Index hidden = 1152;                            ///< F
+  Index depth = 22;                               ///< layers
+  Index heads = 12;                               ///< H
+  Index global_every = 3;                         ///< layers 0, n, 2n, … see all tokens, unless `local` says otherwise
+  std::vector<bool> local = {};                   ///< which layers see only a window; empty for the rule above
+  Index window = 128;                             ///< local layers see half as many tokens to each side
+  double global_base = 160000;                    ///< rotary base of global layers
+  double local_base = 10000;                      ///< rotary base of local layers
+  double eps = 1e-5;                              ///< ε of all norms
+  Activation activation = Activation::gelu;       ///< of the gates
+  bool norm_bias = false;                         ///< of all norms
+  bool attention_bias = false;                    ///< of the attention's projections
+  bool hidden_bias = false;                       ///< of the feed-forward's projections
+  EncoderHead head = EncoderHead::none;           ///< the output
+  HeadForm decoder = HeadForm::tied;              ///< the matrix of the logits for masked words
+  bool decoder_bias = true;                       ///< added to these logits
+  Index classes = 0;                              ///< of a classifier
+  TextPooling pooling = TextPooling::first;       ///< how pooled() makes one vector of a text
+  bool unit_length = false;                       ///< divide that vector by its length
+  Activation head_activation = Activation::gelu;  ///< of the projection in front of logits and classes
+  bool head_bias = false;                         ///< of that projection
+};
+
+namespace detail {
+
+/// The layers of an encoder: global ones are of kind 0, local ones of kind 1; the first is of kind 2.
+inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& s, NormForm norm) {
+  const GluTransformerBlockConfig global{
+      .channels = s.channels,
+      .token_norm = norm,
+      .channel_norm = norm,
+      .norm_eps = s.eps,
+      .token_mixer = {.heads = s.heads,
+                      .rotary = Rotary::half,
+                      .rotary_base = s.global_base,
+                      .bias = s.attention_bias,
+                      .out_bias = s.attention_bias},
+      .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
+  GluTransformerBlockConfig local = global;
+  local.token_mixer.window = std::max<Index>(s.window, 1);  // a window of 0 shows a token itself, as one of 1 does
+  local.token_mixer.rotary_base = s.local_base;
+  const auto is_local = [&](Index i) {
+    return s.local.empty() ? i % std::max<Index>(s.global_every, 1) != 0
+                           : i < std::ssize(s.local) && s.local[static_cast<std::size_t>(i)];
+  };
+  StackConfig<GluTransformerBlockConfig> trunk{.depth = s.depth, .block = global, .others = {local, local}};
+  for (Index i = 0; i < s.depth; ++i) {
+    trunk.kinds.push_back(i == 0 ? 2 : is_local(i) ? 1 : 0);
+  }
+  trunk.others[1] = s.depth > 0 && is_local(0) ? local : global;
+  trunk.others[1].token_norm = NormForm::none;
+  return trunk;
+}
+
+}  // namespace detail
+
+/// ModernBERT (arXiv:2412.13663): h = LN(E[token]); then h += attention(LN(h)) and h += GeGLU(LN(h)) in each layer, the first
+/// without its first norm; LN(h). Local layers see the tokens |i - j| ≤ ⌊window / 2⌋.
+inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
+  const NormForm norm = s.norm_bias ? NormForm::layer_norm : NormForm::layer_norm_no_bias;
+  return {.vocabulary = s.vocabulary,
+          .embedding_norm = norm,
+          .embedding_norm_eps = s.eps,
+          .final_norm = norm,
+          .final_norm_eps = s.eps,
+          .pooling = s.pooling,
+          .pooler = s.head == EncoderHead::classifier,
+          .pooler_activation = s.head_activation,
+          .pooler_norm = norm,
+          .pooler_norm_eps = s.eps,
+          .pooler_bias = s.head_bias,
+          .unit_length = s.unit_length,
+          .classes = s.head == EncoderHead::classifier ? s.classes : 0,
+          .head = {.form = s.head == EncoderHead::masked_words ? s.decoder : HeadForm::none,
+                   .dense = true,
+                   .dense_bias = s.head_bias,
+                   .activation = s.head_activation,
+                   .norm = norm,
+                   .norm_eps = s.eps,
+                   .bias = s.decoder_bias},
+          .trunk = detail::encoder_trunk(s, norm)};
+}
+
+/// Published decoders.
+namespace decoder_presets {
+
+/// llama2.c's models of TinyStories: 260,032 parameters.
+inline TextTransformerConfig stories_260k() {
+  return transformer_decoder({.vocabulary = 512, .channels = 64, .hidden = 172, .depth = 5, .heads = 8, .key_value_heads = 4});
+}
+/// 15,191,712 parameters.
+inline TextTransformerConfig stories_15m() {
+  return transformer_decoder({.vocabulary = 32000, .channels = 288, .hidden = 768, .depth = 6, .heads = 6});
+}
+/// 41,689,600 parameters.
+inline TextTransformerConfig stories_42m() {
+  return transformer_decoder({.vocabulary = 32000, .channels = 512, .hidden = 1376, .depth = 8, .heads = 8});
+}
+/// 109,529,856 parameters.
+inline TextTransformerConfig stories_110m() {
+  return transformer_decoder({.vocabulary = 32000, .channels = 768, .hidden = 2048, .depth = 12, .heads = 12});
+}
+/// SmolLM2-135M: 134,515,008 parameters.
+inline TextTransformerConfig smollm2_135m() {
+  return transformer_decoder({.vocabulary = 49152,
+                              .channels = 576,
+                              .hidden = 1536,
+                              .depth = 30,
+                              .heads = 9,
+                              .key_value_heads = 3,
+                              .rotary_base = 100000});
+}
+/// SmolLM2-360M: 361,821,120 parameters.
+inline TextTransformerConfig smollm2_360m() {
+  return transformer_decoder({.vocabulary = 49152,
+                              .channels = 960,
+                              .hidden = 2560,
+                              .depth = 32,
+                              .heads = 15,
+                              .key_value_heads = 5,
+                              .rotary_base = 100000});
+}
+/// TinyLlama-1.1B: 1,100,048,384 parameters.
+inline TextTransformerConfig tinyllama_1_1b() {
+  return transformer_decoder({.vocabulary = 32000,
+                              .channels = 2048,
+                              .hidden = 5632,
+                              .depth = 22,
+                              .heads = 32,
+                              .key_value_heads = 4,
+                              .head = HeadForm::untied});
+}
+/// Qwen2.5-0.5B: 494,032,768 parameters.
+inline TextTransformerConfig qwen2_5_0_5b() {
+  return transformer_decoder({.vocabulary = 151936,
+                              .channels = 896,
+                              .hidden = 4864,
+                              .depth = 24,
+                              .heads = 14,
+                              .key_value_heads = 2,
+                              .rotary_base = 1e6,
+                              .eps = 1e-6,
+                              .bias = true});
+}
+/// Qwen3-0.6B: 596,049,920 parameters.
+inline TextTransformerConfig qwen3_0_6b() {
+  return transformer_decoder({.vocabulary = 151936,
+                              .channels = 1024,
+                              .hidden = 3072,
+                              .depth = 28,
+                              .heads = 16,
+                              .key_value_heads = 8,
+                              .head_width = 128,
+                              .rotary_base = 1e6,
+                              .eps = 1e-6,
+                              .query_key_norm = true});
+}
+/// Mistral-7B-v0.1: 7,241,732,096 parameters.
+inline TextTransformerConfig mistral_7b() {
+  return transformer_decoder({.vocabulary = 32000,
+                              .channels = 4096,
+                              .hidden = 14336,
+                              .depth = 32,
+                              .heads = 32,
+                              .key_value_heads = 8,
+                              .head = HeadForm::untied,
+                              .window = 4096});
+}
+
+}  // namespace decoder_presets
+
+/// Published encoders.
+namespace encoder_presets {
+
+/// ModernBERT-base: 149,014,272 parameters, 149,655,232 with the head for masked words.
+inline TextTransformerConfig modernbert_base(EncoderHead head = EncoderHead::none) {
+  return transformer_encoder({.head = head});
+}
+/// ModernBERT-large: 394,781,696 and 395,881,664 parameters.
+inline TextTransformerConfig modernbert_large(EncoderHead head = EncoderHead::none) {
+  return transformer_encoder({.channels = 1024, .hidden = 2624, .depth = 28, .heads = 16, .head = head});
+}
+/// An Ettin encoder (arXiv:2507.11412) of any size: ModernBERT with one rotary base.
+inline TextTransformerConfig ettin(Index channels, Index hidden, Index depth, Index heads, EncoderHead head) {
+  return transformer_encoder(
+      {.channels = channels, .hidden = hidden, .depth = depth, .heads = heads, .local_base = 160000, .head = head});
+}
+/// 16,797,440 and 16,913,600 parameters.
+inline TextTransformerConfig ettin_17m(EncoderHead head = EncoderHead::none) { return ettin(256, 384, 7, 4, head); }
+/// 31,883,136 and 32,081,344 parameters.
+inline TextTransformerConfig ettin_32m(EncoderHead head = EncoderHead::none) { return ettin(384, 576, 10, 6, head); }
+/// 68,144,640 and 68,457,664 parameters.
+inline TextTransformerConfig ettin_68m(EncoderHead head = EncoderHead::none) { return ettin(512, 768, 19, 8, head); }
+/// 149,014,272 and 149,655,232 parameters.
+inline TextTransformerConfig ettin_150m(EncoderHead head = EncoderHead::none) { return ettin(768, 1152, 22, 12, head); }
+/// 394,781,696 and 395,881,664 parameters.
+inline TextTransformerConfig ettin_400m(EncoderHead head = EncoderHead::none) { return ettin(1024, 2624, 28, 16, head); }
+/// 1,028,050,688 and 1,031,314,112 parameters.
+inline TextTransformerConfig ettin_1b(EncoderHead head = EncoderHead::none) { return ettin(1792, 3840, 28, 28, head); }
+/// granite-embedding-small-english-r2, whose first token's state of length 1 is the embedding: 47,662,464 parameters.
+inline TextTransformerConfig granite_embedding_small_r2() {
+  return transformer_encoder({.channels = 384, .hidden = 1536, .depth = 12, .heads = 12, .unit_length = true});
+}
+
+}  // namespace encoder_presets
+
+}  // namespace gated

@@ -1,0 +1,198 @@
+#include "gated/io/text_transformer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "attention_files.hpp"
+#include "gated/io/prepared_model.hpp"
+
+namespace gated::io_text_transformer_test {
+namespace {
+
+using test::expect_loads;
+using test::listed;
+using test::Names;
+using test::random_layer;
+using test::refuses;
+using test::saved;
+
+constexpr const char* llama = R"({"model_type": "llama", "vocab_size": 11, "hidden_size": 16, "intermediate_size": 20,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2)";
+
+TextTransformerConfig llama_with(const std::string& more) { return llama_config(text(llama, more, "}")); }
+
+void write_text(const std::filesystem::path& path, const std::string& contents) { std::ofstream(path) << contents; }
+
+TEST(TextNames, LlamaStacksItsProjections) {
+  const auto config = llama_with("");
+  const auto model = random_layer<TextTransformer<float>>(config);
+  const SafetensorsFile file = saved(model, llama_names(config));
+  Names names{"lm_head.weight [11, 16]", "model.embed_tokens.weight [11, 16]", "model.norm.weight [16]"};
+  for (const std::string i : {"0.", "1."}) {
+    const std::string layer = "model.layers." + i;
+    names.insert("model.trunk.blocks." + i + "tokens.mixer.rotary.frequencies [2]");  // a constant; the original computes it
+    for (const std::string tensor :
+         {"input_layernorm.weight [16]", "post_attention_layernorm.weight [16]", "self_attn.q_proj.weight [16, 16]",
+          "self_attn.k_proj.weight [8, 16]", "self_attn.v_proj.weight [8, 16]", "self_attn.o_proj.weight [16, 16]",
+          "mlp.gate_proj.weight [20, 16]", "mlp.up_proj.weight [20, 16]", "mlp.down_proj.weight [16, 20]"}) {
+      names.insert(layer + tensor);
+    }
+  }
+  EXPECT_EQ(listed(file), names);
+  expect_loads(model, file, llama_names(config));
+}
+
+TEST(TextNames, EveryKindOfModelIsSavedAndLoaded) {
+  for (const char* const more : {R"(, "attention_bias": true, "mlp_bias": true)", R"(, "head_dim": 6)",
+                                 R"(, "model_type": "qwen2")", R"(, "model_type": "qwen3", "head_dim": 4)",
+                                 R"(, "model_type": "qwen3", "headwise_attn_output_gate": true, "qkv_bias": true)",
+                                 R"(, "model_type": "qwen3", "head_dim": 2, "elementwise_attn_output_gate": true)"}) {
+    SCOPED_TRACE(more);
+    std::string fields = llama;
+    if (std::string_view(more).find("model_type") != std::string_view::npos) {
+      fields.replace(0, fields.find("\"vocab_size"), "{");
+    }
+    const auto config = llama_config(text(fields, more, "}"));
+    const auto model = random_layer<TextTransformer<float>>(config);
+    expect_loads(model, saved(model, llama_names(config)), llama_names(config));
+  }
+}
+
+TEST(TextNames, AStackOfOtherSizesIsExplained) {
+  const auto config = llama_with("");
+  NameMap names = llama_names(config);
+  names.rules.insert(names.rules.begin(),
+                     NameMap::Rule{.ours = "trunk.blocks.*.tokens.mixer.qkv", .theirs = "", .pieces = {{"q", 16}, {"k", 8}}});
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [&] {
+        (void)names.in_file("trunk.blocks.0.tokens.mixer.qkv.weight", {32, 16});
+      },
+      "NameMap: trunk.blocks.0.tokens.mixer.qkv.weight has 32 rows, its pieces in the file have 24."));
+}
+
+TEST(TextNames, MappedAndPreparedFilesMayKeepThem) {
+  using Model = TextTransformer<float>;
+  const auto expect_same = [](const Model& model, const NameMap& names) {
+    const auto path = test::temporary("named.safetensors");
+    save_parameters(model, path, {{"architecture", Model::architecture}, {"config", to_json(model.config)}}, names);
+    const std::vector<Index> ids{3, 1, 4, 1, 5};
+    Workspace<float> workspace;
+    const Matrix<float> expected = model.forward(ids, Sequences::single(5), workspace);
+    EXPECT_TRUE(test::same_bits(load_model<Model>(path).forward(ids, Sequences::single(5), workspace), expected));
+    const auto mapped = load_mapped<Model>(path), prepared = load_prepared<Model>(path);
+    for (const auto* const opened : {&mapped, &prepared}) {
+      Workspace<float> own;
+      own.use(opened->weights);
+      EXPECT_TRUE(test::same_bits(opened->model.forward(ids, Sequences::single(5), own), expected));
+    }
+  };
+  for (const char* const more : {"", R"(, "tie_word_embeddings": true)"}) {
+    const auto config = llama_with(more);
+    expect_same(random_layer<Model>(config), llama_names(config));
+  }
+  expect_same(random_layer<Model>(modernbert_config(R"({"vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertForMaskedLM"]})")),
+              modernbert_names());
+}
+
+TEST(TextConfig, ReadsTheOptionsOfEachModel) {
+  const auto mistral = llama_config(R"({"model_type": "mistral", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 4,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "sliding_window": 5})");
+  EXPECT_EQ(mistral.trunk.block.token_mixer.reach(), 4);
+  EXPECT_EQ(mistral.head.form, HeadForm::untied);
+  EXPECT_EQ(mistral.final_norm_eps, 1e-6);
+  const auto qwen = llama_config(R"({"model_type": "qwen2", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 4,
+      "num_hidden_layers": 3, "num_attention_heads": 2, "sliding_window": 5, "use_sliding_window": true,
+      "max_window_layers": 1, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}})");
+  EXPECT_EQ(qwen.trunk.kinds, (std::vector<Index>{0, 1, 1}));
+  EXPECT_EQ(qwen.trunk.of(0).token_mixer.window, 0);
+  EXPECT_EQ(qwen.trunk.of(2).token_mixer.window, 5);
+  EXPECT_EQ(qwen.trunk.of(2).token_mixer.rotary_base, 5e5);
+  EXPECT_TRUE(qwen.trunk.block.token_mixer.bias);
+  EXPECT_FALSE(qwen.trunk.block.token_mixer.out_bias);
+  const auto bert = modernbert_config(R"({"model_type": "modernbert", "num_hidden_layers": 3, "local_rope_theta": null,
+      "layer_types": ["sliding_attention", "full_attention", "sliding_attention"], "sliding_window": 3})");
+  EXPECT_EQ(bert.trunk.kinds, (std::vector<Index>{2, 0, 1}));
+  EXPECT_EQ(bert.trunk.of(0).token_mixer.reach(), 3);
+  EXPECT_EQ(bert.trunk.of(0).token_norm, NormForm::none);
+  EXPECT_EQ(bert.trunk.of(2).token_mixer.rotary_base, 160000);
+}
+
+TEST(TextConfig, RefusesOtherModelsByFieldAndName) {
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] { (void)text_transformer_config(R"({"model_type": "gemma2"})"); },
+      "config.json: model_type = \"gemma2\", expected one of llama, mistral, qwen2, qwen3, modernbert."));
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] { (void)llama_config(R"({"model_type": "llama", "architectures": ["LlamaForTokenClassification"]})"); },
+      "architectures = "));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_config(R"({"model_type": "llama"})"); }, "vocab_size is missing"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8})"); },
+                                     "rope_scaling.rope_type = \"llama3\", expected \"default\""));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "rope_parameters": {"rope_type": "yarn"})"); },
+                                     "rope_parameters.rope_type = \"yarn\""));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "quantization_config": {})"); }, "quantization_config"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "hidden_act": "xielu")"); }, "hidden_act = \"xielu\""));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"num_hidden_layers": 1, "layer_types": ["chunked"]})"); },
+                                     "layer_types has \"chunked\""));
+}
+
+TEST(TextTransformerFolder, OpensOneFileOrSeveral) {
+  const auto folder = test::temporary("llama");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto config = llama_with(R"(, "tie_word_embeddings": true)");
+  const auto model = random_layer<TextTransformer<float>>(config);
+  write_text(folder / "config.json", text(llama, R"(, "tie_word_embeddings": true})"));
+  save_parameters(model, folder / "model.safetensors", {}, llama_names(config));
+  const auto expect_same = [&] {
+    const auto loaded = load_text_transformer<float>(folder);
+    Workspace<float> workspace;
+    const std::vector<Index> ids{3, 1, 4, 1, 5};
+    EXPECT_TRUE(test::same_bits(loaded.forward(ids, Sequences::single(5), workspace),
+                                model.forward(ids, Sequences::single(5), workspace)));
+  };
+  expect_same();
+
+  std::vector<TensorToWrite> parts[2];
+  std::string map;
+  {
+    const SafetensorsFile file(folder / "model.safetensors");
+    std::size_t i = 0;
+    for (const auto& [name, entry] : file.tensors()) {
+      parts[i % 2].push_back({name, entry.dtype, entry.shape, entry.bytes});
+      map += text(map.empty() ? "" : ", ", "\"", name, "\": \"part-", i++ % 2, ".safetensors\"");
+    }
+    write_safetensors(folder / "part-0.safetensors", parts[0], {});
+    write_safetensors(folder / "part-1.safetensors", parts[1], {});
+  }
+  std::filesystem::remove(folder / "model.safetensors");
+  write_text(folder / "model.safetensors.index.json", text("{\"weight_map\": {", map, "}}"));
+  expect_same();
+  write_text(folder / "model.safetensors.index.json", R"({"weight_map": {"x": "../part-0.safetensors"}})");
+  EXPECT_TRUE(refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "is not in a file of this folder"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TextTransformerFolder, EmbedsAsSentenceTransformersDoes) {
+  const auto folder = test::temporary("embedding");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "1_Pooling");
+  const std::string json = R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertModel"]})";
+  const auto model = random_layer<TextTransformer<float>>(modernbert_config(json));
+  write_text(folder / "config.json", json);
+  save_parameters(model, folder / "model.safetensors", {}, modernbert_names());
+  EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::first);
+  EXPECT_FALSE(load_text_transformer<float>(folder).config.unit_length);
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})");
+  write_text(folder / "modules.json", R"([{"type": "sentence_transformers.models.Normalize"}])");
+  EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::mean);
+  EXPECT_TRUE(load_text_transformer<float>(folder).config.unit_length);
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_lasttoken": true})");
+  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, "pooling_mode_lasttoken = true"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace gated::io_text_transformer_test

@@ -1,0 +1,129 @@
+// The real-time contract: a warm step, extend() or forward() on one thread makes no system call, and thus takes no lock that
+// another thread holds, and allocates nothing. A child process runs a million of them under a filter that kills it at the first
+// system call.
+
+#include <gtest/gtest.h>
+
+#include "gated/models/denoise_stream.hpp"
+#include "gated/models/flash.hpp"
+#include "gated/models/gmlp.hpp"
+#include "gated/models/language_model.hpp"
+#include "tests/core/allocations.hpp"
+
+#if defined(__linux__) && __has_include(<linux/seccomp.h>)
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define GATED_TEST_HAS_SECCOMP 1
+#endif
+
+namespace gated::real_time_test {
+namespace {
+
+#if defined(GATED_TEST_HAS_SECCOMP)
+
+constexpr int refused = 3;
+
+/// From now on any system call but that to end kills the process. False if the system has no such filter.
+bool forbid_system_calls() {
+  sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+  const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
+}
+
+/// Runs `f` once, and `count` times without system calls or allocations in a child process. Returns what wait() says of it.
+template <class F>
+int status_of(Index count, const F& f) {
+  const pid_t child = fork();
+  if (child == 0) {
+    f();
+    if (!forbid_system_calls()) {
+      _exit(refused);
+    }
+    const Index allocations = test::allocations_during([&] {
+      for (Index i = 0; i < count; ++i) {
+        f();
+      }
+    });
+    _exit(allocations == 0 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+bool has_filters() {
+  const int status = status_of(0, [] {});
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+template <class F>
+void expect_real_time(Index count, const F& f) {
+  const int status = status_of(count, f);
+  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status) << ": a system call";
+  EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "it allocated memory";
+}
+
+class RealTime : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_filters()) {
+      GTEST_SKIP() << "this system, or the tool that runs the test, has no filter of system calls";
+    }
+  }
+  Random random{1};
+  Workspace<float> workspace{Threads(1)};
+};
+
+TEST_F(RealTime, TheFilterFindsSystemCallsAndAllocations) {
+  const int called = status_of(1, [] { getppid(); });
+  EXPECT_TRUE(WIFSIGNALED(called));
+  const int allocated = status_of(1, [] { Matrix<float>(3, 3).setZero(); });
+  EXPECT_TRUE(WIFSIGNALED(allocated) || WEXITSTATUS(allocated) == 1);
+}
+
+TEST_F(RealTime, StepsOfALanguageModel) {
+  const GmlpLanguageModel<float> model(
+      {.vocabulary = 16, .trunk = {.length = 64, .channels = 16, .hidden = 32, .depth = 2, .causal = true}}, random);
+  auto state = model.start();
+  Matrix<float> logits(1, 16);
+  expect_real_time(400'000, [&] {
+    if (state.position() == 64) {
+      state.rewind(0);
+    }
+    model.step(state.position() % 16, state, logits.row(0), workspace);
+  });
+}
+
+TEST_F(RealTime, ExtendsOfFlash) {
+  const Flash<float> model({.depth = 2, .block = {.channels = 16, .value = 32, .query_key = 8, .chunk = 4, .causal = true}},
+                           random);
+  auto state = model.start(500'000);
+  Matrix<float> x = Matrix<float>::Random(1, 16), y(1, 16);
+  expect_real_time(400'000, [&] { model.extend(x, state, y, workspace); });
+}
+
+TEST_F(RealTime, ForwardPasses) {
+  const Gmlp<float> model({.length = 8, .channels = 16, .hidden = 32, .depth = 2}, random);
+  Matrix<float> x = Matrix<float>::Random(8, 16), y(8, 16);
+  expect_real_time(100'000, [&] { model.forward(x, y, workspace); });
+}
+
+TEST_F(RealTime, BlocksOfSpeech) {
+  const SpeechDenoiser<float> model(
+      {.rate = 8000, .length = 16, .hop = 8, .blocks = {.depth = 1, .block = {.channels = 8, .inner = 8, .causal = true}}},
+      random);
+  DenoiseStream<float> stream(model);
+  std::vector<float> block(8, 0.5f);
+  expect_real_time(100'000, [&] { stream.process(block, block); });
+}
+
+#endif
+
+}  // namespace
+}  // namespace gated::real_time_test
