@@ -71,8 +71,7 @@ void spot(const Keywords& keywords, const Options& options) {
   if (options.sound == "-") {
     spot_stdin(spotter);
   } else {
-    const Vector<float> sound = resampled({gated::read_wav(options.sound)}).front();
-    spotter.add({sound.data(), static_cast<std::size_t>(sound.size())});
+    for_each_piece(options.sound, [&spotter](std::span<const float> samples) { spotter.add(samples); });
     spotter.finish();
   }
 }

@@ -14,7 +14,9 @@ Options parse_options(int count, char** arguments) {
   CLI::Option* const sound = examples::add_name(app, "sound", options.sound, "FILE.wav|-",
                                                 "a WAV file of any rate, or - for raw samples on stdin: signed\n"
                                                 "16-bit, little-endian, mono, 16 kHz");
-  examples::add_name(app, "--model", options.model, "FILE", "a file from --train (the model shipped with the example); with\n--train, the model to begin with (a new one)");
+  examples::add_name(
+      app, "--model", options.model, "FILE",
+      "a file from --train (the model shipped with the example); with\n--train, the model to begin with (a new one)");
   app.add_flag("--scores", options.scores, "print the score of every class for every window, as CSV")->needs(sound);
   examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0, "the smallest score of a word, averaged over windows")
       ->needs(sound);

@@ -1,6 +1,7 @@
 #include "recordings.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
 
@@ -32,7 +33,28 @@ std::vector<fs::path> subfolders(const fs::path& folder) {
   return sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
 }
 
+/// The frames that resample() makes of `frames`.
+Index converted(Index frames, Index up, Index down) {
+  return static_cast<Index>((static_cast<std::int64_t>(frames) * up + down - 1) / down);
+}
+
+/// At least the frames on each side of a frame that the filter of resample() reads.
+Index reach_of(Index from) { return 128 * std::max<Index>(1, (from + rate - 1) / rate); }
+
 }  // namespace
+
+void for_each_piece(const fs::path& path, const std::function<void(std::span<const float>)>& take) {
+  const gated::WavFile file(path);
+  const Index divisor = std::gcd(file.rate(), rate), down = file.rate() / divisor, up = rate / divisor;
+  const Index piece = 60 * divisor * down, around = (reach_of(file.rate()) + down - 1) / down * down;
+  for (Index first = 0; first < file.frames(); first += piece) {
+    const Index begin = std::max<Index>(first - around, 0), frames = std::min(piece, file.frames() - first);
+    const Index end = std::min(first + frames + around, file.frames());
+    const gated::Matrix<float> samples = file.read(begin, end - begin).rowwise().mean();
+    const gated::Matrix<float> all = gated::resample<float>(samples, file.rate(), rate);
+    take({all.data() + (first - begin) / down * up, static_cast<std::size_t>(converted(frames, up, down))});
+  }
+}
 
 std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds) {
   std::map<Index, std::vector<std::size_t>> by_rate;
@@ -42,8 +64,8 @@ std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds) {
   std::vector<Vector<float>> results(sounds.size());
   for (const auto& [from, chosen] : by_rate) {
     const Index divisor = std::gcd(from, rate), down = from / divisor, up = rate / divisor;
-    const Index gap = 128 * std::max<Index>(1, (from + rate - 1) / rate);  // the filter reaches half as far on each side
-    std::vector<Index> steps{0};                                           // where sounds begin, in steps of `down` frames
+    const Index gap = reach_of(from);
+    std::vector<Index> steps{0};  // where sounds begin, in steps of `down` frames
     for (const std::size_t i : chosen) {
       steps.push_back(steps.back() + (sounds[i].samples.rows() + gap + down - 1) / down);
     }
@@ -55,7 +77,7 @@ std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds) {
     const gated::Matrix<float> all = gated::resample<float>(joined, from, rate);
     for (std::size_t k = 0; k < chosen.size(); ++k) {
       const Index frames = sounds[chosen[k]].samples.rows();
-      results[chosen[k]] = all.col(0).segment(steps[k] * up, (frames * up + down - 1) / down);
+      results[chosen[k]] = all.col(0).segment(steps[k] * up, converted(frames, up, down));
     }
   }
   return results;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "gated/io/wav.hpp"
+#include "gated/io/wav_file.hpp"
 
 /// Recordings of single words, from folders.
 
@@ -34,6 +36,10 @@ struct Recordings {
 /// The mean of the channels of each sound, at 16 kHz. Sounds of one rate are resampled together: the filter's weights take
 /// longer than a word.
 std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds);
+
+/// Calls `take(samples)` for successive pieces of about a minute of the WAV file at `path`, at 16 kHz: the bits of resampled().
+/// A long recording thus takes little memory. Errors: those of WavFile.
+void for_each_piece(const std::filesystem::path& path, const std::function<void(std::span<const float>)>& take);
 
 /// Removes leading and trailing pieces of 10 ms that are 40 dB quieter than the loudest.
 Vector<float> trimmed(const Vector<float>& samples);

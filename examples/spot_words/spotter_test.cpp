@@ -67,6 +67,17 @@ TEST(Recordings, AreResampledAndTrimmed) {
   EXPECT_LT((alone[0] - both[0]).cwiseAbs().maxCoeff(), 1e-6F);
 }
 
+TEST(Recordings, AreReadPieceByPiece) {
+  const auto path = temporary("long.wav");
+  for (const Index from : {16000, 11025}) {
+    gated::write_wav(path, {gated::Matrix<float>::Random(130 * from + 7, 2), from}, gated::WavFormat::float32);
+    std::vector<float> pieces;
+    for_each_piece(path, [&](std::span<const float> samples) { pieces.insert(pieces.end(), samples.begin(), samples.end()); });
+    const Vector<float> whole = resampled({gated::read_wav(path)})[0];
+    EXPECT_TRUE(std::equal(pieces.begin(), pieces.end(), whole.begin(), whole.end())) << from;
+  }
+}
+
 TEST(Recordings, MayBeShortSilentOrClipped) {
   EXPECT_EQ(trimmed(Vector<float>::Zero(1)).size(), 1);
   EXPECT_EQ(trimmed(Vector<float>::Zero(0)).size(), 0);

@@ -73,7 +73,8 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
   Random random(options.seed);
   gated::Training<Model> training(config, start ? std::move(start->model) : Model(config.model, random), random);
   training.threads = gated::Threads{options.threads};
-  std::printf("  model     KW-MLP, %td blocks, %td parameters\n", training.model.config.trunk.depth, gated::parameter_count(training.model));
+  std::printf("  model     KW-MLP, %td blocks, %td parameters\n", training.model.config.trunk.depth,
+              gated::parameter_count(training.model));
   std::printf("  training  %td recordings of %zu words, %td steps of %td\n\n", count, recordings.labels.size() - 2, steps,
               per_step);
   Matrix<float> images(shard, training.model.config.image.area());
