@@ -5,6 +5,7 @@
 /// recordings.
 
 #include "gated/audio/decode_windows.hpp"
+#include "gated/audio/in_place_mfcc.hpp"
 #include "gated/audio/log_mel.hpp"
 #include "gated/audio/mel_bank.hpp"
 #include "gated/audio/mfcc.hpp"

@@ -55,6 +55,24 @@ TEST(Workspace, ReservesForUnalignedSizes) {
             0);
 }
 
+TEST(Workspace, LivesInTheCallersMemory) {
+  std::vector<std::byte> memory(5000);
+  const auto allocations = test::allocations_during([&] {
+    Workspace<float> workspace{std::span<std::byte>(memory)};
+    const auto frame = workspace.frame();
+    float* const first = workspace.take(100);
+    workspace.side_by_side(3, [&](Index, Workspace<float>& scratch) { EXPECT_EQ(scratch.take(500), first + 112); });
+    EXPECT_EQ(workspace.peak_bytes(), sizeof(float) * (112 + 512));
+    EXPECT_GE(static_cast<void*>(first), memory.data());
+    EXPECT_LE(workspace.bytes(), memory.size());
+  });
+  EXPECT_EQ(allocations, 0);
+  Workspace<float> small(std::span<std::byte>(memory).first(10));
+  const auto frame = small.frame();
+  EXPECT_THROW(small.take(1), MemoryError);
+  EXPECT_EQ(small.take(0), small.take(0));
+}
+
 TEST(Workspace, ShowsOutputsToItsHook) {
   Workspace<float> workspace;
   std::vector<std::string> paths;

@@ -8,6 +8,7 @@
 #include "gated/audio.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
+#include "gated/io/wav.hpp"
 #include "gated/layers/branchformer_layer.hpp"
 #include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
@@ -21,6 +22,7 @@
 #include "gated/train/regression_loss.hpp"
 #include "gated/train/training.hpp"
 #include "gated/train/training_run.hpp"
+#include "tests/bare_metal/decisions.hpp"
 #include "tests/io/files.hpp"
 #include "tests/models/trunks.hpp"
 #include "tests/ops/restores_kernels.hpp"
@@ -398,6 +400,26 @@ TEST_F(Portable, IsChosenForTheWholeRun) {
   EXPECT_EQ(arithmetic(), Arithmetic::fastest);
   EXPECT_EQ(signature(model), in_portable_arithmetic);
   EXPECT_EQ(arithmetic(), Arithmetic::fastest);
+}
+
+TEST_F(Portable, KeywordsAreThoseOfAMicrocontroller) {  // tests/bare_metal/words.cpp
+  const std::string folder = GATED_REFERENCE_DIR "/../../examples/spot_words/";
+  const auto model = load_model<GmlpImageClassifier<float>>(folder + "ten_words.safetensors");
+  const Sound sound = read_wav(folder + "three_words.wav");
+  for (std::size_t i = 0; i < test::window_starts.size(); ++i) {
+    const Index start = static_cast<Index>(test::window_starts[i]),
+                count = std::min<Index>(16000, sound.samples.rows() - start);
+    const auto scores = expect_same_in_all_forms([&] {
+      const Matrix<float> frames = mfcc<float>(sound.samples.col(0).segment(start, count), keyword_mlp_mfcc());
+      Matrix<float> image = Eigen::Map<const Matrix<float>>(frames.data(), 1, frames.size());
+      scale_pixels<float>(image, model.config);
+      Workspace<float> workspace;
+      return model.forward(image, workspace);
+    });
+    const test::Decision decision = test::decision_of(std::span(scores.data(), static_cast<std::size_t>(scores.size())));
+    EXPECT_EQ(decision, test::desk_decisions[i])
+        << "window " << i << ": class " << decision.label << ", bits 0x" << std::hex << decision.hash;
+  }
 }
 
 TEST_F(Portable, TheEnvironmentVariableNamesTheArithmetic) {

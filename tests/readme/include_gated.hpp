@@ -12,6 +12,7 @@
 #include "gated/audio.hpp"
 #include "gated/gated.hpp"
 #include "gated/io/classifier.hpp"
+#include "gated/io/in_place_kw_mlp.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/npy.hpp"
 #include "gated/io/npz.hpp"

@@ -44,6 +44,56 @@ struct MelOptions {
   double high = 0;                 ///< right edge of the last triangle, in Hz; 0 for half the rate
 };
 
+namespace detail {
+
+/// The triangles of a MelBank.
+class MelTriangles {
+ public:
+  /// Errors: those of MelBank.
+  explicit MelTriangles(const MelOptions& options) : options_(options) {
+    const double top = options.high == 0 ? static_cast<double>(options.rate) / 2 : options.high;
+    require<ArgumentError>(options.bands >= 1 && options.rate >= 1 && options.fft >= 1, "MelBank: bands is ", options.bands,
+                           ", rate is ", options.rate, " and fft is ", options.fft, ", expected at least 1.");
+    require<ArgumentError>(0 <= options.low && options.low < top && top <= static_cast<double>(options.rate) / 2,
+                           "MelBank: low is ", options.low, " and high is ", top, ", expected 0 ≤ low < high ≤ ",
+                           static_cast<double>(options.rate) / 2, ", half the rate.");
+    low_ = mel_of(options.form, options.low);
+    step_ = (mel_of(options.form, top) - low_) / static_cast<double>(options.bands + 1);
+  }
+
+  /// The bins that count.
+  Index bins() const { return options_.form == MelForm::kaldi ? options_.fft / 2 : options_.fft / 2 + 1; }
+  /// The frequency of bin k, in the unit of the triangles.
+  double place(Index k) const {
+    const double f = static_cast<double>(k) * static_cast<double>(options_.rate) / static_cast<double>(options_.fft);
+    return options_.form == MelForm::kaldi ? mel_of(options_.form, f) : f;
+  }
+  /// Calls `f(k, weight)` for the bins of band b that have a weight above 0. `places` holds place(0), place(1), ….
+  template <class Places, class F>
+  void for_each_weight(Index b, const Places& places, const F& f) const {
+    const double left = edge(b), centre = edge(b + 1), right = edge(b + 2);
+    const double height = options_.form == MelForm::kaldi ? 1 : 2 / (right - left);
+    for (Index k = 0; k < bins(); ++k) {
+      const double weight = std::min((places[k] - left) / (centre - left), (right - places[k]) / (right - centre)) * height;
+      if (weight > 0) {
+        f(k, weight);
+      }
+    }
+  }
+
+ private:
+  /// Where triangle i begins, i - 1 has its centre, and i - 2 ends.
+  double edge(Index i) const {
+    const double mel = low_ + rounded(static_cast<double>(i) * step_);
+    return options_.form == MelForm::kaldi ? mel : hertz_of(options_.form, mel);
+  }
+
+  MelOptions options_;
+  double low_ = 0, step_ = 0;
+};
+
+}  // namespace detail
+
 /// Triangular filters whose edges are equally spaced on a mel scale: the energy of band b is Σ_k w_bk |X_k|² with
 ///
 ///     w = max(0, min((m - left) / (centre - left), (right - m) / (right - centre)))
@@ -55,22 +105,17 @@ class MelBank {
  public:
   /// Computes the weights.
   explicit MelBank(const MelOptions& options) : bins_(options.fft / 2 + 1) {
-    const double top = options.high == 0 ? static_cast<double>(options.rate) / 2 : options.high;
-    require<ArgumentError>(options.bands >= 1 && options.rate >= 1 && options.fft >= 1, "MelBank: bands is ", options.bands,
-                           ", rate is ", options.rate, " and fft is ", options.fft, ", expected at least 1.");
-    require<ArgumentError>(0 <= options.low && options.low < top && top <= static_cast<double>(options.rate) / 2,
-                           "MelBank: low is ", options.low, " and high is ", top, ", expected 0 ≤ low < high ≤ ",
-                           static_cast<double>(options.rate) / 2, ", half the rate.");
-    const double low = mel_of(options.form, options.low);
-    const double step = (mel_of(options.form, top) - low) / static_cast<double>(options.bands + 1);
-    const auto edge = [&](Index i) {
-      const double mel = low + rounded(static_cast<double>(i) * step);
-      return options.form == MelForm::kaldi ? mel : hertz_of(options.form, mel);
-    };
-    const Vector<double> places = places_of_bins(options);
+    const detail::MelTriangles triangles(options);
+    Vector<double> places(triangles.bins());
+    for (Index k = 0; k < places.size(); ++k) {
+      places[k] = triangles.place(k);
+    }
     for (Index b = 0; b < options.bands; ++b) {
-      const double height = options.form == MelForm::kaldi ? 1 : 2 / (edge(b + 2) - edge(b));
-      add_band(places, edge(b), edge(b + 1), edge(b + 2), height);
+      Band& band = bands_.emplace_back();
+      triangles.for_each_weight(b, places, [&band](Index k, double weight) {
+        band.first = band.weights.empty() ? k : band.first;
+        band.weights.push_back(weight);
+      });
     }
   }
 
@@ -103,29 +148,6 @@ class MelBank {
     Index first = 0;
     std::vector<double> weights;
   };
-
-  /// The frequencies of the bins that count, in the unit of the triangles.
-  static Vector<double> places_of_bins(const MelOptions& options) {
-    const bool kaldi = options.form == MelForm::kaldi;
-    Vector<double> places(kaldi ? options.fft / 2 : options.fft / 2 + 1);
-    for (Index k = 0; k < places.size(); ++k) {
-      const double f = static_cast<double>(k) * static_cast<double>(options.rate) / static_cast<double>(options.fft);
-      places[k] = kaldi ? mel_of(options.form, f) : f;
-    }
-    return places;
-  }
-
-  void add_band(const Vector<double>& places, double left, double centre, double right, double height) {
-    Band band;
-    for (Index k = 0; k < places.size(); ++k) {
-      const double weight = std::min((places[k] - left) / (centre - left), (right - places[k]) / (right - centre)) * height;
-      if (weight > 0) {
-        band.first = band.weights.empty() ? k : band.first;
-        band.weights.push_back(weight);
-      }
-    }
-    bands_.push_back(std::move(band));
-  }
 
   Index bins_;
   std::vector<Band> bands_;

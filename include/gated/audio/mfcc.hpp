@@ -27,11 +27,23 @@ inline MfccOptions keyword_mlp_mfcc() { return {}; }
 
 namespace detail {
 
+/// Raises ArgumentError for invalid options.
+inline void expect_mfcc(Where where, const MfccOptions& options) {
+  require<ArgumentError>(options.coefficients >= 1 && options.coefficients <= options.mels, where, ": coefficients is ",
+                         options.coefficients, ", expected 1 to mels = ", options.mels, ".");
+  require<ArgumentError>(options.samples >= 0 && options.least_power > 0 && options.range >= 0, where, ": samples is ",
+                         options.samples, ", least_power is ", options.least_power, " and range is ", options.range,
+                         ", expected at least 0, and a power above 0.");
+}
+
+/// The factor of row k of the orthonormal DCT-II of n points: √(2/n), and √(1/n) for k = 0.
+inline double cosine_scale(Index k, Index n) { return std::sqrt((k == 0 ? 1.0 : 2.0) / static_cast<double>(n)); }
+
 /// The orthonormal DCT-II, n × n: row k is √(2/n) cos(πk(2j + 1) / 2n), and √(1/n) for k = 0.
 inline Matrix<double> cosine_transform(Index n) {
   Matrix<double> rows(n, n);
   for (Index k = 0; k < n; ++k) {
-    const double scale = std::sqrt((k == 0 ? 1.0 : 2.0) / static_cast<double>(n));
+    const double scale = cosine_scale(k, n);
     for (Index j = 0; j < n; ++j) {
       rows(k, j) = scale * FourierFactor<double>::turn(k * (2 * j + 1), 4 * n).c;
     }
@@ -70,11 +82,7 @@ inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOption
 template <class T>
 Matrix<T> mfcc(const ConstSignal<T>& samples, const MfccOptions& options) {
   constexpr Where where = "mfcc";
-  require<ArgumentError>(options.coefficients >= 1 && options.coefficients <= options.mels, where, ": coefficients is ",
-                         options.coefficients, ", expected 1 to mels = ", options.mels, ".");
-  require<ArgumentError>(options.samples >= 0 && options.least_power > 0 && options.range >= 0, where, ": samples is ",
-                         options.samples, ", least_power is ", options.least_power, " and range is ", options.range,
-                         ", expected at least 0, and a power above 0.");
+  detail::expect_mfcc(where, options);
   Vector<double> sound = Vector<double>::Zero(options.samples == 0 ? samples.size() : options.samples);
   const Index count = std::min(sound.size(), samples.size());
   sound.head(count) = samples.head(count).template cast<double>();

@@ -10,6 +10,14 @@
 
 namespace gated::detail {
 
+/// X_k of an even transform from Z_k at `a` and Z_{h-k} at `b`, whose imaginary parts lie `width` further. `turn` is
+/// e^(-2πik/n).
+inline void separate(const FourierFactor<double>& turn, const double* a, const double* b, Index width, double& re, double& im) {
+  const double o_re = (a[width] + b[width]) / 2, o_im = (b[0] - a[0]) / 2;
+  re = (a[0] + b[0]) / 2 + (rounded(turn.c * o_re) - rounded(turn.s * o_im));
+  im = (a[width] - b[width]) / 2 + (rounded(turn.c * o_im) + rounded(turn.s * o_re));
+}
+
 /// X_k = Σ_t x_t e^(-2πikt/n) and its inverse, for a few rows of any length n at a time.
 ///
 /// An even n takes one complex transform of h = n/2 points, z_t = x_2t + i·x_{2t+1} (Cooley, Lewis and Welch 1970):
@@ -53,7 +61,8 @@ class RealFourier {
     for (Index k = 0; k < bins(); ++k) {
       const double *const a = bin(k), *const b = bin(points() - k);
       for (Index r = 0; r < count; ++r) {
-        step_ == 2 ? separate(k, a + r, b + r, real(r, k), imaginary(r, k)) : split(a + r, real(r, k), imaginary(r, k));
+        step_ == 2 ? separate(turns_[static_cast<std::size_t>(k)], a + r, b + r, width_, real(r, k), imaginary(r, k))
+                   : split(a + r, real(r, k), imaginary(r, k));
       }
     }
   }
@@ -109,13 +118,6 @@ class RealFourier {
   void split(const double* a, double& re, double& im) const {
     re = a[0];
     im = a[width_];
-  }
-  /// X_k from Z_k = a and Z_{h-k} = b.
-  void separate(Index k, const double* a, const double* b, double& re, double& im) const {
-    const auto& turn = turns_[static_cast<std::size_t>(k)];
-    const double o_re = (a[width_] + b[width_]) / 2, o_im = (b[0] - a[0]) / 2;
-    re = (a[0] + b[0]) / 2 + (rounded(turn.c * o_re) - rounded(turn.s * o_im));
-    im = (a[width_] - b[width_]) / 2 + (rounded(turn.c * o_im) + rounded(turn.s * o_re));
   }
   /// conj Z_k = conj(E_k + i·O_k) of row r.
   void join(Index k, Index r, double& re, double& im) const {

@@ -21,15 +21,20 @@ struct Window {
   bool periodic = true;                ///< false for a symmetric window, whose last weight equals the first
 };
 
-/// The weights of a window of n samples. A symmetric window of one sample is 1.
+/// Weight i of a window of n samples. A symmetric window of one sample is 1.
+inline double window_weight(const Window& window, Index i, Index n) {
+  const Index period = window.periodic ? n : n - 1;
+  const double mean = window.form == WindowForm::hann ? 0.5 : 0.54;
+  return period == 0 ? 1 : mean - rounded((1 - mean) * FourierFactor<double>::turn(i, period).c);
+}
+
+/// The weights of a window of n samples.
 /// Errors: ArgumentError if n < 1.
 inline Vector<double> window_weights(const Window& window, Index n) {
   require<ArgumentError>(n >= 1, "window_weights: the window has ", n, " samples, expected at least 1.");
-  const Index period = window.periodic ? n : n - 1;
-  const double mean = window.form == WindowForm::hann ? 0.5 : 0.54;
-  Vector<double> weights = Vector<double>::Ones(n);
-  for (Index i = 0; period > 0 && i < n; ++i) {
-    weights[i] = mean - rounded((1 - mean) * FourierFactor<double>::turn(i, period).c);
+  Vector<double> weights(n);
+  for (Index i = 0; i < n; ++i) {
+    weights[i] = window_weight(window, i, n);
   }
   return weights;
 }

@@ -25,15 +25,29 @@ template <class T>
 class Arena {
  public:
   Arena() { chunks_.reserve(4); }  // replace_chunks() then never grows the vector
+  /// An arena of the caller's memory, which must outlive it. It never allocates: take() raises MemoryError instead.
+  explicit Arena(std::span<std::byte> memory) {
+    void* first = memory.data();
+    std::size_t bytes = memory.size();
+    given_ = static_cast<T*>(std::align(static_cast<std::size_t>(cache_line_bytes), sizeof(T), first, bytes));
+    given_count_ = given_ == nullptr ? 0 : bytes / sizeof(T);
+    is_given_ = true;
+  }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
   /// Bytes held.
   std::size_t bytes() const { return capacity() * sizeof(T); }
 
+  /// True if the memory is the caller's.
+  bool is_given() const { return is_given_; }
+
+  /// The most scalars taken at a time so far.
+  std::size_t peak() const { return peak_; }
+
   /// Scalars held.
   std::size_t capacity() const {
-    std::size_t count = 0;
+    std::size_t count = given_count_;
     for (const AlignedMemory<T>& chunk : chunks_) {
       count += chunk.count();
     }
@@ -66,6 +80,9 @@ class Arena {
   T* take(Index count) {
     eigen_assert(depth_ > 0 && count >= 0);
     const std::size_t size = whole_cache_lines<T>(static_cast<std::size_t>(count));
+    if (is_given_) {
+      return take_given(size);
+    }
     while (current_ < chunks_.size() && used_ + size > chunks_[current_].count()) {
       ++current_;
       used_ = 0;
@@ -119,7 +136,21 @@ class Arena {
     }
   }
 
+  /// take() of an arena of the caller's memory.
+  T* take_given(std::size_t size) {
+    require<MemoryError>(size <= given_count_ - used_, "Arena: the given memory has ", given_count_ * sizeof(T),
+                         " bytes, but this run takes at least ", (used_ + size) * sizeof(T), ". Give more.");
+    T* const result = given_ + used_;
+    used_ += size;
+    taken_ += size;
+    peak_ = std::max(peak_, taken_);
+    return result;
+  }
+
   std::vector<AlignedMemory<T>> chunks_;
+  T* given_ = nullptr;           // the caller's memory
+  std::size_t given_count_ = 0;  // scalars in it
+  bool is_given_ = false;
   std::size_t current_ = 0;  // the chunk that is being filled
   std::size_t used_ = 0;     // scalars taken from that chunk
   std::size_t taken_ = 0;    // scalars taken in all open frames

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,9 @@ class Workspace {
   };
 
   explicit Workspace(Threads threads = {}) : threads_(std::move(threads)) {}
+  /// A workspace of one thread in the caller's memory, which must outlive it. It never allocates.
+  /// Errors: MemoryError in a run that needs more.
+  explicit Workspace(std::span<std::byte> memory) : arena_(memory) {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
@@ -86,6 +90,9 @@ class Workspace {
     return sum;
   }
 
+  /// The most bytes that a run of this thread has taken so far.
+  std::size_t peak_bytes() const { return arena_.peak() * sizeof(T); }
+
   // --- Memory: see Arena ---
 
   /// Errors: ArgumentError if another thread has a frame.
@@ -106,6 +113,13 @@ class Workspace {
   /// Afterwards all these workspaces hold as much memory as the one that needed most: a second call allocates nothing,
   /// whichever thread gets which task. A task's exception, such as std::bad_alloc, is rethrown when all tasks have ended.
   void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
+    if (arena_.is_given()) {  // one thread, and no memory for a second workspace
+      for (Index i = 0; i < tasks; ++i) {
+        const auto frame = inner_frame();
+        task(i, *this);
+      }
+      return;
+    }
     while (workers_.size() < static_cast<std::size_t>(threads_.count())) {
       workers_.push_back(std::make_unique<Workspace>());
     }

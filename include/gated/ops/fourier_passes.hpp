@@ -35,6 +35,52 @@ Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();
 }
 
+/// Calls `f(radix, block)` for the passes of a transform of `length` rows, in forward order. A pass splits blocks of `block`
+/// rows. The largest radix comes first: its rows lie furthest apart.
+template <class F>
+void for_each_pass(Index length, const F& f) {
+  for (Index block = length; block > 1;) {
+    for (const Index radix : {7, 5, 3, 4, 2}) {
+      if (block % radix == 0) {
+        f(radix, block);
+        block /= radix;
+        break;
+      }
+    }
+  }
+}
+
+/// Calls `f(factor)` for the roots of a pass, and then for its turns: see FourierKernels::fourier_pass(). Returns the number of
+/// roots.
+template <class T, class F>
+std::size_t for_each_factor(Index radix, Index block, const F& f) {
+  const Index m = block / radix, roots = radix % 2 != 0 ? radix : 0;
+  for (Index k = 0; k < roots; ++k) {
+    f(Factor<T>::turn(k, radix));
+  }
+  for (Index j = 0; m > 1 && j < m; ++j) {
+    for (Index q = 1; q < radix; ++q) {
+      f(Factor<T>::turn(j * q, block));
+    }
+  }
+  return static_cast<std::size_t>(roots);
+}
+
+/// Sets order[p] to the bin that a forward transform of `length` rows leaves in row p.
+inline void set_order(Index length, Index* order) {
+  std::fill_n(order, length, Index{0});
+  Index blocks = 1;  // number of blocks after the passes so far; a block starts with bin order[its first row]
+  for_each_pass(length, [&](Index radix, Index block) {
+    const Index m = block / radix;
+    for (Index b = 0; b < blocks; ++b) {
+      for (Index q = 0; q < radix; ++q) {
+        order[b * block + q * m] = order[b * block] + q * blocks;
+      }
+    }
+    blocks *= radix;
+  });
+}
+
 /// The passes of a transform of `length` rows; `length` has no prime factor above 7.
 template <class T>
 class Passes {
@@ -64,26 +110,9 @@ class Passes {
     return best;
   }
 
-  explicit Passes(Index length) : length_(length) {
-    for (Index block = length; block > 1;) {  // the largest radix first: its rows lie furthest apart
-      for (const Index radix : {7, 5, 3, 4, 2}) {
-        if (block % radix == 0) {
-          add(radix, block);
-          block /= radix;
-          break;
-        }
-      }
-    }
-    order_.assign(static_cast<std::size_t>(length), 0);
-    Index blocks = 1;  // number of blocks after the passes so far; a block starts with bin order_[its first row]
-    for (const Pass& p : passes_) {
-      for (Index b = 0; b < blocks; ++b) {
-        for (Index q = 0; q < p.radix; ++q) {
-          order_[at(b * p.radix * p.m + q * p.m)] = order_[at(b * p.radix * p.m)] + q * blocks;
-        }
-      }
-      blocks *= p.radix;
-    }
+  explicit Passes(Index length) : length_(length), order_(static_cast<std::size_t>(length)) {
+    for_each_pass(length, [this](Index radix, Index block) { add(radix, block); });
+    set_order(length, order_.data());
     divide(0, 0);
   }
 
@@ -126,18 +155,9 @@ class Passes {
   static Index cached_rows() { return (Index{1} << 15) / (row_size<T>() * static_cast<Index>(sizeof(T))); }
 
   void add(Index radix, Index block) {
-    const Index m = block / radix;
-    Pass p{radix, m, factors_.size(), 0};
-    for (Index k = 0; radix % 2 != 0 && k < radix; ++k) {
-      factors_.push_back(Factor<T>::turn(k, radix));
-    }
-    p.turns = factors_.size();
-    for (Index j = 0; m > 1 && j < m; ++j) {
-      for (Index q = 1; q < radix; ++q) {
-        factors_.push_back(Factor<T>::turn(j * q, block));
-      }
-    }
-    passes_.push_back(p);
+    const std::size_t first = factors_.size();
+    const std::size_t roots = for_each_factor<T>(radix, block, [this](const Factor<T>& factor) { factors_.push_back(factor); });
+    passes_.push_back({radix, block / radix, first, first + roots});
   }
 
   Index block_rows(std::size_t level) const { return passes_[level].radix * passes_[level].m; }

@@ -1,0 +1,53 @@
+#include "options.hpp"
+
+#include "common/command_line.hpp"
+
+namespace words {
+
+Options parse_options(int count, char** arguments) {
+  using gated::Index;
+  Options options;
+  CLI::App app(
+      "Spots words in speech with a KW-MLP, and trains such models. Prints a line per word: its time in seconds, the\n"
+      "word, its score. Ctrl-C ends a training after the current step and keeps the model so far.",
+      "spot_words");
+  CLI::Option* const sound = examples::add_name(app, "sound", options.sound, "FILE.wav|-",
+                                                "a WAV file of any rate, or - for raw samples on stdin: signed\n"
+                                                "16-bit, little-endian, mono, 16 kHz");
+  examples::add_name(
+      app, "--model", options.model, "FILE",
+      "a file from --train (the model shipped with the example); with\n--train, the model to begin with (a new one)");
+  app.add_flag("--scores", options.scores, "print the score of every class for every window, as CSV")->needs(sound);
+  examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0, "the smallest score of a word, averaged over windows")
+      ->needs(sound);
+  examples::add_name(app, "--train", options.train, "FOLDER",
+                     "train a model on a folder with a subfolder of WAV files per\n"
+                     "word; _unknown_ may hold other words")
+      ->excludes(sound);
+  examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on such a folder")->excludes(sound);
+  app.add_option("--words", options.words,
+                 "with --train, the subfolders that are words to spot, separated\n"
+                 "by commas; all others are unknown words (all but those that\n"
+                 "begin with _)")
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  examples::add_name(app, "--out", options.out, "FILE", "with --train, where to write the model")->capture_default_str();
+  examples::add_number(app, "--epochs", options.epochs, Index{1}, Index{100'000}, "with --train, passes over the recordings");
+  examples::add_number(app, "--depth", options.depth, Index{1}, Index{64}, "with --train, the model's blocks; 12 in the paper");
+  examples::add_number(app, "--learning-rate", options.learning_rate, 1e-9, 1.0, "with --train, the peak learning rate");
+  examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
+                       "for all random choices");
+  examples::add_threads(app, options.threads);
+  examples::parse(app, count, arguments);
+  const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
+  gated::require<examples::UsageError>(given("sound") || given("--train") || given("--test"),
+                                       "give a WAV file, - for stdin, --train or --test.");
+  gated::require<examples::UsageError>(options.train.empty() || options.model.empty() || !given("--depth"),
+                                       "--depth is for a new model. Leave out --model.");
+  for (const char* const name : {"--words", "--out", "--epochs", "--depth", "--learning-rate"}) {
+    gated::require<examples::UsageError>(!options.train.empty() || !given(name), name, " is for training. Add --train.");
+  }
+  return options;
+}
+
+}  // namespace words

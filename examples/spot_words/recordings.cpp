@@ -1,0 +1,142 @@
+#include "recordings.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+
+#include "gated/audio/resample.hpp"
+
+namespace words {
+
+namespace {
+
+namespace fs = std::filesystem;
+using gated::FileError, gated::require;
+
+/// The entries of `folder` that `wanted` accepts, sorted.
+template <class Wanted>
+std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!entry.path().filename().string().starts_with(".") && wanted(entry)) {
+      paths.push_back(entry.path());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<fs::path> subfolders(const fs::path& folder) {
+  require<FileError>(fs::is_directory(folder), folder.string(),
+                     ": no such folder. Give one with a subfolder of WAV files per word.");
+  return sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
+}
+
+/// The frames that resample() makes of `frames`.
+Index converted(Index frames, Index up, Index down) {
+  return static_cast<Index>((static_cast<std::int64_t>(frames) * up + down - 1) / down);
+}
+
+/// At least the frames on each side of a frame that the filter of resample() reads.
+Index reach_of(Index from) { return 128 * std::max<Index>(1, (from + rate - 1) / rate); }
+
+}  // namespace
+
+void for_each_piece(const fs::path& path, const std::function<void(std::span<const float>)>& take) {
+  const gated::WavFile file(path);
+  const Index divisor = std::gcd(file.rate(), rate), down = file.rate() / divisor, up = rate / divisor;
+  const Index piece = 60 * divisor * down, around = (reach_of(file.rate()) + down - 1) / down * down;
+  for (Index first = 0; first < file.frames(); first += piece) {
+    const Index begin = std::max<Index>(first - around, 0), frames = std::min(piece, file.frames() - first);
+    const Index end = std::min(first + frames + around, file.frames());
+    const gated::Matrix<float> samples = file.read(begin, end - begin).rowwise().mean();
+    const gated::Matrix<float> all = gated::resample<float>(samples, file.rate(), rate);
+    take({all.data() + (first - begin) / down * up, static_cast<std::size_t>(converted(frames, up, down))});
+  }
+}
+
+std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds) {
+  std::map<Index, std::vector<std::size_t>> by_rate;
+  for (std::size_t i = 0; i < sounds.size(); ++i) {
+    by_rate[sounds[i].rate].push_back(i);
+  }
+  std::vector<Vector<float>> results(sounds.size());
+  for (const auto& [from, chosen] : by_rate) {
+    const Index divisor = std::gcd(from, rate), down = from / divisor, up = rate / divisor;
+    const Index gap = reach_of(from);
+    std::vector<Index> steps{0};  // where sounds begin, in steps of `down` frames
+    for (const std::size_t i : chosen) {
+      steps.push_back(steps.back() + (sounds[i].samples.rows() + gap + down - 1) / down);
+    }
+    gated::Matrix<float> joined = gated::Matrix<float>::Zero(steps.back() * down, 1);
+    for (std::size_t k = 0; k < chosen.size(); ++k) {
+      const auto& samples = sounds[chosen[k]].samples;
+      joined.middleRows(steps[k] * down, samples.rows()) = samples.rowwise().mean();
+    }
+    const gated::Matrix<float> all = gated::resample<float>(joined, from, rate);
+    for (std::size_t k = 0; k < chosen.size(); ++k) {
+      const Index frames = sounds[chosen[k]].samples.rows();
+      results[chosen[k]] = all.col(0).segment(steps[k] * up, converted(frames, up, down));
+    }
+  }
+  return results;
+}
+
+Vector<float> trimmed(const Vector<float>& samples) {
+  constexpr Index piece = rate / 100;
+  const Index pieces = samples.size() / piece;
+  std::vector<float> powers;
+  for (Index i = 0; i < pieces; ++i) {
+    powers.push_back(samples.segment(i * piece, piece).squaredNorm());
+  }
+  const float loudest = powers.empty() ? 0 : *std::max_element(powers.begin(), powers.end());
+  if (loudest == 0) {
+    return samples;
+  }
+  const float least = 1e-4F * loudest;
+  const auto loud = [least](float power) { return power > least; };
+  const auto first = std::find_if(powers.begin(), powers.end(), loud);
+  const auto last = std::find_if(powers.rbegin(), powers.rend(), loud);
+  const Index begin = static_cast<Index>(first - powers.begin()) * piece;
+  return samples.segment(begin, std::max(piece, static_cast<Index>(powers.rend() - last) * piece - begin));
+}
+
+std::vector<std::string> words_in(const fs::path& folder) {
+  std::vector<std::string> words;
+  for (const fs::path& one : subfolders(folder)) {
+    if (!one.filename().string().starts_with("_")) {
+      words.push_back(one.filename().string());
+    }
+  }
+  require<FileError>(!words.empty(), folder.string(), ": has no subfolder. Give one with a subfolder of WAV files per word.");
+  return words;
+}
+
+Recordings read_recordings(const fs::path& folder, const std::vector<std::string>& words) {
+  Recordings all{words, {}, {}};
+  all.labels.insert(all.labels.end(), {unknown_label, silence_label});
+  for (const fs::path& one : subfolders(folder)) {
+    const std::string name = one.filename().string();
+    if (name.starts_with("_") && name != unknown_label) {
+      continue;
+    }
+    const Index label = std::find(words.begin(), words.end(), name) - words.begin();  // behind the words: unknown
+    std::vector<gated::Sound> sounds;
+    for (const fs::path& file : sorted(one, [](const auto& entry) { return entry.path().extension() == ".wav"; })) {
+      sounds.push_back(gated::read_wav(file));
+    }
+    for (const Vector<float>& samples : resampled(sounds)) {
+      all.sounds.push_back(trimmed(samples));
+      all.label_of.push_back(label);
+    }
+  }
+  for (Index label = 0; label < static_cast<Index>(words.size()); ++label) {
+    const bool found = std::find(all.label_of.begin(), all.label_of.end(), label) != all.label_of.end();
+    require<FileError>(found, folder.string(), ": has no WAV file in a subfolder ", words[static_cast<std::size_t>(label)],
+                       ".");
+  }
+  return all;
+}
+
+}  // namespace words

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gated/io/wav_file.hpp"
+
+/// Recordings of single words, from folders.
+
+namespace words {
+
+using gated::Index, gated::Vector;
+
+/// Samples per second of all sound that models see.
+inline constexpr Index rate = 16000;
+
+/// The label of sound that is another word, or part of one.
+inline constexpr const char* unknown_label = "_unknown_";
+/// The label of sound without a word.
+inline constexpr const char* silence_label = "_silence_";
+
+/// Recordings of single words, without the silence around them.
+struct Recordings {
+  std::vector<std::string> labels;    ///< the words, then unknown_label and silence_label
+  std::vector<Vector<float>> sounds;  ///< at 16 kHz
+  std::vector<Index> label_of;        ///< of each sound
+
+  Index count() const { return static_cast<Index>(sounds.size()); }
+  Index unknown() const { return static_cast<Index>(labels.size()) - 2; }
+  Index silence() const { return static_cast<Index>(labels.size()) - 1; }
+};
+
+/// The mean of the channels of each sound, at 16 kHz. Sounds of one rate are resampled together: the filter's weights take
+/// longer than a word.
+std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds);
+
+/// Calls `take(samples)` for successive pieces of about a minute of the WAV file at `path`, at 16 kHz: the bits of resampled().
+/// A long recording thus takes little memory. Errors: those of WavFile.
+void for_each_piece(const std::filesystem::path& path, const std::function<void(std::span<const float>)>& take);
+
+/// Removes leading and trailing pieces of 10 ms that are 40 dB quieter than the loudest.
+Vector<float> trimmed(const Vector<float>& samples);
+
+/// The subfolders of `folder`, sorted, that do not begin with _ or a dot: the words.
+/// Errors: FileError if `folder` is not a folder or has no such subfolder.
+std::vector<std::string> words_in(const std::filesystem::path& folder);
+
+/// Reads the WAV files in the subfolders of `folder`. Those of subfolders that are not among `words` are unknown words, also
+/// those of _unknown_. Other subfolders that begin with _, such as _background_noise_, are left out. Errors: FileError if
+/// `folder` is not a folder, a word has no recording, or a file is not a WAV file.
+Recordings read_recordings(const std::filesystem::path& folder, const std::vector<std::string>& words);
+
+}  // namespace words

@@ -1,0 +1,146 @@
+#include "trainer.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+
+#include "augment.hpp"
+#include "common/interrupt.hpp"
+#include "common/progress.hpp"
+#include "gated/train/training.hpp"
+
+namespace words {
+
+namespace {
+
+constexpr Index shard = 8;            // examples whose activations fit a core's cache
+constexpr Index shards_per_step = 8;  // 64 examples per step
+
+gated::TrainingConfig<Model> training_of(const Options& options, Index classes, Index steps) {
+  auto model = keyword_model(classes, options.depth);
+  model.trunk.drop_path = 0.05;
+  return {.model = model,
+          .optimizer = {.learning_rate = options.learning_rate, .weight_decay = 0.1},
+          .schedule = {.form = gated::ScheduleForm::cosine, .warmup = std::min<Index>(200, steps / 10), .steps = steps},
+          .clip_norm = 1,
+          .average_decay = 0.998,
+          .micro_batches = shards_per_step};
+}
+
+/// The numbers from 0 to count - 1 in random order.
+std::vector<std::size_t> shuffled(std::size_t count, Random& random) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = count; i > 1; --i) {
+    std::swap(order[i - 1], order[static_cast<std::size_t>(random.uniform() * static_cast<double>(i))]);
+  }
+  return order;
+}
+
+double percent(Index part, Index whole) {
+  return 100 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
+}
+
+/// A line of progress.
+class Status {
+ public:
+  explicit Status(Index steps) : steps_(steps) {}
+
+  std::string line(Index step, double loss) const {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double part = static_cast<double>(step) / static_cast<double>(steps_);
+    char line[128];
+    std::snprintf(line, sizeof line, "  step %5td  %s  loss %.3f  %5.0f words/s  %4.0f s left", step,
+                  examples::progress_bar(part, 20).c_str(), loss,
+                  static_cast<double>(step * shard * shards_per_step) / std::max(seconds, 1e-3), seconds / part - seconds);
+    return line;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+  Index steps_;
+};
+
+}  // namespace
+
+Model trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options) {
+  const Index count = recordings.count(), per_step = shard * shards_per_step;
+  const Index steps = std::max<Index>(options.epochs * count / per_step, 2);
+  gated::require<gated::ArgumentError>(!start || start->labels == recordings.labels,
+                                       "--model: the model has other words than the folder. Name its words with --words.");
+  const auto config = training_of(options, std::ssize(recordings.labels), steps);
+  Random random(options.seed);
+  gated::Training<Model> training(config, start ? std::move(start->model) : Model(config.model, random), random);
+  training.threads = gated::Threads{options.threads};
+  std::printf("  model     KW-MLP, %td blocks, %td parameters\n", training.model.config.trunk.depth,
+              gated::parameter_count(training.model));
+  std::printf("  training  %td recordings of %zu words, %td steps of %td\n\n", count, recordings.labels.size() - 2, steps,
+              per_step);
+  Matrix<float> images(shard, training.model.config.image.area());
+  std::vector<Index> labels(static_cast<std::size_t>(shard));
+  std::vector<std::size_t> order;
+  const Status status(steps);
+  examples::ProgressLine progress;
+  double loss = 0;
+  for (Index step = 1; step <= steps && examples::stop_signal == 0; ++step) {
+    const double now = training.step([&](auto& run) {
+      for (Index i = 0; i < shard; ++i) {
+        if (order.empty()) {
+          order = shuffled(static_cast<std::size_t>(count), training.random);
+        }
+        const Example example = draw_example(recordings, order.back(), training.random);
+        order.pop_back();
+        features_of(example.window, training.model.config, images.row(i));
+        labels[static_cast<std::size_t>(i)] = example.label;
+      }
+      return cross_entropy(run(training.model, images), labels, {.label_smoothing = 0.1});
+    });
+    loss = step == 1 ? now : loss + 0.05 * (now - loss);
+    if (step % std::max<Index>(1, steps / 16) == 0 || step == steps) {
+      progress.keep(status.line(step, loss));
+    } else if (progress.on_terminal()) {
+      progress.show(status.line(step, loss));
+    }
+  }
+  return training.result();
+}
+
+void measure(const Keywords& keywords, const Recordings& recordings, const Options& options) {
+  struct Condition {
+    const char* name;
+    std::span<const examples::Noise> kinds;
+    double ratio;
+  };
+  for (const auto& [name, kinds, ratio] :
+       {Condition{"alone", {}, 0}, Condition{"noise, 20 dB", met_noises, 20}, Condition{"noise, 10 dB", met_noises, 10},
+        Condition{"noise, 5 dB", met_noises, 5}, Condition{"noise, 0 dB", met_noises, 0},
+        Condition{"rain, siren, 10 dB", new_noises, 10}}) {
+    Random random(options.seed);
+    gated::Workspace<float> workspace(gated::Threads{options.threads});
+    Matrix<float> image(1, keywords.model.config.image.area()), logits(1, std::ssize(keywords.labels));
+    Index words = 0, right = 0, refused = 0;
+    for (Index i = 0; i < recordings.count(); ++i) {
+      const Vector<float>& sound = recordings.sounds[static_cast<std::size_t>(i)];
+      Vector<float> window = centred(sound);
+      if (!kinds.empty()) {
+        const Index length = std::min(sound.size(), window.size());
+        add_noise(window, (window.size() - length) / 2, length, ratio, kinds, recordings, random);
+      }
+      features_of(window, keywords.model.config, image);
+      keywords.model.forward(image, logits, workspace);
+      Index found = 0;
+      logits.row(0).maxCoeff(&found);
+      const Index label = recordings.label_of[static_cast<std::size_t>(i)];
+      words += label < recordings.unknown() ? 1 : 0;
+      right += label < recordings.unknown() && found == label ? 1 : 0;
+      refused += label >= recordings.unknown() && found >= recordings.unknown() ? 1 : 0;
+    }
+    const Index others = recordings.count() - words;
+    std::printf("  %-20s %5.1f %% of %td words right", name, percent(right, words), words);
+    others > 0 ? std::printf(", %5.1f %% of %td others refused\n", percent(refused, others), others) : std::printf("\n");
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace words

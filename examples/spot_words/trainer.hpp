@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+
+#include "model_file.hpp"
+#include "options.hpp"
+
+/// Training and measuring of keyword models.
+
+namespace words {
+
+/// Trains `start`, or a new KW-MLP, on `recordings`, to the last step or until Ctrl-C, and returns the moving average of its
+/// weights. Errors: ArgumentError if the labels of `start` are not those of the recordings.
+Model trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options);
+
+/// Prints the share of recordings that the model classifies correctly, alone and in noise.
+void measure(const Keywords& keywords, const Recordings& recordings, const Options& options);
+
+}  // namespace words

@@ -1,0 +1,230 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "gated/io/weight_in_file.hpp"
+#include "gated/models/gmlp.hpp"
+#include "gated/ops/matmul.hpp"
+#include "gated/ops/norm.hpp"
+
+/// @file
+/// A KW-MLP without a heap: its weights stay in flash, its scratch is the caller's memory.
+
+namespace gated {
+
+/// A KW-MLP (arXiv:2110.07749; kw_mlp() in models/presets.hpp) that reads its weights in place from the bytes of a file and
+/// runs in the caller's memory. It never allocates: neither when built nor when run.
+///
+///     alignas(64) static std::byte memory[180'000];
+///     const GmlpImageClassifierConfig config = …;                       // as the file was written
+///     InPlaceKwMlp model(file_in_flash, config, memory);                // needs required_bytes(config)
+///     model.forward(coefficients, scores);                              // bit-equal to load_model(file).forward()
+///
+/// The file is one of save_model() or save_parameters() with the names of the model's parameters: F32, BF16, or I8 with scales.
+/// Weights are decoded a few rows at a time, so bf16 and int8 save flash and cost no RAM. The bits are those of
+/// GmlpImageClassifier in the same arithmetic; with Arithmetic::portable, also those of any other machine.
+/// Shapes: `image` is tokens × patch width, prepared as for GmlpImageClassifier; `scores` is 1 × classes.
+/// Errors: ArgumentError for a configuration that is no KW-MLP: patches that are rows of a one-channel image, mean pooling, a
+/// head, NormPosition::res_post, split gates with one dense spatial weight, no attention and no shift. FileError for a file
+/// that does not fit. MemoryError if the memory is too small. ShapeError for a wrong image or wrong scores. The checksum of the
+/// file is not verified. Cost: that of GmlpImageClassifier, and one decoding per weight and run. One object serves one thread.
+class InPlaceKwMlp {
+ public:
+  /// The bytes of memory that the model takes.
+  static std::size_t required_bytes(const GmlpImageClassifierConfig& config) {
+    const Sizes sizes(config);
+    return sizes.depth * sizeof(Block) + sizeof(float) * static_cast<std::size_t>(sizes.scratch()) + 2 * cache_line_bytes;
+  }
+
+  /// `file` and `memory` must outlive the model.
+  InPlaceKwMlp(std::span<const std::byte> file, const GmlpImageClassifierConfig& config, std::span<std::byte> memory)
+      : sizes_(config),
+        activation_(config.trunk.activation),
+        norm_eps_(config.trunk.norm_eps),
+        gate_eps_(config.trunk.gate_norm_eps),
+        workspace_(behind_blocks(memory)) {
+    require<MemoryError>(memory.size() >= required_bytes(config), "InPlaceKwMlp: the memory has ", memory.size(),
+                         " bytes, expected required_bytes() = ", required_bytes(config), ".");
+    const SafetensorsView tensors(file);
+    embedding_ = linear(tensors, "patch_embedding", sizes_.patch, sizes_.channels);
+    for (std::size_t i = 0; i < sizes_.depth; ++i) {
+      ::new (static_cast<void*>(blocks_ + i)) Block(block(tensors, static_cast<Index>(i)));
+    }
+    norm_ = norm(tensors, "norm", sizes_.channels, config.norm_eps);
+    head_ = linear(tensors, "head", sizes_.channels, sizes_.classes);
+  }
+
+  /// Computes the class scores of one image.
+  void forward(const ConstView<float>& image, View<float> scores) {
+    require<ShapeError>(image.rows() == sizes_.tokens && image.cols() == sizes_.patch, "InPlaceKwMlp: the image is ",
+                        image.rows(), " × ", image.cols(), ", expected ", sizes_.tokens, " tokens × ", sizes_.patch, ".");
+    expect_shape<float>("InPlaceKwMlp", "scores", scores, 1, sizes_.classes);
+    const auto frame = workspace_.frame();
+    const Index half = sizes_.hidden / 2;
+    const MatrixView<float> x = workspace_.matrix(sizes_.tokens, sizes_.channels);
+    const MatrixView<float> y = workspace_.matrix(sizes_.tokens, sizes_.channels);
+    const MatrixView<float> z = workspace_.matrix(sizes_.tokens, sizes_.hidden);
+    project(embedding_, MatrixView<const float>(image), x);
+    for (std::size_t i = 0; i < sizes_.depth; ++i) {
+      const Block& b = blocks_[i];
+      project(b.in, x, z, activation_);               // N × F
+      normalise(b.gate_norm, z.columns(half, half));  // N × F/2
+      mix(b.spatial, z.columns(half, half), z.columns(0, half));
+      project(b.out, z.columns(0, half), y);  // N × C
+      normalise(b.norm, y);
+      add(y, x);
+    }
+    normalise(norm_, x);
+    float* const mean = workspace_.take(sizes_.channels);
+    kernels<RowKernels<float>>().mean_of_rows(x.data, x.stride, x.rows(), x.columns(), mean);
+    project(head_, MatrixView<const float>(mean, 1, sizes_.channels, sizes_.channels), scores);
+  }
+
+  /// The most bytes of scratch that a run has taken.
+  std::size_t peak_bytes() const { return workspace_.peak_bytes(); }
+
+ private:
+  using Weight = detail::WeightInFile;
+  using Name = detail::TensorName;
+
+  /// y = x Wᵀ + b, or W x + b over the tokens.
+  struct Affine {
+    Weight weight, bias;
+  };
+  struct LayerNorm {
+    Weight weight, bias;
+    double eps = 0;
+  };
+  struct Block {
+    Affine in, spatial, out;
+    LayerNorm gate_norm, norm;
+  };
+
+  /// Rows of a weight that are decoded at a time.
+  static constexpr Index rows_together = 16;
+
+  /// The sizes of a configuration that is a KW-MLP.
+  struct Sizes {
+    Index tokens, patch, channels, hidden, classes;
+    std::size_t depth;
+
+    explicit Sizes(const GmlpImageClassifierConfig& c)
+        : tokens(c.tokens()),
+          patch(c.patch.width),
+          channels(c.trunk.channels),
+          hidden(c.trunk.hidden),
+          classes(c.classes),
+          depth(static_cast<std::size_t>(std::max<Index>(c.trunk.depth, 0))) {
+      const auto& t = c.trunk;
+      require<ArgumentError>(c.image_channels == 1 && c.patch.height == 1 && c.patch.width == c.image.width &&
+                                 c.pooling == Pooling::mean && !c.stem_norm && !c.has_positions() && !c.pre_logits &&
+                                 c.norm == NormForm::layer_norm && t.gate == GateForm::split &&
+                                 t.spatial == SpatialForm::dense && !t.causal && t.heads == 1 && t.attention_width == 0 &&
+                                 t.token_shift == 0 && t.norm_position == NormPosition::res_post &&
+                                 t.gate_activation == Activation::identity,
+                             "InPlaceKwMlp: the configuration is not that of a KW-MLP. See kw_mlp().");
+      require<ArgumentError>(tokens > 0 && channels > 0 && hidden > 0 && hidden % 2 == 0 && classes > 0 && patch > 0,
+                             "InPlaceKwMlp: ", tokens, " tokens, ", channels, " channels, hidden = ", hidden, " and ", classes,
+                             " classes, expected positive numbers and an even hidden.");
+    }
+
+    /// The floats that a run takes from its workspace.
+    Index scratch() const {
+      const Index half = hidden / 2, depth_of_products = std::max({patch, channels, half, tokens});
+      const Index matrices = tokens * (2 * row_stride<float>(channels) + row_stride<float>(hidden));
+      const Index product = rows_together * row_stride<float>(depth_of_products) + std::max({hidden, tokens, classes}) +
+                            detail::gemm::thread_scratch<float>(depth_of_products);
+      constexpr Index rounding = 16 * cache_line_bytes / Index{sizeof(float)};
+      return matrices + std::max(product, 2 * std::max(channels, half)) + channels + rounding;
+    }
+  };
+
+  static Affine linear(const SafetensorsView& file, Name name, Index in, Index out) {
+    return {Weight(file, Name(name).append(".weight"), out, in), Weight(file, Name(name).append(".bias"), out, 1)};
+  }
+  static LayerNorm norm(const SafetensorsView& file, Name name, Index channels, double eps) {
+    return {Weight(file, Name(name).append(".weight"), channels, 1), Weight(file, Name(name).append(".bias"), channels, 1),
+            eps};
+  }
+  Block block(const SafetensorsView& file, Index i) const {
+    const Name name = Name("trunk.blocks.").append(i);
+    const Index half = sizes_.hidden / 2;
+    return {linear(file, Name(name).append(".proj_in"), sizes_.channels, sizes_.hidden),
+            linear(file, Name(name).append(".gate.proj"), sizes_.tokens, sizes_.tokens),
+            linear(file, Name(name).append(".proj_out"), half, sizes_.channels),
+            norm(file, Name(name).append(".gate.norm"), half, gate_eps_),
+            norm(file, Name(name).append(".norm"), sizes_.channels, norm_eps_)};
+  }
+
+  /// Sets blocks_ to the start of `memory`, and returns the rest.
+  std::span<std::byte> behind_blocks(std::span<std::byte> memory) {
+    void* first = memory.data();
+    std::size_t room = memory.size();
+    const std::size_t bytes = sizes_.depth * sizeof(Block);
+    if (std::align(alignof(Block), bytes, first, room) == nullptr) {
+      return {};
+    }
+    blocks_ = static_cast<Block*>(first);
+    return {static_cast<std::byte*>(first) + bytes, room - bytes};
+  }
+
+  /// y = activation(x Wᵀ + b).
+  void project(const Affine& layer, const MatrixView<const float>& x, const MatrixView<float>& y,
+               Activation activation = Activation::identity) {
+    const auto frame = workspace_.frame();
+    float* const bias = workspace_.take(layer.weight.rows());
+    layer.bias.read(bias);
+    const MatrixView<float> rows = workspace_.matrix(std::min(rows_together, layer.weight.rows()), layer.weight.columns());
+    for (Index first = 0; first < layer.weight.rows(); first += rows.rows()) {
+      const MatrixView<float> some = rows.rows(0, std::min(rows.rows(), layer.weight.rows() - first));
+      layer.weight.read(first, some);
+      matmul<float>(x, Operand<float>(some).transposed(), y.columns(first, some.rows()), workspace_,
+                    {.bias = bias + first, .activation = activation});
+    }
+  }
+
+  /// y = (W x + b) ⊙ y, over the tokens.
+  void mix(const Affine& layer, const MatrixView<const float>& x, const MatrixView<float>& y) {
+    const auto frame = workspace_.frame();
+    float* const bias = workspace_.take(layer.weight.rows());
+    layer.bias.read(bias);
+    const MatrixView<float> rows = workspace_.matrix(std::min(rows_together, layer.weight.rows()), layer.weight.columns());
+    for (Index first = 0; first < layer.weight.rows(); first += rows.rows()) {
+      const MatrixView<float> some = rows.rows(0, std::min(rows.rows(), layer.weight.rows() - first));
+      layer.weight.read(first, some);
+      const MatrixView<float> to = y.rows(first, some.rows());
+      matmul<float>(some, x, to, workspace_, {.row_bias = bias + first, .gate = to});
+    }
+  }
+
+  void normalise(const LayerNorm& layer, const MatrixView<float>& x) {
+    const auto frame = workspace_.frame();
+    float* const weight = workspace_.take(x.columns());
+    float* const bias = workspace_.take(x.columns());
+    layer.weight.read(weight);
+    layer.bias.read(bias);
+    gated::normalise<float>(x, {NormForm::layer_norm, layer.eps, weight, bias}, x, workspace_);
+  }
+
+  /// y += x.
+  static void add(const MatrixView<const float>& x, const MatrixView<float>& y) {
+    for (Index i = 0; i < y.rows(); ++i) {
+      for (Index j = 0; j < y.columns(); ++j) {
+        y.data[i * y.stride + j] += x.data[i * x.stride + j];
+      }
+    }
+  }
+
+  Sizes sizes_;
+  Activation activation_;
+  double norm_eps_, gate_eps_;
+  Block* blocks_ = nullptr;
+  Workspace<float> workspace_;
+  Affine embedding_, head_;
+  LayerNorm norm_;
+};
+
+}  // namespace gated

@@ -1,0 +1,127 @@
+// Runs on a Cortex-M7 without a heap: a KW-MLP whose int8 and bf16 weights stay in flash decides which word is in a second of
+// sound. The decisions and the bits of the scores are those of the desk (decisions.hpp).
+
+#include <cstdint>
+#include <span>
+
+#include "gated/audio/in_place_mfcc.hpp"
+#include "gated/io/in_place_kw_mlp.hpp"
+#include "gated/models/presets.hpp"
+#include "tests/bare_metal/decision.hpp"
+#include "tests/bare_metal/decisions.hpp"
+
+// Files of examples/spot_words, which words_flash.S puts into memory.
+extern "C" const std::byte words_begin[], words_end[], sound_begin[], sound_end[];
+
+// The ends of the memory: see words.ld.
+extern "C" std::uint32_t bss_end[], stack_top[];
+
+// Every allocation of the C and C++ libraries ends here: see -Wl,--wrap.
+static int allocations = 0;
+extern "C" void* __real__malloc_r(void* state, std::size_t size);
+extern "C" void* __wrap__malloc_r(void* state, std::size_t size) {
+  ++allocations;
+  return __real__malloc_r(state, size);
+}
+
+namespace {
+
+using gated::Index;
+
+/// A call of the debugger, here QEMU: writes a text.
+void say(const char* text) {
+  register int operation __asm__("r0") = 4;  // SYS_WRITE0
+  register const char* argument __asm__("r1") = text;
+  __asm__ volatile("bkpt 0xAB" : "+r"(operation) : "r"(argument) : "memory");
+}
+
+void say(std::uint32_t number, std::uint32_t base) {
+  char digits[12] = {};
+  char* at = digits + 11;
+  do {
+    *--at = "0123456789abcdef"[number % base];
+    number /= base;
+  } while (number > 0);
+  say(at);
+}
+
+/// The memory of everything. Nothing else is taken, except the stack.
+alignas(64) std::byte mfcc_memory[66 * 1024], model_memory[160 * 1024];
+std::int16_t second[16000];
+float image[98 * 40];
+
+constexpr std::uint32_t unused = 0xA5A5A5A5;
+
+/// Fills the stack below this function, or returns how many bytes of it have been used since.
+__attribute__((noinline)) std::uint32_t stack(bool fill) {
+  auto* const here = static_cast<std::uint32_t*>(__builtin_frame_address(0)) - 64;
+  std::uint32_t* at = bss_end;
+  for (; fill && at < here; ++at) {
+    *at = unused;
+  }
+  for (at = bss_end; !fill && at < stack_top && *at == unused; ++at) {
+  }
+  return static_cast<std::uint32_t>(stack_top - at) * 4;
+}
+
+void expect(bool condition, const char* what) {
+  if (!condition) {
+    say("FAILED: ");
+    say(what);
+    say("\n");
+    gated::raise<gated::Error>("the test failed.");
+  }
+}
+
+gated::GmlpImageClassifierConfig config_of_words() {
+  auto config = gated::kw_mlp(12);
+  config.pixel_deviation = 40;
+  config.trunk.depth = 6;
+  return config;
+}
+
+void decide() {
+  const auto config = config_of_words();
+  say("memory ");
+  say(gated::InPlaceMfcc::required_bytes(gated::keyword_mlp_mfcc()), 10);
+  say(" + ");
+  say(gated::InPlaceKwMlp::required_bytes(config), 10);
+  say(" bytes\n");
+  expect(gated::InPlaceMfcc::required_bytes(gated::keyword_mlp_mfcc()) <= sizeof(mfcc_memory), "the MFCCs fit their memory");
+  expect(gated::InPlaceKwMlp::required_bytes(config) <= sizeof(model_memory), "the model fits its memory");
+  gated::InPlaceMfcc mfcc(gated::keyword_mlp_mfcc(), mfcc_memory);
+  gated::InPlaceKwMlp model({words_begin, words_end}, config, model_memory);
+  const auto samples = gated::test::samples_of({sound_begin, sound_end});
+  Eigen::Map<gated::Matrix<float>> frames(image, 98, 40), flat(image, 1, 98 * 40);
+  float scores[12];
+  for (std::size_t i = 0; i < gated::test::window_starts.size(); ++i) {
+    const auto window = samples.subspan(gated::test::window_starts[i]);
+    std::fill_n(second, 16000, std::int16_t{0});
+    std::copy_n(window.begin(), std::min<std::size_t>(window.size(), 16000), second);  // a microphone would write here
+    mfcc(std::span<const std::int16_t>(second), frames);
+    gated::scale_pixels<float>(flat, config);
+    model.forward(frames, Eigen::Map<gated::Matrix<float>>(scores, 1, 12));
+    const gated::test::Decision decision = gated::test::decision_of(scores);
+    say("window ");
+    say(static_cast<std::uint32_t>(i), 10);
+    say(": class ");
+    say(static_cast<std::uint32_t>(decision.label), 10);
+    say(", bits ");
+    say(decision.hash, 16);
+    say("\n");
+    expect(decision == gated::test::desk_decisions[i], "the decision and its bits are the desk's");
+  }
+}
+
+}  // namespace
+
+int main() {
+  gated::use_arithmetic(gated::Arithmetic::portable);
+  stack(true);
+  const int before = allocations;
+  decide();
+  expect(allocations == before, "nothing is allocated from construction to destruction");
+  say("stack ");
+  say(stack(false), 10);
+  say(" bytes, 0 allocations\nall is well\n");
+}
