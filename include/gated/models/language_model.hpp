@@ -59,7 +59,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   Norm<T> final_norm;
   std::optional<LanguageModelHead<T>> head;
   std::optional<Linear<T>> pooler;  ///< C → C
-  Norm<T> pooler_norm;
+  std::optional<Norm<T>> pooler_norm;
   std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
@@ -84,9 +84,11 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     }
     final_norm = Norm<T>(channels, c.final_norm_eps, c.final_norm);
     unit_gain_ = T{1} / std::sqrt(static_cast<T>(channels));
-    pooler_norm = Norm<T>(channels, c.pooler_norm_eps, c.pooler ? c.pooler_norm : NormForm::none);
     if (c.pooler) {
       pooler.emplace(channels, channels, c.pooler_bias);
+    }
+    if (c.pooler && c.pooler_norm != NormForm::none) {
+      pooler_norm.emplace(channels, c.pooler_norm_eps, c.pooler_norm);
     }
     if (c.classes > 0) {
       classifier.emplace(channels, c.classes);
@@ -169,7 +171,10 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     const auto x = hidden_states(run, tokens, inputs);
     auto vectors = config.pooling == TextPooling::mean ? mean_over_tokens(run, x) : first_tokens(run, x);  // sequences × C
     if (pooler) {
-      vectors = run(pooler_norm, run(*pooler, vectors, {.activation = config.pooler_activation}));
+      vectors = run(*pooler, vectors, {.activation = config.pooler_activation});
+    }
+    if (pooler_norm) {
+      vectors = run(*pooler_norm, std::move(vectors));
     }
     if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides by the length
       vectors = normalise<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
