@@ -158,8 +158,10 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
   const Matrix<double> normed = literal::norm(block.tokens.norm, x);
   Matrix<double> qkv = literal::linear(attention.qkv, normed);
   for (Index first = 0; first < v_first; first += w) {  // heads of q, then of k
-    qkv.middleCols(first, w) =
-        literal::norm(first < k_first ? attention.query_norm : attention.key_norm, qkv.middleCols(first, w));
+    if (attention.query_norm) {
+      qkv.middleCols(first, w) =
+          literal::norm(first < k_first ? *attention.query_norm : *attention.key_norm, qkv.middleCols(first, w));
+    }
     if (c.rotary == Rotary::none) {
       continue;
     }

@@ -108,10 +108,10 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   static constexpr const char* architecture = "gated.SelfAttention";
 
   SelfAttentionConfig config;
-  Linear<T> qkv;             ///< (H + 2G)·a × C: the rows of q, then k, then v, each head by head
-  OffsetScale<T> global_qk;  ///< rows q, k; mixed-chunk only
-  Norm<T> query_norm;        ///< a
-  Norm<T> key_norm;          ///< a
+  Linear<T> qkv;                      ///< (H + 2G)·a × C: the rows of q, then k, then v, each head by head
+  OffsetScale<T> global_qk;           ///< rows q, k; mixed-chunk only
+  std::optional<Norm<T>> query_norm;  ///< a
+  std::optional<Norm<T>> key_norm;    ///< a
   RotaryEmbedding<T> rotary;
   RelativeBias<T> relative_bias;
   std::optional<Linear<T>> gate;  ///< W_g: H × C or H·a × C
@@ -123,8 +123,10 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     expect_possible();
     const Count width = c.width(), outputs = c.heads * width;
     qkv = Linear<T>(c.channels, (outputs + 2 * c.key_heads() * width).value(), c.bias);
-    query_norm = Norm<T>(c.width(), c.query_key_norm_eps, c.query_key_norm, c.heads);
-    key_norm = Norm<T>(c.width(), c.query_key_norm_eps, c.query_key_norm, c.key_heads());
+    if (c.query_key_norm != NormForm::none) {
+      query_norm.emplace(c.width(), c.query_key_norm_eps, c.query_key_norm, c.heads);
+      key_norm.emplace(c.width(), c.query_key_norm_eps, c.query_key_norm, c.key_heads());
+    }
     rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, T{1}, c.max_length, c.heads);
     if (c.form == AttentionForm::mixed_chunk) {
@@ -203,8 +205,11 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     if (config.form == AttentionForm::mixed_chunk) {
       return mix_by_chunks<Run>(run, std::move(q), std::move(k), std::move(v));
     }
-    auto query = run(query_norm, std::move(q)), key = run(key_norm, std::move(k));
-    const auto rotated = rotary.rotate_heads(run, width, std::move(query), std::move(key));
+    if (query_norm) {
+      q = run(*query_norm, std::move(q));
+      k = run(*key_norm, std::move(k));
+    }
+    const auto rotated = rotary.rotate_heads(run, width, std::move(q), std::move(k));
     const T* const visible = mask_values<T>(run.mask(), run);
     const T scale = T{1} / std::sqrt(static_cast<T>(width));
     const RelativeBiasTerms<T> relative = relative_bias.terms(run);
