@@ -177,6 +177,17 @@ mixers = {
          "embedding_projection": True,
          "trunk": {"depth": 2, "block": mixer_block({}, {"hidden": 8}, norm_position="post")}},
     ]),
+    "TextTransformer": ("gated.LanguageModel<gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.GluFeedForward>>>", [
+        {"vocabulary": 5, "final_norm": "rms_norm", "pooling": "mean", "unit_length": True, "head": {"form": "none"},
+         "trunk": {"depth": 3, "kinds": [0, 1], "block": mixer_block({"heads": 2, "causal": True}, {"hidden": 6}), "others": [
+             mixer_block({"heads": 2, "key_value_heads": 1, "head_width": 2, "causal": True, "window": 2, "rotary": "half",
+                          "query_key_norm": "rms_norm", "gate": "per_head", "bias": False, "gate_bias": True, "out_bias": False},
+                         {"hidden": 6}, token_norm="none")]}},
+        {"vocabulary": 5, "trunk": {"kinds": [-1], "block": mixer_block({"heads": 2, "window": 9223372036854775807}, {"hidden": 6})}},
+    ]),
+    "Roformer": ("gated.Roformer", [
+        {"norm": "l2_norm", "trunk": {"block": mixer_block({"heads": 2, "gate": "per_channel"}, {"hidden": 6})}},
+    ]),
     "PoseHead": ("gated.PoseHead", [
         {"feature_channels": 3, "features": {"height": 4, "width": 2}, "input": {"height": 8, "width": 6}, "key_points": 5,
          "kernel": 3, "norm_eps": 1e-5, "unit": {**unit, "score_scale": "sqrt_width", "norm_position": "res_post"},

@@ -87,6 +87,20 @@ TEST(TextNames, MappedAndPreparedFilesMayKeepThem) {
       EXPECT_TRUE(test::same_bits(opened->model.forward(ids, Sequences::single(5), own), expected));
     }
   };
+  {
+    const auto config = llama_with("");
+    const auto path = test::temporary("halves.safetensors");
+    save_parameters(random_layer<Model>(config), path, {{"architecture", Model::architecture}, {"config", to_json(config)}},
+                    llama_names(config), Dtype::BF16);
+    const auto model = load_model<Model>(path);
+    const auto opened = load_prepared<Model>(path);
+    Workspace<float> own, plain;
+    own.use(opened.weights);
+    const std::vector<Index> ids{3, 1, 4};
+    EXPECT_TRUE(
+        test::same_bits(opened.model.forward(ids, Sequences::single(3), own), model.forward(ids, Sequences::single(3), plain)));
+    EXPECT_EQ(opened.weights.bytes(), prepare(model, WeightFormat::bf16).bytes()) << "stacked weights stay in bf16";
+  }
   for (const char* const more : {"", R"(, "tie_word_embeddings": true)"}) {
     const auto config = llama_with(more);
     expect_same(random_layer<Model>(config), llama_names(config));

@@ -186,7 +186,7 @@ using Kinds =
                    Listed<test::OfTransformerBlocks, 0x20b3bf1aaf27de55>,
                    Listed<test::OfChunkedTransformerBlocks, 0x3d7cc710a83b3b5f>,
                    Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>, Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>,
-                   Listed<OfMossFormerBlocks, 0x84678717c4360d9e>, Listed<test::OfTextTransformerBlocks, 0x0>,
+                   Listed<OfMossFormerBlocks, 0x84678717c4360d9e>, Listed<test::OfTextTransformerBlocks, 0xe246f2cf1eda983b>,
                    Listed<OfLightConvBlocks, 0x45f1c47d84453414>, Listed<OfBranchformerLayers, 0x0e7ed08ecd62ba1f>>;
 TYPED_TEST_SUITE(PortableTrunk, Kinds);
 

@@ -257,6 +257,17 @@ TransformerBlockConfig any_transformer(Dice& dice) {
   do {
     attention.reduction = dice.any<LinearReduction>();
   } while (attention.causal && attention.reduction == LinearReduction::own_chunk);
+  if (attention.form == AttentionForm::softmax) {
+    attention.key_value_heads = attention.heads % 2 == 0 && dice.coin() ? attention.heads / 2 : 0;
+    attention.head_width = dice.coin() ? 2 * dice.number(1, 5) : 0;
+    attention.window = dice.coin() ? dice.number(1, 60) : 0;
+    attention.rotary = dice.any<Rotary>();
+    attention.query_key_norm = dice.any<NormForm>();
+    attention.gate = dice.any<AttentionGate>();
+    attention.bias = dice.coin();
+    attention.gate_bias = dice.coin();
+    attention.out_bias = dice.coin();
+  }
   return c;
 }
 

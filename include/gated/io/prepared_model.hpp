@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -46,6 +47,13 @@ void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const Safete
   }
   std::vector<T> numbers(weight.size());
   read_parameter<T>(file, names, info, numbers);
+  if constexpr (std::is_same_v<T, float>) {
+    if (std::all_of(parts.begin(), parts.end(),
+                    [&](const FileTensor& part) { return find_tensor(file, part)->second.dtype == Dtype::BF16; })) {
+      return pack_codes(weights, weight.data(),
+                        encoded("load_prepared", info, std::span<const T>(numbers), WeightFormat::bf16).codes());
+    }
+  }
   pack_weight<T>(weights, weight.data(), numbers.data(), rows, columns);
 }
 

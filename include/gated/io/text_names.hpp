@@ -34,11 +34,12 @@ inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
   return layout;
 }
 
-/// Detects the layout of the model whose tensor names begin with `prefix` (NameMap::prefix). A gate is found if there are norms
-/// of queries and keys, which state the width of a head.
+/// Detects the layout of the model whose tensor names begin with `prefix` (NameMap::prefix), with a head or without. A gate is
+/// found if there are norms of queries and keys, which state the width of a head.
 inline LlamaLayout llama_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto size = [&](std::string_view name, std::size_t axis) {
-    const auto found = file.tensors().find(text(prefix, "layers.0.self_attn.", name, ".weight"));
+    auto found = file.tensors().find(text(prefix, "model.layers.0.self_attn.", name, ".weight"));
+    found = found == file.tensors().end() ? file.tensors().find(text(prefix, "layers.0.self_attn.", name, ".weight")) : found;
     return found == file.tensors().end() || found->second.shape.size() <= axis ? Index{0} : found->second.shape[axis];
   };
   LlamaLayout layout{.queries = size("q_proj", 0), .keys = size("k_proj", 0)};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "gated/core/settings.hpp"
@@ -60,7 +61,7 @@ struct SelfAttentionConfig {
   Index width() const { return head_width > 0 ? head_width : heads > 0 ? channels / heads : 0; }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
   /// The largest distance of a key that a token sees.
-  Index reach() const { return window <= 0 ? unlimited_reach : causal ? window - 1 : window / 2; }
+  Index reach() const { return window <= 0 ? unlimited_reach : std::min(causal ? window - 1 : window / 2, unlimited_reach); }
 
   template <class C = SelfAttentionConfig>
   static constexpr auto fields() {

@@ -1,0 +1,140 @@
+#include "denoisers.hpp"
+
+#include <array>
+#include <cstdio>
+#include <deque>
+#include <vector>
+
+#include "common/interrupt.hpp"
+#include "gated/io/model_file.hpp"
+#include "gated/models/denoise_stream.hpp"
+#include "gated/models/speech_enhancement.hpp"
+
+#if defined(_WIN32)
+#include <fcntl.h>
+#include <io.h>
+#endif
+
+namespace denoise {
+namespace {
+
+using gated::require, gated::FileError, gated::SafetensorsFile;
+using Denoiser = gated::SpeechDenoiser<float>;
+using Network = gated::MaskNetwork<float>;
+
+Denoiser load(const SafetensorsFile& file) { return gated::load_model<Denoiser>(file); }
+
+bool is_mossformer(const SafetensorsFile& file) {
+  const std::string architecture = gated::architecture_of(file);
+  require<FileError>(architecture == Denoiser::architecture || architecture == Network::architecture, file.name(),
+                     ": its architecture is ", architecture.empty() ? "unknown" : architecture, ", expected ",
+                     Denoiser::architecture, " from denoise --train, or MossFormer2_SE_48K from examples/convert/convert.py.");
+  return architecture == Network::architecture;
+}
+
+/// Streams the channels in blocks of a second, and then as much silence as the streams are late.
+void denoise(const Denoiser& model, const Recording& recording, const Take& take) {
+  std::deque<gated::DenoiseStream<float>> streams;  // a stream stays in its place
+  for (Index c = 0; c < recording.channels(); ++c) {
+    streams.emplace_back(model);
+  }
+  const Index frames = recording.frames(), late = streams.front().latency();
+  for (Index done = 0, more = true; more && done < frames + late;) {
+    const Index count = std::min(recording.rate(), frames + late - done), known = std::clamp<Index>(frames - done, 0, count);
+    Matrix<float> block = Matrix<float>::Zero(count, recording.channels());
+    block.topRows(known) = recording.read(std::min(done, frames), known);
+    for (Index c = 0; c < block.cols(); ++c) {
+      gated::Vector<float> samples = block.col(c);
+      const std::span all(samples.data(), static_cast<std::size_t>(count));
+      streams[static_cast<std::size_t>(c)].process(all, all);
+      block.col(c) = samples;
+    }
+    const Index early = std::clamp<Index>(late - done, 0, count);  // from before the recording
+    more = take(block.bottomRows(count - early));
+    done += count;
+  }
+}
+
+/// Thrown to leave enhance_in_windows() early.
+struct Stopped {};
+
+void denoise(const Network& network, const Recording& recording, int threads, const Take& take) {
+  const gated::SpeechEnhancement options = gated::mossformer2_enhancement();
+  gated::Workspace<float> workspace{gated::Threads(threads)};
+  gated::SpeechEnhancement whole = options;
+  whole.windows.one_pass_length = recording.frames();  // the windows are cut here
+  try {
+    gated::enhance_in_windows<float>(
+        recording.frames(), options.windows, [&](Index first, Index count) { return recording.read(first, count); },
+        [&](const Matrix<float>& segment) -> Matrix<float> {
+          Matrix<float> clean(segment.rows(), segment.cols());
+          for (Index c = 0; c < segment.cols(); ++c) {
+            clean.col(c) = gated::enhance<float>(network, segment.col(c), whole, workspace);
+          }
+          return clean;
+        },
+        [&](gated::ConstView<float> next) {
+          if (!take(next)) {
+            throw Stopped();
+          }
+        });
+  } catch (const Stopped&) {
+  }
+}
+
+}  // namespace
+
+Index rate_of(const std::filesystem::path& model) {
+  const SafetensorsFile file(model);
+  return is_mossformer(file) ? gated::mossformer2_enhancement().features.rate
+                             : gated::describe_model<Denoiser>(file).config.rate;
+}
+
+void denoise(const std::filesystem::path& model, const Recording& recording, int threads, const Take& take) {
+  const SafetensorsFile file(model);
+  if (is_mossformer(file)) {
+    denoise(gated::load_model<Network>(file), recording, threads, take);
+  } else {
+    denoise(load(file), recording, take);
+  }
+}
+
+void denoise_stream(const std::filesystem::path& path) {
+#if defined(_WIN32)
+  _setmode(_fileno(stdin), _O_BINARY);
+  _setmode(_fileno(stdout), _O_BINARY);
+#endif
+  const SafetensorsFile file(path);
+  require<gated::ArgumentError>(!is_mossformer(file), path.string(),
+                                ": MossFormer2 sees whole windows and cannot stream. Leave out --model, or give two files.");
+  const Denoiser model = load(file);
+  gated::DenoiseStream<float> stream(model);
+  std::fprintf(stderr, "%td samples a second, %td samples late\n", model.config.rate, stream.latency());
+  std::vector<std::byte> in(2 * static_cast<std::size_t>(model.config.hop)), out;
+  std::vector<float> samples(in.size() / 2);
+  Index early = stream.latency();  // samples from before the first one
+  const auto pass = [&](std::span<float> block) {
+    stream.process(block, block);
+    out.clear();
+    for (const float sample : block.subspan(static_cast<std::size_t>(std::min(early, std::ssize(block))))) {
+      gated::detail::append_little_endian(out, gated::detail::wav_bits(gated::WavFormat::pcm16, sample), 2);
+    }
+    early -= std::min(early, std::ssize(block));
+    require<FileError>(std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0,
+                       "stdout is closed or full: the rest of the sound is lost.");
+  };
+  for (std::size_t read = in.size(); read == in.size() && examples::stop_signal == 0;) {
+    read = std::fread(in.data(), 1, in.size(), stdin);
+    const std::span block = std::span(samples).first(read / 2);
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      block[i] = gated::detail::wav_sample(gated::WavFormat::pcm16,
+                                           static_cast<std::uint32_t>(gated::detail::little_endian(in, 2 * i, 2)));
+    }
+    pass(block);
+    require<FileError>(read % 2 == 0, "stdin ended within a sample. Send samples of 16 bits.");
+  }
+  std::vector<float> silence(static_cast<std::size_t>(stream.latency()));
+  pass(silence);
+}
+
+}  // namespace denoise

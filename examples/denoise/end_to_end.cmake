@@ -1,0 +1,69 @@
+# Run by ctest. The shipped model cleans a noisy sentence; a stream gives the samples of the file. Training writes the same model
+# for any number of threads. Silence, clipping, one sample and other rates are cleaned; what cannot be is refused. A closed pipe, a
+# full disk and Ctrl-C leave valid files.
+
+include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
+
+file(REMOVE_RECURSE ${FOLDER})
+file(MAKE_DIRECTORY ${FOLDER}/speech)
+file(COPY ${CMAKE_CURRENT_LIST_DIR}/speech.wav DESTINATION ${FOLDER}/speech)
+
+expect_run(0 "3.0 s of 3.0 s, [0-9.]+ × real time" ${NOISY} ${FOLDER}/clean.wav --picture ${FOLDER}/clean.svg)
+file(READ ${FOLDER}/clean.svg picture)
+if(NOT picture MATCHES "dB.*>kHz<.*>8<.*>seconds<")
+  message(FATAL_ERROR "the picture lacks its units: ${picture}")
+endif()
+# On this sentence of a person whom the training never heard, the model gains 5 dB in noises that it knows and 3 dB in others.
+expect_run(0 "known +-?0.0 +[-0-9.]+ +([5-9]|1[0-9])\\.[0-9]\n.*unknown +-?0.0 +[-0-9.]+ +([3-9]|1[0-9])\\.[0-9]\n" --test ${FOLDER}/speech)
+
+set(small --train ${FOLDER}/speech --steps 3 --batch 2 --channels 8 --depth 1)
+expect_run(0 "1 files of speech, [0-9]+ parameters.*step 3 of 3   loss 0\\.[0-9]+" ${small} ${FOLDER}/one.safetensors)
+expect_run(0 "" ${small} ${FOLDER}/two.safetensors --threads 2)
+file(SHA256 ${FOLDER}/one.safetensors one)
+file(SHA256 ${FOLDER}/two.safetensors two)
+if(NOT one STREQUAL two)
+  message(FATAL_ERROR "the number of threads changes the model")
+endif()
+expect_run(0 "3.0 s of 3.0 s" ${NOISY} ${FOLDER}/other.wav --model ${FOLDER}/one.safetensors)
+
+expect_no_file(FILE ${FOLDER}/out.wav)
+expect_no_file(${NOISY} ${FOLDER}/out.wav --model FILE)
+expect_run(1 "clean.wav: is the recording itself. Give another name" ${FOLDER}/clean.wav ${FOLDER}/clean.wav)
+expect_run(1 "no_folder/out.wav: cannot be written: No such file or directory." ${NOISY} ${FOLDER}/no_folder/out.wav)
+expect_run(1 "no_folder: there is no such folder." --test ${FOLDER}/no_folder)
+expect_run(1 "its architecture is timm.gmlp, expected gated.SpeechDenoiser from denoise --train, or MossFormer2_SE_48K" ${NOISY}
+  ${FOLDER}/out.wav --model ${CMAKE_CURRENT_LIST_DIR}/../classify_digits/digits_gmlp.safetensors)
+expect_run(2 "OUT.wav is missing: denoise IN.wav OUT.wav." ${NOISY})
+expect_run(2 "expected IN.wav and OUT.wav, or --stream, or --train, or --test.")
+expect_run(2 "--steps is for training. Add --train FOLDER." --steps 3 --test ${FOLDER}/speech)
+expect_run(2 "--train starts a new model. Leave out --model." ${small} ${FOLDER}/x.safetensors --model ${FOLDER}/one.safetensors)
+expect_run(2 "--picture draws a file." --stream --picture x.svg)
+
+find_program(SH sh)
+if(NOT SH OR WIN32)
+  return()
+endif()
+execute_process(COMMAND ${SH} ${CMAKE_CURRENT_LIST_DIR}/sounds.sh ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
+foreach(sound IN ITEMS silence clipped one)
+  expect_run(0 "× real time" ${FOLDER}/${sound}.wav ${FOLDER}/out.wav)
+  expect_run(0 "× real time" ${FOLDER}/out.wav ${FOLDER}/again.wav)
+endforeach()
+expect_run(0 "The model works at 16000 samples a second, and so does .*out.wav." ${FOLDER}/silence.wav ${FOLDER}/out.wav)
+expect_run(1 "nan.wav: the sample at byte [0-9]+ is NaN or infinite" ${FOLDER}/nan.wav ${FOLDER}/out.wav)
+expect_run(1 "slow.wav: the rate at byte 24 is 4000, expected 8000 to 96000" ${FOLDER}/slow.wav ${FOLDER}/out.wav)
+
+# expect_shell(<pattern> <script>): the output of the script, with ${denoise} for the program, must match.
+set(ENV{denoise} ${PROGRAM})
+function(expect_shell pattern script)
+  execute_process(COMMAND ${SH} -c "${script}" WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "${script}\nshould print ${pattern}:\n${said}")
+  endif()
+endfunction()
+expect_shell("same" "tail -c +45 ${NOISY} | \$denoise --stream > stream.raw; tail -c +45 clean.wav | cmp - stream.raw && echo same")
+expect_shell("stdin ended within a sample.*code 1" "head -c 3 ${NOISY} | \$denoise --stream > stream.raw; echo code \$?")
+expect_shell("stdout is closed or full.*code 1" "{ \$denoise --stream < long.wav; echo code \$? >&2; } | head -c 10 > ten_bytes")
+expect_shell("part.wav: cannot be written: File too large.*code 1.*1.3 s of 1.3 s"
+  "(trap '' XFSZ; ulimit -f 80; \$denoise long.wav part.wav; echo code \$?); \$denoise part.wav again.wav")
+expect_shell("code 130.*× real time"
+  "rm -f part.wav; \$denoise long.wav part.wav & until [ -s part.wav ]; do :; done; kill -INT \$!; wait \$!; echo code \$?; \$denoise part.wav again.wav")

@@ -1,0 +1,76 @@
+// denoise: removes the noise from recordings of speech. See README.md.
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+
+#include "common/interrupt.hpp"
+#include "common/progress.hpp"
+#include "common/run_main.hpp"
+#include "denoisers.hpp"
+#include "measure.hpp"
+#include "options.hpp"
+#include "picture.hpp"
+#include "train.hpp"
+
+namespace {
+
+using gated::Index, gated::Matrix;
+
+/// Cleans a file, with a progress bar. Ctrl-C keeps what is done.
+void clean(const denoise::Options& options) {
+  const denoise::Recording recording(options.in, denoise::rate_of(options.model));
+  const bool same = std::filesystem::exists(options.out) && std::filesystem::equivalent(options.in, options.out);
+  gated::require<gated::ArgumentError>(!same, options.out.string(),
+                                       ": is the recording itself. Give another name for the result.");
+  gated::WavWriter out(options.out, recording.channels(), recording.rate());
+  examples::ProgressLine progress;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto line = [&](double done) {
+    const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    char text[128];
+    std::snprintf(text, sizeof text, "%.1f s of %.1f s, %.1f × real time", done, recording.seconds(), done / taken);
+    return gated::text("  ", examples::progress_bar(done / recording.seconds(), 30), " ", text);
+  };
+  const auto seconds = [&] { return static_cast<double>(out.frames()) / static_cast<double>(recording.rate()); };
+  denoise::denoise(options.model, recording, options.threads, [&](gated::ConstView<float> next) {
+    out.write(next);
+    progress.show(line(seconds()));
+    return examples::stop_signal == 0;
+  });
+  progress.keep(line(seconds()));
+  if (recording.rate() != recording.rate_of_file()) {
+    progress.keep(
+        gated::text("  The model works at ", recording.rate(), " samples a second, and so does ", options.out.string(), "."));
+  }
+  if (!options.picture.empty()) {
+    denoise::draw(options.picture, recording, denoise::Recording(options.out, recording.rate()));
+  }
+}
+
+int run(denoise::Options options) {
+  examples::stop_when_asked();
+#if defined(SIGPIPE)
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of a write
+#endif
+  options.model = options.model.empty() ? DENOISE_FOLDER "denoise.safetensors" : options.model;
+  if (!options.train.empty()) {
+    denoise::train(options);
+    options.model = options.in;
+  } else if (options.stream) {
+    denoise::denoise_stream(options.model);
+  } else if (!options.in.empty()) {
+    clean(options);
+  }
+  if (!options.test.empty() && examples::stop_signal == 0) {
+    denoise::measure(options.model, options.test);
+  }
+  return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  return examples::run_main(
+      "denoise", [&] { return denoise::parse_options(count, arguments); }, run);
+}

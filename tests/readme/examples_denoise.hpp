@@ -1,0 +1,14 @@
+#pragma once
+
+// Declares the names that the fragments of examples/denoise/README.md use.
+
+#include <vector>
+
+#include "gated/io/model_file.hpp"
+#include "gated/models/denoise_stream.hpp"
+
+namespace readme {
+
+inline std::vector<float> block(480);  // samples of a callback
+
+}  // namespace readme
