@@ -1,6 +1,8 @@
 #include "trainer.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 
@@ -39,6 +41,15 @@ std::vector<std::size_t> shuffled(std::size_t count, Random& random) {
 
 double percent(Index part, Index whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
+}
+
+/// Training meets unknown words more often than any one word, and a classifier learns such odds. This takes them out of the
+/// head's bias: all classes then count alike (Menon et al., arXiv:2007.07314).
+void forget_odds(const Recordings& recordings, Model& model) {
+  const Index unknown = std::count(recordings.label_of.begin(), recordings.label_of.end(), recordings.unknown());
+  const double of_a_word = static_cast<double>(recordings.count() - unknown) / static_cast<double>(recordings.unknown());
+  model.head->bias[recordings.unknown()] -=
+      static_cast<float>(std::log(std::max(1.0, static_cast<double>(unknown) / of_a_word)));
 }
 
 /// A line of progress.
@@ -103,7 +114,9 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
       progress.show(status.line(step, loss));
     }
   }
-  return training.result();
+  Model result = training.result();
+  forget_odds(recordings, result);
+  return result;
 }
 
 void measure(const Keywords& keywords, const Recordings& recordings, const Options& options) {

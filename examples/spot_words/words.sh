@@ -3,7 +3,7 @@
 # word below FOLDER/train, and below FOLDER/test words spoken by voices that are in no file of FOLDER/train.
 #
 # A voice is a dialect and a variant, such as en-us+f2. Each speaks each word once, in a speed and a pitch of its own. Kept back are
-# 16 variants with all that are derived from them, and a dialect.
+# 18 variants, with all that are derived from them, and a dialect.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: sh words.sh FOLDER" >&2; exit 2; }
