@@ -54,7 +54,7 @@ struct Promises {
 /// * uninitialised weights are refused by name, but explicit zeros are accepted;
 /// * bf16 and int8 weights are bit-equal to the float layer with the rounded values;
 /// * with int8 products, sequences alone, more threads and stream steps still give the same bits;
-/// * mismatched shapes are refused by an error that names the layer, and nothing is written.
+/// * mismatched shapes raise an error that names the layer, and nothing is written.
 ///
 /// A layer derives from Layer (layers/layer.hpp), or has contract() and `forward(x, sequences, y, workspace)`. Streams are
 /// tested if it has start(), masks if its contract takes one, and files if it has an `architecture`.

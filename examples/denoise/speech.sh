@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh examples/denoise/speech.sh [folder]: makes the speech that the shipped model was trained and measured on, in `folder`
-# (build/speech): train/ and test/, with other voices, other sentences and other people in each.
+# sh examples/denoise/speech.sh [folder]: generates the speech on which the shipped model was trained and measured. Writes train/
+# and test/ to `folder` (build/speech); they share no voices, sentences or speakers.
 #
 # Debian's espeak-ng speaks; the people are those of Debian's pocketsphinx-testdata (BSD-2-Clause, Carnegie Mellon University).
 set -eu

@@ -20,7 +20,7 @@ struct Distortion {
 /// A data set, the gMLP for it, and the training, which all mixers share.
 struct Recipe {
   std::string data;         ///< in the names of files
-  std::string description;  ///< the model's configuration in timm's form, also for the checkpoint
+  std::string description;  ///< the model's configuration in timm's format, which the checkpoint repeats
   gated::Index epochs;      ///< unless the command line says otherwise
   gated::Index batch_size;
   double learning_rate, weight_decay;

@@ -45,7 +45,7 @@ void say(std::uint32_t number, std::uint32_t base) {
   say(at);
 }
 
-/// The memory of everything. Nothing else is taken, except the stack.
+/// All the memory that the program uses, except the stack.
 alignas(64) std::byte mfcc_memory[66 * 1024], model_memory[160 * 1024];
 std::int16_t second[16000];
 float image[98 * 40];

@@ -8,7 +8,7 @@
 namespace gated::parameter_counts_test {
 namespace {
 
-/// The number of parameters. HollowWeights makes weights take address space, but no memory.
+/// The number of parameters. With HollowWeights, weights reserve address space but no memory.
 template <class Model>
 Index count_whole(const typename Model::Config& config) {
   const detail::HollowWeights hollow;

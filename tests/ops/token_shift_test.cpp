@@ -132,7 +132,7 @@ TEST(ShiftFirstHalf, ShiftsTheFirstHalfByOneTokenAndStreams) {
   test::expect_op(op, {.in = 13, .out = 13});
   test::expect_op(op, {.in = 1, .out = 1});
   Matrix<double> expected(4, 3);
-  expected << 0, 0, 12,  // the first half of three channels is two
+  expected << 0, 0, 12,  // half of three channels, rounded up: the first two are shifted
       10, 11, 22,        //
       0, 0, 32,          //
       30, 31, 42;

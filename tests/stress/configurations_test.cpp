@@ -145,7 +145,7 @@ void expect_streams(Dice& dice, const Model& model, Input<T> input, Index length
   Workspace<T> workspace;
   const Matrix<T> expected = forward(model, input, Sequences::single(length), workspace);
   if (!expected.allFinite()) {
-    return;  // squares of squares overflow T, and the bits of ∞ - ∞ are unspecified
+    return;  // relu² of relu² may overflow T, and the bits of a NaN are unspecified
   }
   for (const bool pieces : {false, true}) {
     auto state = model.start(length);

@@ -46,7 +46,7 @@ class Inference : public RunMemory<T> {
   Mask mask() const { return mask_; }
 
   using RunMemory<T>::make;
-  /// A matrix for the result of `epilogue`. Reuses one of the epilogue's matrices, if that has this shape and no other handle.
+  /// A matrix for the result of `epilogue`. Reuses one of the epilogue's matrices, if it has this shape and no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {

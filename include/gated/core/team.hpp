@@ -57,7 +57,7 @@ class Bell {
 
   /// Wakes up to `count` sleepers.
   void ring(int count) {
-    { const std::lock_guard lock(mutex_); }  // a thread between its check and its sleep is asleep after this
+    { const std::lock_guard lock(mutex_); }  // waits for a thread between its check and its sleep, which could miss the call
     if (count >= sleepers_.load()) {
       condition_.notify_all();
     } else {

@@ -91,7 +91,7 @@ class TextFields : public ConfigFields {
   }
 };
 
-/// The head that the class in the file has: `of_model` if that is a model without a head.
+/// The head of the class that the file names; HeadForm::none for a class without one.
 inline HeadForm llama_head(const TextFields& f) {
   for (const char* const bare : {"LlamaModel", "Qwen2Model", "Qwen3Model", "MistralModel"}) {
     if (f.states(bare)) {

@@ -104,8 +104,8 @@ struct LightConv : Layer<LightConv<T>> {
   }
 };
 
-/// h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)), pre-norm by default: the layer of LightConv and DynamicConv models
-/// (arXiv:1901.10430). Those use `.activation = Activation::relu` and, by default, post-norm. See MixerBlock.
+/// The layer of LightConv and DynamicConv models (arXiv:1901.10430): h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)). The default
+/// is pre-norm; the published models are post-norm unless told otherwise, and use `Activation::relu`. See MixerBlock.
 ///
 ///     LightConvBlock<float> block({.channels = 512,
 ///                                  .token_mixer = {.heads = 8, .kernel = 31, .form = ConvolutionForm::dynamic},

@@ -19,8 +19,8 @@ namespace gated {
 
 /// How the spatial weights of an image model are converted to another grid of patches.
 enum class GridResize {
-  by_offset,  ///< filters keep their size in patches and move: for larger or smaller pictures of same-sized objects
-  bilinear    ///< filters stretch with the picture: for the same pictures at another resolution
+  by_offset,  ///< shifts filters without scaling them: for larger or smaller images of objects of the same size
+  bilinear    ///< scales filters with the image: for the same images at another resolution
 };
 
 constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", "bilinear"); }
@@ -169,7 +169,8 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 /// A class token keeps its bias and its weight on itself. The weight of p' on the class token is that of p (bilinear:
 /// interpolated). The class token's weights on the patches are B times the old ones in both methods.
 ///
-/// In mixer blocks only the token mixers change: TokenProjection like a spatial weight, TokenMlp and TokenGlu by bilinear only.
+/// In mixer blocks only the token mixers change. A TokenProjection is resized like a spatial weight; TokenMlp and TokenGlu
+/// support only `bilinear`.
 /// Learned positions keep their values and are interpolated for the new grid.
 ///
 /// Exact: resizing to the same grid keeps every bit. Accuracy: neither method replaces fine-tuning. Without fine-tuning, the

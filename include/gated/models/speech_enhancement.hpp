@@ -31,7 +31,7 @@ inline SpeechEnhancement mossformer2_enhancement() {
 /// As in ClearerVoice-Studio, but without its random dither. Resample other rates first (audio/resample.hpp).
 /// Shapes: the result is as long as `samples`; its last samples, which no frame reaches, are 0.
 /// Errors: ShapeError for sound shorter than a frame, or a network with other numbers of features or bins.
-/// Cost: the network's on one frame per hop, or 4/3 of that in windows. Memory: that of one piece, and twice the sound.
+/// Cost: that of the network for one frame per hop; 4/3 of it in windows. Memory: that of one window, and twice the sound.
 template <class T>
 Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, const SpeechEnhancement& options,
                   Workspace<T>& workspace) {

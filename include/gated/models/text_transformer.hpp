@@ -139,7 +139,7 @@ inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& 
                       .out_bias = s.attention_bias},
       .channel_mixer = {.hidden = s.hidden, .activation = s.activation, .bias = s.hidden_bias, .out_bias = s.hidden_bias}};
   GluTransformerBlockConfig local = global;
-  local.token_mixer.window = std::max<Index>(s.window, 1);  // a window of 0 shows a token itself, as one of 1 does
+  local.token_mixer.window = std::max<Index>(s.window, 1);  // with a window of 0 or 1, a token sees only itself
   local.token_mixer.rotary_base = s.local_base;
   const auto is_local = [&](Index i) {
     return s.local.empty() ? i % std::max<Index>(s.global_every, 1) != 0

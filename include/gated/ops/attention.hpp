@@ -136,7 +136,7 @@ struct AttentionInputs {
   MatrixOf<Run> q, k, v;
   Index heads = 1;
   Index key_heads = heads;                            ///< of k and v; divides `heads`
-  Index reach = unlimited_reach;                      ///< Scoring::reach; a stream forgets what is out of reach for ever
+  Index reach = unlimited_reach;                      ///< Scoring::reach; a stream discards tokens that can never be in reach again
   const Sequences* others = nullptr;                  ///< the sequences of k and v; nullptr: those of q
   typename Run::Scalar* relative_gradient = nullptr;  ///< AttentionGradient::relative, summed over all sequences
   Index relative_stride = 0;                          ///< from one head's relative bias, or gradient, to the next head's

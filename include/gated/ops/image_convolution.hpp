@@ -23,8 +23,8 @@ struct ImageConvolutionSizes {
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each line of `channel` under the kernel at `pixel`: the `count` pixels of the image from
-/// `from` on lie under the kernel values from `to` on. Skips pixels outside the image.
+/// Calls `f(from, to, count)` for each row of the kernel in `channel`, centred on `pixel`: the image's pixels from, from + 1, …
+/// lie under the kernel's values to, to + 1, …, `count` of them. Skips pixels outside the image.
 template <class F>
 void for_each_kernel_line(const ImageConvolutionSizes& s, Index pixel, Index channel, const F& f) {
   const Index radius = s.kernel / 2, top = pixel / s.width - radius, left = pixel % s.width - radius;

@@ -211,7 +211,7 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   const MatrixView<T> y = run[joined.y];
   if constexpr (Run::streams) {
     const auto all = detail::remembered_heads(run, in);
-    // B takes the room of a relative bias.
+    // The scores of positions need as much scratch as a relative bias.
     run.workspace().reserve(attend_scratch<T>(run.capacity(), run.workspace().threads()));
     detail::attend_positioned<Run>(run, in.heads, all, scoring_of, Sequences::single(all.k.rows()), run.position(), {}, y,
                                    joined.epilogue);

@@ -23,7 +23,7 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
 template <class T>
 EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
   return T{1} / running_sum_of_row<T, 8>(count, [&](Index j, Index lanes) GATED_INLINED {
-           // A hidden column may hold anything: it must neither overflow nor count.
+           // A masked column may hold anything: it must neither overflow nor count.
            Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
            value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
            value.store(data + j, lanes);
