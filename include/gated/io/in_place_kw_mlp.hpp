@@ -143,20 +143,18 @@ class InPlaceKwMlp {
   };
 
   static Affine linear(const SafetensorsView& file, Name name, Index in, Index out) {
-    return {Weight(file, Name(name).append(".weight"), out, in), Weight(file, Name(name).append(".bias"), out, 1)};
+    return {Weight(file, name + ".weight", out, in), Weight(file, name + ".bias", out, 1)};
   }
   static LayerNorm norm(const SafetensorsView& file, Name name, Index channels, double eps) {
-    return {Weight(file, Name(name).append(".weight"), channels, 1), Weight(file, Name(name).append(".bias"), channels, 1),
-            eps};
+    return {Weight(file, name + ".weight", channels, 1), Weight(file, name + ".bias", channels, 1), eps};
   }
   Block block(const SafetensorsView& file, Index i) const {
     const Name name = Name("trunk.blocks.").append(i);
     const Index half = sizes_.hidden / 2;
-    return {linear(file, Name(name).append(".proj_in"), sizes_.channels, sizes_.hidden),
-            linear(file, Name(name).append(".gate.proj"), sizes_.tokens, sizes_.tokens),
-            linear(file, Name(name).append(".proj_out"), half, sizes_.channels),
-            norm(file, Name(name).append(".gate.norm"), half, gate_eps_),
-            norm(file, Name(name).append(".norm"), sizes_.channels, norm_eps_)};
+    return {linear(file, name + ".proj_in", sizes_.channels, sizes_.hidden),
+            linear(file, name + ".gate.proj", sizes_.tokens, sizes_.tokens),
+            linear(file, name + ".proj_out", half, sizes_.channels), norm(file, name + ".gate.norm", half, gate_eps_),
+            norm(file, name + ".norm", sizes_.channels, norm_eps_)};
   }
 
   /// Sets blocks_ to the start of `memory`, and returns the rest.

@@ -29,6 +29,11 @@ class TensorName {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     return append({digits.data(), static_cast<std::size_t>(end - digits.data())});
   }
+  TensorName operator+(std::string_view part) const {
+    TensorName longer = *this;
+    longer.append(part);
+    return longer;
+  }
   std::string_view text() const { return {text_.data(), size_}; }
 
  private:
@@ -53,7 +58,7 @@ class WeightInFile {
     is_float_ = found.dtype == Dtype::F32;
     codes_ = {is_i8 ? WeightFormat::int8 : WeightFormat::bf16, rows, columns, found.bytes.data(), nullptr};
     if (is_i8) {
-      const TensorView scales = file.find(TensorName(name).append(".scale").text());
+      const TensorView scales = file.find((name + ".scale").text());
       const Index groups = scales_per_row(WeightFormat::int8, columns);
       require<FileError>(scales && scales.dtype == Dtype::F32 && scales.rows == rows && found.rows == rows &&
                              (scales.columns == groups || scales.columns == 1),
