@@ -39,8 +39,10 @@ class Shapes {
 
   /// True if there is a tensor `name` with the prefix of the first one that ends with `ending`.
   bool has_beside(std::string_view ending, std::string_view name) const {
-    const std::string_view mark = gated::detail::named_ending(file_, ending).first;
-    return file_.contains(text(mark.substr(0, mark.size() - ending.size()), name));
+    const auto& tensors = file_.tensors();
+    const auto mark =
+        std::find_if(tensors.begin(), tensors.end(), [&](const auto& tensor) { return tensor.first.ends_with(ending); });
+    return mark != tensors.end() && file_.contains(mark->first.substr(0, mark->first.size() - ending.size()).append(name));
   }
 
   /// The extent of an axis.
@@ -269,8 +271,8 @@ inline gated::GmlpConfig labml(const Shapes& shapes) {
                                    shapes.size("sgu.weight", 0));
 }
 
-/// A layer of a LightConv model; decoder layers are causal. For predicted taps, a file has only the product H·K of the number of
-/// heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
+/// A layer of a LightConv model; decoder layers are causal. For predicted taps, a file has only the product H·K of the number
+/// of heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
 inline gated::LightConvBlockConfig light_conv_block(const Shapes& shapes) {
   const std::string learned = "conv.weight", predicted = "conv.weight_linear.weight";
   const Index width = shapes.size("linear2.weight", 1);
