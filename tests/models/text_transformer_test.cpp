@@ -109,7 +109,7 @@ TEST(TextTransformer, AWindowBoundsAStreamOfAnyLength) {
     EXPECT_TRUE(same_bits(first, Matrix<float>(logits.row(done)))) << "a copy is a branch, at " << done;
   }
   EXPECT_TRUE(same_bits(logits, whole));
-  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(50); }, "keeps the last tokens only, and has seen more than 11"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(50); }, "keeps the last tokens only, so they cannot"));
 }
 
 TEST(TextTransformer, AWindowLetsTokensBeTakenBackUntilItMoves) {

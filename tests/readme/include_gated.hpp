@@ -49,6 +49,12 @@ inline gated::MaskNetwork<float> small_mask_network() {
 }
 inline const gated::MaskNetwork<float> network = small_mask_network();
 
+/// A narrow denoiser with random weights.
+inline gated::SpeechDenoiser<float> small_denoiser() {
+  gated::Random random(1);
+  return {{.blocks = {.depth = 1, .block = {.channels = 8, .inner = 8, .causal = true}}}, random};
+}
+inline const gated::SpeechDenoiser<float> denoiser = small_denoiser();
 inline std::vector<float> block(480);  // samples of a callback
 
 }  // namespace readme

@@ -38,8 +38,7 @@ class State {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
     require<ArgumentError>(position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
-                           rewindable_ == 0 ? text("sums over the tokens and not the tokens")
-                                            : text("the last tokens only, and has seen more than ", rewindable_),
+                           rewindable_ == 0 ? "sums over the tokens and not the tokens" : "the last tokens only",
                            ", so they cannot be taken back. Copy the state where you may want to return.");
     position_ = position;
   }

@@ -31,7 +31,8 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 ///                                                                  .causal = true}}, random);
 ///     Matrix<float> logits = model.forward(tokens, Sequences::single(512), workspace);   // N × 256
 ///
-/// A causal model learns the next token (train/next_token.hpp) and can stream. The logits of a step equal the corresponding row of forward():
+/// A causal model learns the next token (train/next_token.hpp) and can stream. The logits of a step equal the corresponding row
+/// of forward():
 ///
 ///     auto state = model.start();
 ///     model.extend(prompt, state, logits, workspace);
