@@ -1,41 +1,23 @@
 #include "common/class_folder.hpp"
 
-#include <algorithm>
-
+#include "common/sorted_entries.hpp"
 #include "gated/core/error.hpp"
 
 namespace examples {
 
-namespace {
-
 namespace fs = std::filesystem;
 using gated::FileError, gated::require;
-
-/// The entries of `folder` that `wanted` accepts, sorted by name; hidden ones are left out.
-template <class Wanted>
-std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!entry.path().filename().string().starts_with(".") && wanted(entry)) {
-      paths.push_back(entry.path());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-}  // namespace
 
 ClassFolder list_classes(const fs::path& folder) {
   const std::string name = folder.string();
   require<FileError>(fs::exists(folder), name, ": no such folder. Give one with a subfolder of pictures per class.");
   require<FileError>(fs::is_directory(folder), name, ": is a file, expected a folder with a subfolder of pictures per class.");
-  const auto folders = sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
+  const auto folders = sorted_entries(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
   require<FileError>(folders.size() >= 2, name, ": expected subfolders for 2 or more classes, got ", folders.size(), ".");
   ClassFolder classes;
   bool any_held_out = false;
   for (const fs::path& one : folders) {
-    const auto files = sorted(one, [](const fs::directory_entry&) { return true; });
+    const auto files = sorted_entries(one, [](const fs::directory_entry&) { return true; });
     require<FileError>(!files.empty(), one.string(), ": has no pictures. Add some, or remove the folder.");
     for (std::size_t i = 0; i < files.size(); ++i) {
       const bool held_out = i % 5 == 4;

@@ -1,11 +1,11 @@
 #include "denoisers.hpp"
 
-#include <array>
 #include <cstdio>
 #include <deque>
 #include <vector>
 
 #include "common/interrupt.hpp"
+#include "common/raw_samples.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/models/denoise_stream.hpp"
 #include "gated/models/speech_enhancement.hpp"
@@ -21,8 +21,6 @@ namespace {
 using gated::require, gated::FileError, gated::SafetensorsFile;
 using Denoiser = gated::SpeechDenoiser<float>;
 using Network = gated::MaskNetwork<float>;
-
-Denoiser load(const SafetensorsFile& file) { return gated::load_model<Denoiser>(file); }
 
 bool is_mossformer(const SafetensorsFile& file) {
   const std::string architecture = gated::architecture_of(file);
@@ -95,7 +93,7 @@ void denoise(const std::filesystem::path& model, const Recording& recording, int
   if (is_mossformer(file)) {
     denoise(gated::load_model<Network>(file), recording, threads, take);
   } else {
-    denoise(load(file), recording, take);
+    denoise(gated::load_model<Denoiser>(file), recording, take);
   }
 }
 
@@ -107,7 +105,7 @@ void denoise_stream(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   require<gated::ArgumentError>(!is_mossformer(file), path.string(),
                                 ": MossFormer2 sees whole windows and cannot stream. Leave out --model, or give two files.");
-  const Denoiser model = load(file);
+  const auto model = gated::load_model<Denoiser>(file);
   gated::DenoiseStream<float> stream(model);
   std::fprintf(stderr, "%td samples a second, %td samples late\n", model.config.rate, stream.latency());
   std::vector<std::byte> in(2 * static_cast<std::size_t>(model.config.hop)), out;
@@ -126,10 +124,7 @@ void denoise_stream(const std::filesystem::path& path) {
   for (std::size_t read = in.size(); read == in.size() && examples::stop_signal == 0;) {
     read = std::fread(in.data(), 1, in.size(), stdin);
     const std::span block = std::span(samples).first(read / 2);
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      block[i] = gated::detail::wav_sample(gated::WavFormat::pcm16,
-                                           static_cast<std::uint32_t>(gated::detail::little_endian(in, 2 * i, 2)));
-    }
+    examples::decode_raw(in, block);
     pass(block);
     require<FileError>(read % 2 == 0, "stdin ended within a sample. Send samples of 16 bits.");
   }

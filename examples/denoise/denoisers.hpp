@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <functional>
 
+#include "common/recording.hpp"
 #include "gated/core/matrix.hpp"
-#include "recording.hpp"
 
 namespace denoise {
+
+using examples::Recording, gated::Index, gated::Matrix;
 
 /// Takes the next frames × channels of a result; false to stop.
 using Take = std::function<bool(gated::ConstView<float>)>;

@@ -19,7 +19,7 @@ using gated::Index, gated::Matrix;
 
 /// Cleans a file, with a progress bar. Ctrl-C keeps what is done.
 void clean(const denoise::Options& options) {
-  const denoise::Recording recording(options.in, denoise::rate_of(options.model));
+  const examples::Recording recording(options.in, denoise::rate_of(options.model));
   const bool same = std::filesystem::exists(options.out) && std::filesystem::equivalent(options.in, options.out);
   gated::require<gated::ArgumentError>(!same, options.out.string(),
                                        ": is the recording itself. Give another name for the result.");
@@ -44,7 +44,7 @@ void clean(const denoise::Options& options) {
         gated::text("  The model works at ", recording.rate(), " samples a second, and so does ", options.out.string(), "."));
   }
   if (!options.picture.empty()) {
-    denoise::draw(options.picture, recording, denoise::Recording(options.out, recording.rate()));
+    denoise::draw(options.picture, recording, examples::Recording(options.out, recording.rate()));
   }
 }
 

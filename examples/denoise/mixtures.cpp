@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gated/audio/resample.hpp"
-#include "gated/io/wav.hpp"
+#include "common/raw_samples.hpp"
+#include "common/recording.hpp"
+#include "common/sorted_entries.hpp"
 
 namespace denoise {
 namespace {
@@ -13,17 +14,14 @@ namespace fs = std::filesystem;
 
 Samples read_raw(const fs::path& path) {
   const gated::MappedFile file(path);
-  const auto bytes = file.bytes();
-  return Samples::NullaryExpr(static_cast<Index>(bytes.size() / 2), [&](Index t) {
-    const auto sample = static_cast<std::int16_t>(gated::detail::little_endian(bytes, 2 * static_cast<std::size_t>(t), 2));
-    return static_cast<float>(sample) / 32768;
-  });
+  Samples samples(static_cast<Index>(file.bytes().size() / 2));
+  examples::decode_raw(file.bytes(), {samples.data(), static_cast<std::size_t>(samples.size())});
+  return samples;
 }
 
 Samples read_mono(const fs::path& path) {
-  const gated::Sound sound = gated::read_wav(path);
-  const Matrix<float> mono = sound.samples.rowwise().mean();
-  return gated::resample<float>(mono, sound.rate, speech_rate).col(0);
+  const examples::Recording recording(path, speech_rate, true);
+  return recording.read(0, recording.frames()).col(0);
 }
 
 Index below(Index count, Random& random) { return static_cast<Index>(random.uniform() * static_cast<double>(count)); }
@@ -47,13 +45,7 @@ Samples at_speed(const Samples& x, double speed) {
 
 std::vector<std::vector<Samples>> read_groups(const fs::path& folder) {
   gated::require<gated::FileError>(fs::is_directory(folder), folder.string(), ": there is no such folder.");
-  std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) {
-      folders.push_back(entry.path());
-    }
-  }
-  std::sort(folders.begin(), folders.end());
+  const auto folders = examples::sorted_entries(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
   std::vector<std::vector<Samples>> groups;
   for (const fs::path& one : folders.empty() ? std::vector{folder} : folders) {
     groups.push_back(read_speech(one));
@@ -63,14 +55,10 @@ std::vector<std::vector<Samples>> read_groups(const fs::path& folder) {
 
 std::vector<Samples> read_speech(const fs::path& folder) {
   gated::require<gated::FileError>(fs::is_directory(folder), folder.string(), ": there is no such folder.");
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".wav" || entry.path().extension() == ".raw") {
-      paths.push_back(entry.path());
-    }
-  }
+  const auto paths = examples::sorted_entries(folder, [](const fs::directory_entry& entry) {
+    return entry.path().extension() == ".wav" || entry.path().extension() == ".raw";
+  });
   gated::require<gated::FileError>(!paths.empty(), folder.string(), ": there are no files *.wav or *.raw.");
-  std::sort(paths.begin(), paths.end());
   std::vector<Samples> speech;
   for (const fs::path& path : paths) {
     speech.push_back(path.extension() == ".raw" ? read_raw(path) : read_mono(path));

@@ -6,18 +6,20 @@
 namespace denoise {
 namespace {
 
+using gated::Index, gated::Matrix;
+
 constexpr Index columns = 240, rows = 80;
 constexpr float range = 60;  // dB
 
 /// The mean power of each part of the sound and of the spectrum, in dB, from high frequencies to low ones.
-Matrix<float> spectrogram(const Recording& recording) {
+Matrix<float> spectrogram(const examples::Recording& recording) {
   const gated::SpectrumOptions options{.length = 2 * rows * ((recording.rate() / 50 + 2 * rows - 1) / (2 * rows)),
                                        .hop = recording.rate() / 100};
   const Index frames = recording.frames(), wide = std::min(columns, std::max<Index>(frames / options.hop, 1));
   const Index bins = options.length / 2 / rows;
   Matrix<float> picture(rows, wide);
   for (Index c = 0; c < wide; ++c) {
-    // In the middle of the column: 100 ms at most, so that hours take no longer than seconds.
+    // The first 100 ms of the column at most: hours take no longer than seconds.
     const Index begin = c * frames / wide,
                 longest = std::min((c + 1) * frames / wide - begin + options.length, recording.rate() / 10);
     const Index count = std::min(longest, frames - begin);
@@ -33,7 +35,7 @@ Matrix<float> spectrogram(const Recording& recording) {
 
 }  // namespace
 
-void draw(const std::filesystem::path& path, const Recording& before, const Recording& after) {
+void draw(const std::filesystem::path& path, const examples::Recording& before, const examples::Recording& after) {
   examples::Figure figure{
       .title = "Before and after", .panels = {}, .full_colour = range, .colour_title = "dB above the faintest"};
   float faintest = 0;

@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
-#include "recording.hpp"
+#include "common/recording.hpp"
 
 namespace denoise {
 
 /// Draws the spectrograms of the first channel of both recordings, which have one rate.
-void draw(const std::filesystem::path& path, const Recording& before, const Recording& after);
+void draw(const std::filesystem::path& path, const examples::Recording& before, const examples::Recording& after);
 
 }  // namespace denoise

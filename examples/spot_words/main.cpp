@@ -5,6 +5,7 @@
 
 #include "common/interrupt.hpp"
 #include "common/output_file.hpp"
+#include "common/raw_samples.hpp"
 #include "common/run_main.hpp"
 #include "options.hpp"
 #include "spotter.hpp"
@@ -27,13 +28,11 @@ void show_lines() {
 /// Feeds `spotter` with the raw samples on stdin, as they come.
 /// Errors: FileError for an odd number of bytes.
 void spot_stdin(Spotter& spotter) {
-  std::array<unsigned char, 2 * Spotter::step> bytes{};
+  std::array<std::byte, 2 * Spotter::step> bytes{};
   std::array<float, Spotter::step> samples{};
   for (std::size_t got = bytes.size(); got == bytes.size();) {
     got = std::fread(bytes.data(), 1, bytes.size(), stdin);
-    for (std::size_t i = 0; i < got / 2; ++i) {
-      samples[i] = static_cast<float>(static_cast<std::int16_t>(bytes[2 * i] | bytes[2 * i + 1] << 8)) * 0x1p-15F;
-    }
+    examples::decode_raw(bytes, std::span(samples).first(got / 2));
     spotter.add(std::span(samples).first(got / 2));
     if (got < bytes.size()) {
       spotter.finish();

@@ -5,32 +5,20 @@
 #include <map>
 #include <numeric>
 
-#include "gated/audio/resample.hpp"
+#include "common/recording.hpp"
+#include "common/sorted_entries.hpp"
 
 namespace words {
 
 namespace {
 
 namespace fs = std::filesystem;
-using gated::FileError, gated::require;
-
-/// The entries of `folder` that `wanted` accepts, sorted.
-template <class Wanted>
-std::vector<fs::path> sorted(const fs::path& folder, const Wanted& wanted) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!entry.path().filename().string().starts_with(".") && wanted(entry)) {
-      paths.push_back(entry.path());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
+using gated::FileError, gated::require, examples::sorted_entries;
 
 std::vector<fs::path> subfolders(const fs::path& folder) {
   require<FileError>(fs::is_directory(folder), folder.string(),
                      ": no such folder. Give one with a subfolder of WAV files per word.");
-  return sorted(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
+  return sorted_entries(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
 }
 
 /// The frames that resample() makes of `frames`.
@@ -44,15 +32,11 @@ Index reach_of(Index from) { return 128 * std::max<Index>(1, (from + rate - 1) /
 }  // namespace
 
 void for_each_piece(const fs::path& path, const std::function<void(std::span<const float>)>& take) {
-  const gated::WavFile file(path);
-  const Index divisor = std::gcd(file.rate(), rate), down = file.rate() / divisor, up = rate / divisor;
-  const Index piece = 60 * divisor * down, around = (reach_of(file.rate()) + down - 1) / down * down;
-  for (Index first = 0; first < file.frames(); first += piece) {
-    const Index begin = std::max<Index>(first - around, 0), frames = std::min(piece, file.frames() - first);
-    const Index end = std::min(first + frames + around, file.frames());
-    const gated::Matrix<float> samples = file.read(begin, end - begin).rowwise().mean();
-    const gated::Matrix<float> all = gated::resample<float>(samples, file.rate(), rate);
-    take({all.data() + (first - begin) / down * up, static_cast<std::size_t>(converted(frames, up, down))});
+  const examples::Recording recording(path, rate, true);
+  const Index minute = 60 * rate;
+  for (Index first = 0; first < recording.frames(); first += minute) {
+    const gated::Matrix<float> samples = recording.read(first, std::min(minute, recording.frames() - first));
+    take({samples.data(), static_cast<std::size_t>(samples.size())});
   }
 }
 
@@ -123,7 +107,7 @@ Recordings read_recordings(const fs::path& folder, const std::vector<std::string
     }
     const Index label = std::find(words.begin(), words.end(), name) - words.begin();  // behind the words: unknown
     std::vector<gated::Sound> sounds;
-    for (const fs::path& file : sorted(one, [](const auto& entry) { return entry.path().extension() == ".wav"; })) {
+    for (const fs::path& file : sorted_entries(one, [](const auto& entry) { return entry.path().extension() == ".wav"; })) {
       sounds.push_back(gated::read_wav(file));
     }
     for (const Vector<float>& samples : resampled(sounds)) {

@@ -37,7 +37,7 @@ struct Recordings {
 /// longer than a word.
 std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds);
 
-/// Calls `take(samples)` for successive pieces of about a minute of the WAV file at `path`, at 16 kHz: the bits of resampled().
+/// Calls `take(samples)` for successive pieces of a minute of the WAV file at `path`, at 16 kHz: the bits of resampled().
 /// A long recording thus takes little memory. Errors: those of WavFile.
 void for_each_piece(const std::filesystem::path& path, const std::function<void(std::span<const float>)>& take);
 

@@ -1,15 +1,7 @@
 @ Files in flash. FOLDER is examples/classify_digits.
 
         .section .rodata
-        .macro  file begin, end, path
-        .balign 64
-        .global \begin
-        .global \end
-\begin:
-        .incbin "\path"
-\end:
-        .byte   0
-        .endm
+#include "file.inc"
 
         file    model_begin, model_end, FOLDER/digits_gmlp.safetensors
         file    expected_begin, expected_end, FOLDER/digits_expected.safetensors

@@ -1,15 +1,7 @@
 @ Files in memory. FOLDER is examples/spot_words. The model lies in flash. The sound lies outside it: on a device, it comes from a
 @ microphone.
 
-        .macro  file begin, end, path
-        .balign 64
-        .global \begin
-        .global \end
-\begin:
-        .incbin "\path"
-\end:
-        .byte   0
-        .endm
+#include "file.inc"
 
         .section .rodata
         file    words_begin, words_end, FOLDER/ten_words.safetensors

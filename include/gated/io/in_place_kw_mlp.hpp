@@ -169,33 +169,36 @@ class InPlaceKwMlp {
     return {static_cast<std::byte*>(first) + bytes, room - bytes};
   }
 
+  /// Decodes a weight a few rows at a time, and calls `multiply(first, rows, bias)` with the biases from row `first` on.
+  template <class F>
+  void for_each_rows(const Affine& layer, const F& multiply) {
+    const auto frame = workspace_.frame();
+    const Index count = layer.weight.rows();
+    float* const bias = workspace_.take(count);
+    layer.bias.read(bias);
+    const MatrixView<float> room = workspace_.matrix(std::min(rows_together, count), layer.weight.columns());
+    for (Index first = 0; first < count; first += room.rows()) {
+      const MatrixView<float> rows = room.rows(0, std::min(room.rows(), count - first));
+      layer.weight.read(first, rows);
+      multiply(first, rows, bias + first);
+    }
+  }
+
   /// y = activation(x Wᵀ + b).
   void project(const Affine& layer, const MatrixView<const float>& x, const MatrixView<float>& y,
                Activation activation = Activation::identity) {
-    const auto frame = workspace_.frame();
-    float* const bias = workspace_.take(layer.weight.rows());
-    layer.bias.read(bias);
-    const MatrixView<float> rows = workspace_.matrix(std::min(rows_together, layer.weight.rows()), layer.weight.columns());
-    for (Index first = 0; first < layer.weight.rows(); first += rows.rows()) {
-      const MatrixView<float> some = rows.rows(0, std::min(rows.rows(), layer.weight.rows() - first));
-      layer.weight.read(first, some);
-      matmul<float>(x, Operand<float>(some).transposed(), y.columns(first, some.rows()), workspace_,
-                    {.bias = bias + first, .activation = activation});
-    }
+    for_each_rows(layer, [&](Index first, const MatrixView<float>& rows, const float* bias) {
+      matmul<float>(x, Operand<float>(rows).transposed(), y.columns(first, rows.rows()), workspace_,
+                    {.bias = bias, .activation = activation});
+    });
   }
 
   /// y = (W x + b) ⊙ y, over the tokens.
   void mix(const Affine& layer, const MatrixView<const float>& x, const MatrixView<float>& y) {
-    const auto frame = workspace_.frame();
-    float* const bias = workspace_.take(layer.weight.rows());
-    layer.bias.read(bias);
-    const MatrixView<float> rows = workspace_.matrix(std::min(rows_together, layer.weight.rows()), layer.weight.columns());
-    for (Index first = 0; first < layer.weight.rows(); first += rows.rows()) {
-      const MatrixView<float> some = rows.rows(0, std::min(rows.rows(), layer.weight.rows() - first));
-      layer.weight.read(first, some);
-      const MatrixView<float> to = y.rows(first, some.rows());
-      matmul<float>(some, x, to, workspace_, {.row_bias = bias + first, .gate = to});
-    }
+    for_each_rows(layer, [&](Index first, const MatrixView<float>& rows, const float* bias) {
+      const MatrixView<float> to = y.rows(first, rows.rows());
+      matmul<float>(rows, x, to, workspace_, {.row_bias = bias, .gate = to});
+    });
   }
 
   void normalise(const LayerNorm& layer, const MatrixView<float>& x) {

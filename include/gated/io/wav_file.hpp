@@ -51,7 +51,7 @@ class WavFile {
 ///     WavWriter file("clean.wav", 1, 16000);
 ///     while (…) file.write(block);          // frames × channels
 ///
-/// After each call the file on disk is valid and holds all that was written, so that a program may stop at any time. If the
+/// After each call the file on disk is valid and holds all that was written, and a program may stop at any time. If the
 /// disk is full, it holds the frames that fit.
 ///
 /// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate

@@ -75,7 +75,7 @@ inline constexpr Index short_query_block = 64;
 
 /// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done`
 /// on, which is at key position `first` + `done`, and sees the keys from `begin` to `seen` - 1. Blocks are no longer than
-/// `reach` if that is short, so that their cost is proportional to it.
+/// a short `reach`: their cost is proportional to it.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index reach, Index block, const F& f) {
   const Index most = std::min(block, std::max(reach, short_query_block));

@@ -8,18 +8,19 @@
 
 /// A recording at the rate of a model, read in parts.
 
-namespace denoise {
+namespace examples {
 
 using gated::Index, gated::Matrix;
 
-/// A WAV file at another rate. Any part has the samples of gated::resample() on the whole file.
+/// A WAV file at another rate; if `mono`, the mean of its channels. Any part has the samples of gated::resample() on the whole
+/// file.
 class Recording {
  public:
-  Recording(const std::filesystem::path& path, Index rate) : file_(path), rate_(rate) {}
+  Recording(const std::filesystem::path& path, Index rate, bool mono = false) : file_(path), rate_(rate), mono_(mono) {}
 
   Index rate() const { return rate_; }
   Index rate_of_file() const { return file_.rate(); }
-  Index channels() const { return file_.channels(); }
+  Index channels() const { return mono_ ? 1 : file_.channels(); }
   /// Frames at the model's rate.
   Index frames() const {
     return static_cast<Index>(
@@ -29,12 +30,16 @@ class Recording {
 
   /// Frames first … first + count - 1, as frames × channels.
   Matrix<float> read(Index first, Index count) const {
-    // Blocks of `up` frames here are as long as `down` frames of the file, so that a part may begin with any block.
+    // `up` frames here last as long as `down` frames of the file: a block, and a part begins with a block.
     const Index reach = gated::detail::ResamplingFilter(static_cast<double>(up()) / static_cast<double>(down())).taps();
     const Index before = std::max<Index>(first / up() - reach / down() - 1, 0);
     const Index after = std::min((first + count) / up() + reach / down() + 2, (file_.frames() + down() - 1) / down());
     const Index begin = before * down(), end = std::min(after * down(), file_.frames());
-    return gated::resample<float>(file_.read(begin, end - begin), file_.rate(), rate_).middleRows(first - before * up(), count);
+    Matrix<float> part = file_.read(begin, end - begin);
+    if (mono_) {
+      part = part.rowwise().mean().eval();
+    }
+    return gated::resample<float>(part, file_.rate(), rate_).middleRows(first - before * up(), count);
   }
 
  private:
@@ -44,6 +49,7 @@ class Recording {
 
   gated::WavFile file_;
   Index rate_;
+  bool mono_;
 };
 
-}  // namespace denoise
+}  // namespace examples
