@@ -34,6 +34,7 @@
 #include "gated/models/sampling.hpp"
 #include "gated/models/speech_enhancement.hpp"
 #include "gated/models/speech_separator.hpp"
+#include "gated/models/text_presets.hpp"
 #include "gated/models/text_transformer.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/models/top_k.hpp"

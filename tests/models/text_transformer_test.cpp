@@ -4,6 +4,7 @@
 
 #include "gated/core/summary.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/models/text_presets.hpp"
 #include "tests/layers/literal_attention.hpp"
 
 namespace gated::text_transformer_test {
