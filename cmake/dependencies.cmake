@@ -1,7 +1,7 @@
 # Finds the dependencies and creates the targets that carry them. The build and the installed package both include this file, so
 # each searches the machine it runs on, and no path is baked into the package.
 
-set(GATED_COMPONENTS io openmp native compiled)
+set(GATED_COMPONENTS io openmp native compiled c)
 
 # Finds Eigen. Sets `problem` to an error message on failure, to "" otherwise.
 #
@@ -43,6 +43,20 @@ function(gated_find_threads)
   find_package(Threads QUIET)
   if(TARGET Threads::Threads AND "GLOBAL" IN_LIST ARGN)
     set_target_properties(Threads::Threads PROPERTIES IMPORTED_GLOBAL TRUE)
+  endif()
+endfunction()
+
+# Creates gated::c if the library of the C interface is installed beside this package.
+function(gated_find_installed_c)
+  cmake_path(GET CMAKE_CURRENT_FUNCTION_LIST_DIR PARENT_PATH share)
+  cmake_path(GET share PARENT_PATH share)
+  cmake_path(GET share PARENT_PATH prefix)
+  find_library(library NAMES gated PATHS "${prefix}/lib" "${prefix}/lib64" PATH_SUFFIXES "${CMAKE_LIBRARY_ARCHITECTURE}"
+               NO_DEFAULT_PATH NO_CACHE)
+  if(library AND NOT TARGET gated::c)
+    add_library(gated::c SHARED IMPORTED GLOBAL)
+    set_target_properties(gated::c PROPERTIES IMPORTED_LOCATION "${library}"
+                                              INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include")
   endif()
 endfunction()
 
@@ -103,8 +117,32 @@ function(gated_add_component component problem)
     if(NOT MSVC)
       target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
     endif()
+    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # programs can drop what they do not call
+      target_compile_options(gated_compiled PRIVATE -ffunction-sections -fdata-sections)
+    endif()
     if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised constants despite hidden visibility
       target_link_options(gated_compiled INTERFACE "LINKER:--exclude-libs,libgated_compiled.a")
+    endif()
+
+  elseif(component STREQUAL "c")  # the C interface as a shared library, built by the project that links it
+    gated_add_component(compiled not_compiled ${ARGN})
+    if(not_compiled OR NOT TARGET gated_compiled)
+      set(${problem} "${not_compiled}" PARENT_SCOPE)
+      return()
+    endif()
+    set(folder "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/c")
+    add_library(gated_c SHARED EXCLUDE_FROM_ALL "${folder}/gated.cpp")
+    add_library(gated::c ALIAS gated_c)
+    set_target_properties(gated_c PROPERTIES OUTPUT_NAME gated VERSION "${gated_VERSION}" CXX_VISIBILITY_PRESET hidden
+                                             VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS "${folder}/exports.map")
+    target_link_libraries(gated_c PRIVATE gated::compiled)
+    get_target_property(include gated::gated INTERFACE_INCLUDE_DIRECTORIES)
+    target_include_directories(gated_c INTERFACE "${include}")
+    if(NOT MSVC)
+      target_compile_options(gated_c PRIVATE -O2)
+    endif()
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+      target_link_options(gated_c PRIVATE LINKER:--gc-sections "LINKER:--version-script=${folder}/exports.map")
     endif()
 
   else()

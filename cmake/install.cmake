@@ -9,7 +9,8 @@ set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/gated)
 target_include_directories(gated INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS gated EXPORT gatedTargets)
 install(EXPORT gatedTargets NAMESPACE gated:: DESTINATION ${package_dir})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gated DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gated DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h")
 
 # Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake COMPATIBILITY SameMinorVersion
@@ -17,7 +18,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake 
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/gatedConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake
               ${PROJECT_SOURCE_DIR}/cmake/native.cmake ${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake
         DESTINATION ${package_dir})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/cmake/compiled DESTINATION ${package_dir})  # gated::compiled, built by the project that links it
+# Sources of gated::compiled and gated::c, for projects that build them.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/cmake/compiled ${PROJECT_SOURCE_DIR}/cmake/c DESTINATION ${package_dir})
 
 # For builds without CMake: pkg-config --cflags gated, or gated-io.
 set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
@@ -28,6 +30,19 @@ foreach(name gated gated-io)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pkgconfig_dir})
 endforeach()
+
+# The library of the C interface and its pkg-config file, if the target gated_c was built.
+if(TARGET gated_c)
+  set(pkgconfig_of_c ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH prefix_from_here /${pkgconfig_of_c} /)
+  string(REGEX REPLACE "/$" "" prefix_from_here ${prefix_from_here})
+  cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE libdir)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/gated-c.pc.in ${PROJECT_BINARY_DIR}/gated-c.pc.made @ONLY)
+  add_custom_command(TARGET gated_c POST_BUILD VERBATIM
+    COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/gated-c.pc.made ${PROJECT_BINARY_DIR}/gated-c.pc)
+  install(FILES ${PROJECT_BINARY_DIR}/gated-c.pc DESTINATION ${pkgconfig_of_c} OPTIONAL)
+  install(FILES $<TARGET_FILE:gated_c> $<TARGET_LINKER_FILE:gated_c> DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+endif()
 
 # The SBOM, in CycloneDX. Equal versions give equal files.
 string(UUID sbom_uuid NAMESPACE 6ba7b811-9dad-11d1-80b4-00c04fd430c8 NAME "pkg:generic/gated@${PROJECT_VERSION}" TYPE SHA1)

@@ -10,10 +10,10 @@
 #include "common/run_main.hpp"
 #include "configurations.hpp"
 #include "gated/core/path_pattern.hpp"
+#include "gated/io/known_models.hpp"
 #include "gated/io/labels.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/train/training.hpp"
-#include "known_models.hpp"
 #include "options.hpp"
 
 namespace {
@@ -175,7 +175,7 @@ int run(const inspect::Options& options) {
   if (is_training(architecture)) {
     print_training(file);
   }
-  const bool opened = inspect::any_known_model([&]<class Model>(const char* type) { return open_as<Model>(file, type); });
+  const bool opened = gated::any_known_model([&]<class Model>(const char* type) { return open_as<Model>(file, type); });
   if (!opened) {
     print_origin(file, architecture);
   }

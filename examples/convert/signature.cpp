@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "common/run_main.hpp"
+#include "gated/io/known_models.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
-#include "known_models.hpp"
 
 namespace {
 
@@ -76,7 +76,7 @@ Files parse_options(int count, char** arguments) {
 int run(const Files& files) {
   for (const std::string& path : files) {
     const SafetensorsFile file(path);
-    const bool known = inspect::any_known_model([&]<class Model>(const char*) { return sign<Model>(file); });
+    const bool known = gated::any_known_model([&]<class Model>(const char*) { return sign<Model>(file); });
     gated::require<gated::FileError>(known, file.name(),
                                      ": holds no model that this program knows. gated_inspect says what it holds, and "
                                      "gated/io/signature.hpp signs any model.");

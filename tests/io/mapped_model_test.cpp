@@ -82,6 +82,22 @@ TEST(MappedModel, EqualsTheLoadedModelAfterItsFileIsDeleted) {
   expect_bits_of(load_model<GmlpLanguageModel<double>>(path), load_mapped<GmlpLanguageModel<double>>(path));
 }
 
+TEST(PreparedModel, PacksInAnotherFormatThanTheFile) {
+  const auto path = temporary("formats.safetensors");
+  for (const auto stored : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8}) {
+    save_model(text_model<float>(), path, stored);
+    for (const auto format : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
+      Text expected = load_model<Text>(path);
+      round_weights(expected, format);
+      const auto opened = load_prepared<Text>(path, format);
+      expect_bits_of(expected, opened);
+      EXPECT_EQ(opened.weights.bytes(), prepare(expected, format).bytes());
+    }
+  }
+  save_model(text_model<double>(), path);
+  EXPECT_THROW(load_prepared<GmlpLanguageModel<double>>(path, WeightFormat::int8), ArgumentError);
+}
+
 TEST(MappedModel, MapsOtherModels) {
   const auto path = temporary("others.safetensors");
   GmlpImageClassifier<float> images(

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gated/core/matrix.hpp"
+#include "gated/core/words.hpp"
 
 /// @file
 /// Pictures in memory.
@@ -22,6 +23,8 @@ struct Image {
 
 /// The channels of a pixel in memory order.
 enum class PixelOrder { grey, grey_alpha, rgb, rgba, bgr, bgra };
+
+constexpr auto names_of(PixelOrder) { return words_for<PixelOrder>("grey", "grey_alpha", "rgb", "rgba", "bgr", "bgra"); }
 
 /// Bytes per pixel.
 constexpr Index bytes_of(PixelOrder order) {

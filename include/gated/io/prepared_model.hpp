@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gated/core/parameters.hpp"
@@ -21,9 +22,31 @@ namespace detail {
 /// Where to keep large weights that the file stores in the model's type.
 enum class WeightPlace { packed, in_file };
 
+/// How to open a model: where to keep its weights, and in which format, or in that of the file.
+struct Opening {
+  WeightPlace place = WeightPlace::packed;
+  std::optional<WeightFormat> format = {};
+
+  /// True if a tensor of `found` in the file is packed as it is.
+  bool keeps(WeightFormat found) const { return !format || *format == found; }
+};
+
+/// Packs `numbers`, the values of `weight`, in `format`.
+template <class T>
+void pack_numbers(PreparedWeights<T>& weights, const ParameterInfo& info, const T* weight, std::span<const T> numbers,
+                  WeightFormat format) {
+  const Index rows = info.shape[0];
+  if constexpr (std::is_same_v<T, float>) {
+    if (format != WeightFormat::float32) {
+      return pack_codes(weights, weight, encoded("load_prepared", info, numbers, format).codes());
+    }
+  }
+  pack_weight<T>(weights, weight, numbers.data(), rows, static_cast<Index>(numbers.size()) / rows);
+}
+
 /// Packs a weight straight from `file`, or refers to the mapped bytes.
 template <class T>
-void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const SafetensorsFile& file, const NameMap& names,
+void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const SafetensorsFile& file, const NameMap& names,
                     const ParameterInfo& info, std::span<const T> weight) {
   const Index rows = info.shape[0], columns = info.shape.count() / rows;
   const auto parts = names.parts_in_file(info.path(), info.shape);
@@ -31,15 +54,17 @@ void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const Safete
   const Dtype dtype = found->second.dtype;
   if constexpr (std::is_same_v<T, float>) {
     if (parts.size() == 1 && (dtype == Dtype::BF16 || dtype == Dtype::I8)) {
-      pack_codes(weights, weight.data(), codes_in(file, found->first, parts[0]));
-      return file.release(parts[0].part_of(found->second.bytes));
+      if (const WeightCodes codes = codes_in(file, found->first, parts[0]); opening.keeps(codes.format)) {
+        pack_codes(weights, weight.data(), codes);
+        return file.release(parts[0].part_of(found->second.bytes));
+      }
     }
   }
   const auto bytes = parts[0].part_of(found->second.bytes);
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0;
-  if (parts.size() == 1 && dtype == dtype_of<T>() && is_aligned) {
+  if (parts.size() == 1 && dtype == dtype_of<T>() && is_aligned && opening.keeps(WeightFormat::float32)) {
     const T* const from = reinterpret_cast<const T*>(bytes.data());
-    if (place == WeightPlace::in_file) {
+    if (opening.place == WeightPlace::in_file) {
       return weights.refer(weight.data(), from, rows, columns);
     }
     pack_weight(weights, weight.data(), from, rows, columns);
@@ -47,14 +72,11 @@ void take_parameter(PreparedWeights<T>& weights, WeightPlace place, const Safete
   }
   std::vector<T> numbers(weight.size());
   read_parameter<T>(file, names, info, numbers);
-  if constexpr (std::is_same_v<T, float>) {
-    if (std::all_of(parts.begin(), parts.end(),
-                    [&](const FileTensor& part) { return find_tensor(file, part)->second.dtype == Dtype::BF16; })) {
-      return pack_codes(weights, weight.data(),
-                        encoded("load_prepared", info, std::span<const T>(numbers), WeightFormat::bf16).codes());
-    }
-  }
-  pack_weight<T>(weights, weight.data(), numbers.data(), rows, columns);
+  const bool is_bf16 = std::is_same_v<T, float> && std::all_of(parts.begin(), parts.end(), [&](const FileTensor& part) {
+                         return find_tensor(file, part)->second.dtype == Dtype::BF16;
+                       });
+  pack_numbers<T>(weights, info, weight.data(), numbers,
+                  opening.format.value_or(is_bf16 ? WeightFormat::bf16 : WeightFormat::float32));
 }
 
 }  // namespace detail
@@ -69,9 +91,10 @@ struct PreparedModel {
 namespace detail {
 
 template <ConfiguredModel Model>
-PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace place) {
+PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& opening) {
   using T = typename Model::Scalar;
-  if (place == WeightPlace::packed) {
+  expect_format<T>("load_prepared", opening.format.value_or(WeightFormat::float32));
+  if (opening.place == WeightPlace::packed) {
     file.verify();
   }
   const auto description = describe_model<Model>(file);
@@ -85,14 +108,14 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
         if (may_be_quantized(info) && is_elsewhere(values.front())) {
-          take_parameter<T>(opened.weights, place, file, names, info, values);
+          take_parameter<T>(opened.weights, opening, file, names, info, values);
         } else {
           read_parameter<T>(file, names, info, values);
         }
       },
       opened.model);
   prepare_layers(opened.weights, opened.model);
-  if (place == WeightPlace::in_file) {
+  if (opening.place == WeightPlace::in_file) {
     opened.weights.keep(std::make_shared<const SafetensorsFile>(file));
   }
   return opened;
@@ -101,7 +124,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
 }  // namespace detail
 
 /// Loads the model in `file` and packs projections and embeddings straight from the file, in the file's format: BF16 and I8
-/// stay small in memory.
+/// stay small in memory. With `format` they are packed in that format, whatever the file has.
 ///
 ///     const auto opened = load_prepared<FlashLanguageModel<float>>("text.int8.safetensors");
 ///     Workspace<float> workspace;
@@ -109,18 +132,18 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, WeightPlace plac
 ///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
-/// Errors: those of load_model().
+/// Errors: those of load_model(), and of prepare() for `format`.
 /// Cost: one pass over the file. Memory for the packed weights only and, while loading, for one more weight and one mapped
 /// tensor. This holds on systems that commit memory on first touch (Linux, macOS); address space is reserved for a float model.
 template <ConfiguredModel Model>
-PreparedModel<Model> load_prepared(const SafetensorsFile& file) {
-  return detail::open_prepared<Model>(file, detail::WeightPlace::packed);
+PreparedModel<Model> load_prepared(const SafetensorsFile& file, std::optional<WeightFormat> format = {}) {
+  return detail::open_prepared<Model>(file, {.format = format});
 }
 
 /// The same for the file at `path`.
 template <ConfiguredModel Model>
-PreparedModel<Model> load_prepared(const std::filesystem::path& path) {
-  return load_prepared<Model>(SafetensorsFile(path));
+PreparedModel<Model> load_prepared(const std::filesystem::path& path, std::optional<WeightFormat> format = {}) {
+  return load_prepared<Model>(SafetensorsFile(path), format);
 }
 
 /// Opens the model in `file` with projections and embeddings read from the mapped file, which stays mapped as long as the
@@ -141,7 +164,7 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path) {
 /// Cost: reads the parts that are packed or copied; the rest is read on first use.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_mapped(const SafetensorsFile& file) {
-  return detail::open_prepared<Model>(file, detail::WeightPlace::in_file);
+  return detail::open_prepared<Model>(file, {.place = detail::WeightPlace::in_file});
 }
 
 /// The same for the file at `path`.

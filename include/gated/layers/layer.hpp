@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "gated/core/fields.hpp"
+#include "gated/core/matrix_span.hpp"
 #include "gated/core/prepared_weights.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/stream.hpp"
@@ -106,6 +107,15 @@ struct Layer {
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     return forward(x, Sequences::single(x.rows()), workspace);
   }
+  /// The same for memory without Eigen: forward({pixels, 8, 784}, {scores, 8, 10}, workspace).
+  void forward(const MatrixSpan<const T>& x, const MatrixSpan<T>& y, Workspace<T>& workspace) const {
+    forward(ConstView<T>(x), View<T>(y), workspace);
+  }
+  /// The same for several sequences.
+  void forward(const MatrixSpan<const T>& x, const Sequences& sequences, const MatrixSpan<T>& y, Workspace<T>& workspace,
+               Mask mask = {}) const {
+    forward(ConstView<T>(x), sequences, View<T>(y), workspace, mask);
+  }
   /// The same with a temporary workspace.
   Matrix<T> forward(ConstView<T> x) const {
     Workspace<T> workspace;
@@ -131,6 +141,10 @@ struct Layer {
   /// state is unchanged then. If memory runs out in a call that is not warm, discard the state and start() again.
   /// Cost: no allocation when warm.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
+  /// The same for memory without Eigen.
+  void extend(const MatrixSpan<const T>& x, State<T>& state, const MatrixSpan<T>& y, Workspace<T>& workspace) const {
+    extend(ConstView<T>(x), state, View<T>(y), workspace);
+  }
 
  private:
   Contract contract_of_self() const {

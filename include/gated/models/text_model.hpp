@@ -28,6 +28,11 @@ struct TextModel {
   /// The same with a mask, 0 or 1 per token; 0 hides the token.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
                Tokens types = {}) const;
+  /// The same for memory without Eigen.
+  void forward(Tokens tokens, const Sequences& sequences, const MatrixSpan<T>& output, Workspace<T>& workspace,
+               Tokens types = {}) const {
+    forward(tokens, sequences, View<T>(output), workspace, Mask(), types);
+  }
   /// The same, into a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
@@ -56,6 +61,10 @@ struct TextModel {
   void extend(Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(Derived::name, "extend");
     add_to_stream(where, tokens, state, output, workspace);
+  }
+  /// The same for memory without Eigen.
+  void extend(Tokens tokens, State<T>& state, const MatrixSpan<T>& output, Workspace<T>& workspace) const {
+    extend(tokens, state, View<T>(output), workspace);
   }
 
   /// Adds one token, as extend() does; `output` is 1 × out().

@@ -118,6 +118,11 @@ struct TinyTimeMixer {
   /// Writes the forecasts to y. `items` splits the rows of x into items.
   void forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const;
+  /// The same for memory without Eigen.
+  void forward(const MatrixSpan<const T>& x, const Sequences& items, const MatrixSpan<T>& y, Workspace<T>& workspace,
+               const Options<Batch<T>>& options = {}) const {
+    forward(ConstView<T>(x), items, View<T>(y), workspace, options);
+  }
   /// The same, into a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& items, Workspace<T>& workspace,
                     const Options<Batch<T>>& options = {}) const {

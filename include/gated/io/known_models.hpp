@@ -2,12 +2,14 @@
 
 #include "gated/gated.hpp"
 
-namespace inspect {
+/// @file
+/// The models that a file may hold: those whose architecture load_model() reads from a file.
+
+namespace gated {
 
 /// Calls `f.operator()<Model>("Model")` for the models that files may name, until a call returns true. False if none does.
 template <class F>
 bool any_known_model(const F& f) {
-  using namespace gated;
   return f.template operator()<GmlpImageClassifier<float>>("GmlpImageClassifier") ||
          f.template operator()<MixerImageClassifier<float>>("MixerImageClassifier") ||
          f.template operator()<GmixerImageClassifier<float>>("GmixerImageClassifier") ||
@@ -25,9 +27,8 @@ bool any_known_model(const F& f) {
          f.template operator()<SpeechDenoiser<float>>("SpeechDenoiser") ||
          f.template operator()<Branchformer<float>>("Branchformer") ||
          f.template operator()<TextTransformer<float>>("TextTransformer") ||
-         f.template operator()<Roformer<float>>("Roformer") ||
-         f.template operator()<LightConvBlock<float>>("LightConvBlock") ||
+         f.template operator()<Roformer<float>>("Roformer") || f.template operator()<LightConvBlock<float>>("LightConvBlock") ||
          f.template operator()<TinyTimeMixer<float>>("TinyTimeMixer");
 }
 
-}  // namespace inspect
+}  // namespace gated

@@ -1,0 +1,39 @@
+# cmake -DLIBRARY=… -DCHECK=… -DPYTHON=… -DFOLDER=… -P end_to_end.cmake
+#
+# Runs demo.py with the library, and compares its numbers with those of C++.
+
+include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
+set(ENV{GATED_LIBRARY} ${LIBRARY})
+set(ENV{PYTHONDONTWRITEBYTECODE} 1)
+
+set(PROGRAM ${PYTHON})
+expect_run(0 "digits +353 of 359 right.*births of the next week.*And Noah opened the gate of the city"
+  ${CMAKE_CURRENT_LIST_DIR}/demo.py ${FOLDER})
+set(PROGRAM ${CHECK})
+expect_run(0 "scores.npy +the same bits.*forecast.npy +the same bits.*logits.npy +the same bits" ${FOLDER})
+
+# What the library refuses is an exception with its sentence; ragged sequences and branches of a stream.
+file(WRITE ${FOLDER}/calls.py "
+import sys
+sys.path.insert(0, '${CMAKE_CURRENT_LIST_DIR}')
+import numpy as np
+import gated
+try:
+    gated.Model('missing.safetensors')
+except gated.Error as error:
+    print(error)
+model = gated.Model('${CMAKE_CURRENT_LIST_DIR}/../generate_text/bible.int8.safetensors')
+try:
+    model.run([1, 2, 300])
+except gated.Error as error:
+    print(error)
+a, b = list(b'In the'), list(b'beginning')
+both = model.run(a + b, lengths=[6, 9])
+print('ragged', (both[6:] == model.run(b)).all())
+state = model.start()
+state.extend(a)
+branch = state.copy()
+print('branch', (state.extend(b) == branch.extend(b)).all())
+")
+set(PROGRAM ${PYTHON})
+expect_run(0 "missing.safetensors.*300.*ragged True.*branch True" ${FOLDER}/calls.py)

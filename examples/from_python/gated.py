@@ -1,0 +1,143 @@
+"""gated's models from Python: ctypes and numpy, no other package. Copy this file beside your program.
+
+    import gated
+    model = gated.Model("digits_gmlp.safetensors", weights="int8")
+    scores = model.run(images)                       # rows × pixels, float32 → rows × classes
+
+    state = gated.Model("bible.int8.safetensors").start()
+    logits = state.extend(list(b"And Noah"))[-1]     # of the next byte
+"""
+
+import ctypes
+import os
+import numpy as np
+
+_size, _index, _text = ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_char_p
+_floats, _ints, _bytes = (ctypes.POINTER(t) for t in (ctypes.c_float, _index, ctypes.c_uint8))
+
+
+class _Struct(ctypes.Structure):
+    def __init__(self, **members):
+        super().__init__(ctypes.sizeof(type(self)), **members)  # `size` is the first member of all structs
+
+
+class _Source(_Struct):
+    _fields_ = [("size", _size), ("path", _text), ("bytes", ctypes.c_void_p), ("byte_count", _size), ("weights", _text),
+                ("products", _text), ("threads", ctypes.c_int)]
+
+
+class Description(_Struct):
+    _fields_ = [("size", _size), ("architecture", _text), ("config", _text), ("reads_tokens", ctypes.c_int),
+                ("vocabulary", _index), ("columns", _index), ("outputs", _index), ("pooled_outputs", _index),
+                ("shortest", _index), ("longest", _index), ("multiple", _index), ("streams", ctypes.c_int),
+                ("takes_mask", ctypes.c_int), ("parameters", _index), ("image_width", _index), ("image_height", _index),
+                ("image_channels", _index), ("labels", ctypes.POINTER(_text)), ("label_count", _index), ("signature", _text)]
+
+
+class _Input(_Struct):
+    pass
+
+
+_Input._fields_ = [("size", _size), ("values", _floats), ("tokens", _ints), ("rows", _index), ("columns", _index),
+                   ("lengths", _ints), ("sequences", _index), ("mask", _bytes), ("token_types", _ints),
+                   ("output_rows", ctypes.c_int), ("other", ctypes.POINTER(_Input))]
+
+
+class _Output(_Struct):
+    _fields_ = [("size", _size), ("values", _floats), ("capacity", _index), ("rows", _index), ("columns", _index)]
+
+
+_library = ctypes.CDLL(os.environ.get("GATED_LIBRARY", "libgated.so"))
+_library.gated_last_error.restype = _library.gated_version.restype = _text
+_handle = ctypes.c_void_p
+
+
+class Error(RuntimeError):
+    """What the library refused, in its words."""
+
+
+def _call(name, *arguments):
+    if getattr(_library, name)(*arguments) != 0:
+        raise Error(_library.gated_last_error().decode())
+
+
+def _input(x, reads_tokens, lengths=None, mask=None, output_rows=0, other=None):
+    """An input, and the arrays that it points to."""
+    x = np.ascontiguousarray(x, np.intp if reads_tokens else np.float32)
+    lengths = None if lengths is None else np.ascontiguousarray(lengths, np.intp)
+    mask = None if mask is None else np.ascontiguousarray(mask, np.uint8)
+    at = lambda array, kind: array.ctypes.data_as(kind)
+    made = _Input(rows=len(x), output_rows=output_rows)
+    if reads_tokens:
+        made.tokens = at(x, _ints)
+    else:
+        x = x.reshape(len(x), -1)
+        made.values, made.columns = at(x, _floats), x.shape[1]
+    if lengths is not None:
+        made.lengths, made.sequences = at(lengths, _ints), len(lengths)
+    if mask is not None:
+        made.mask = at(mask, _bytes)
+    if other is not None:
+        made.other = ctypes.pointer(other[0])
+    return made, (x, lengths, mask, other)
+
+
+def _output_of(call, handle, made):
+    output = _Output()
+    _call(call, handle, ctypes.byref(made), ctypes.byref(output))  # without memory: only the shape
+    y = np.empty((output.rows, output.columns), np.float32)
+    output.values, output.capacity = y.ctypes.data_as(_floats), y.size
+    _call(call, handle, ctypes.byref(made), ctypes.byref(output))
+    return y
+
+
+class Model:
+    """Any model that gated knows by its architecture. Threads may share it."""
+
+    def __init__(self, path, weights=None, products=None, threads=1):
+        encoded = [None if word is None else os.fsencode(word) for word in (path, weights, products)]
+        self._as_parameter_ = _handle()
+        source = _Source(path=encoded[0], weights=encoded[1], products=encoded[2], threads=threads)
+        _call("gated_open", ctypes.byref(source), ctypes.byref(self._as_parameter_))
+        self.about = Description()
+        _call("gated_describe", self, ctypes.byref(self.about))
+
+    def __del__(self):
+        _library.gated_close(self)
+
+    @property
+    def labels(self):
+        return [self.about.labels[i].decode() for i in range(self.about.label_count)]
+
+    def run(self, x, lengths=None, mask=None, pooled=False, other=None):
+        """forward(x): x holds rows of values, or token ids. `lengths` splits the rows into sequences."""
+        other = None if other is None else _input(other, False)
+        made, arrays = _input(x, self.about.reads_tokens, lengths, mask, 2 if pooled else 0, other)
+        return _output_of("gated_run", self, made)
+
+    def start(self, capacity=0):
+        return State(self, capacity)
+
+
+class State:
+    """A sequence that streams through a causal model."""
+
+    def __init__(self, model, capacity=0, branch_of=None):
+        self._as_parameter_ = _handle()
+        self.reads_tokens = model.about.reads_tokens if branch_of is None else branch_of.reads_tokens
+        at = ctypes.byref(self._as_parameter_)
+        _call("gated_copy", branch_of, at) if branch_of is not None else _call("gated_start", model, _index(capacity), at)
+
+    def __del__(self):
+        _library.gated_free(self)
+
+    def extend(self, x):
+        """The outputs of the next rows or tokens."""
+        made, arrays = _input(x, self.reads_tokens)
+        return _output_of("gated_extend", self, made)
+
+    def copy(self):
+        return State(None, branch_of=self)
+
+    def rewind(self, position):
+        _call("gated_rewind", self, _index(position))

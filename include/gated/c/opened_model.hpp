@@ -1,0 +1,233 @@
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gated/io/image_input.hpp"
+#include "gated/io/known_models.hpp"
+#include "gated/io/labels.hpp"
+#include "gated/io/prepared_model.hpp"
+
+/// @file
+/// Any model that a file may name, behind one virtual interface.
+
+namespace gated::c_interface {
+
+/// Rows of an output: gated_rows in C.
+enum class OutputRows { all, last, pooled };
+
+/// The input of a call: gated_input in C, with its pointers checked.
+struct ModelInput {
+  const char* where = "";                   ///< the call, for messages
+  MatrixView<const float> values = {};      ///< absent if the model reads tokens
+  Tokens tokens = {};                       ///< ids, or the frequency tokens of a TinyTimeMixer
+  Tokens types = {};                        ///< segment ids
+  std::optional<Sequences> sequences = {};  ///< as the caller splits the rows
+  Mask mask = {};
+  OutputRows rows = OutputRows::all;
+  const ModelInput* other = nullptr;
+};
+
+/// What a model takes and gives: gated_description in C.
+struct ModelDescription {
+  std::string architecture = {}, config = {}, signature = {};
+  Contract contract = {};
+  bool reads_tokens = false;
+  Index vocabulary = 0, outputs = 0, pooled_outputs = 0, parameters = 0, image_channels = 0;
+  ImageSize image{0, 0};
+  std::vector<std::string> labels = {};
+};
+
+/// A model whose type is known at run time only.
+class OpenedModel {
+ public:
+  explicit OpenedModel(ModelDescription description) : description_(std::move(description)) {}
+  virtual ~OpenedModel() = default;
+  OpenedModel(const OpenedModel&) = delete;
+  OpenedModel& operator=(const OpenedModel&) = delete;
+
+  const ModelDescription& description() const { return description_; }
+  const Contract& contract() const { return description_.contract; }
+
+  /// True if start() works for some capacity.
+  virtual bool streams() const = 0;
+  /// The packed weights, which every workspace must use.
+  virtual const PreparedWeights<float>& weights() const = 0;
+  /// Rows and columns of the output of forward().
+  virtual std::pair<Index, Index> output_shape(const ModelInput& input) const = 0;
+  /// y = model(input).
+  virtual void forward(const ModelInput& input, View<float> y, Workspace<float>& workspace) const = 0;
+  /// The state before the first row. Does not return if the model does not stream.
+  virtual State<float> start(Index capacity) const = 0;
+  /// y = the next rows of the sequence that `state` remembers.
+  virtual void extend(const ModelInput& input, State<float>& state, View<float> y, Workspace<float>& workspace) const = 0;
+  /// Writes the prepared picture to `row`.
+  virtual void prepare_image(const PixelView& picture, View<float> row) const = 0;
+
+ protected:
+  /// The caller's split of `rows` rows. By default one sequence, or several if the model takes only one length.
+  Sequences sequences_of(const ModelInput& input, Index rows) const {
+    if (input.sequences) {
+      return *input.sequences;
+    }
+    const Index length = contract().longest;
+    const bool has_one_length = length == contract().shortest && length > 0 && rows % length == 0;
+    return has_one_length ? Sequences::uniform(rows / length, length) : Sequences::single(rows);
+  }
+
+ private:
+  const ModelDescription description_;
+};
+
+template <class Model>
+concept ReadsImages = requires(const Model& model) {
+  ImageInput<float>(model.config);
+};
+
+/// An opened Model.
+template <class Model>
+class Opened final : public OpenedModel {
+  static constexpr bool reads_tokens = requires(const Model& model) { model.config.vocabulary; };
+  static constexpr bool forecasts = std::same_as<Model, TinyTimeMixer<float>>;
+  static constexpr bool attends_to_others = std::same_as<Model, GatedCrossAttention<float>>;
+  static constexpr bool separates = std::same_as<Model, SpeechSeparator<float>>;
+  static constexpr bool can_start = !attends_to_others && !separates && requires(const Model& model) { model.start(Index{}); };
+
+ public:
+  Opened(PreparedModel<Model> opened, const SafetensorsFile& file)
+      : OpenedModel(describe(opened.model, file)), opened_(std::move(opened)) {}
+
+  const PreparedWeights<float>& weights() const override { return opened_.weights; }
+
+  std::pair<Index, Index> output_shape(const ModelInput& input) const override {
+    const Index rows = input.values.rows(), columns = input.values.columns();
+    if constexpr (reads_tokens) {
+      const auto tokens = static_cast<Index>(input.tokens.size());
+      switch (input.rows) {
+        case OutputRows::pooled:
+          return {sequences_of(input, tokens).count(), description().pooled_outputs};
+        case OutputRows::last:
+          return {std::min<Index>(tokens, 1), model().out()};
+        case OutputRows::all:
+          return {tokens, model().out()};
+      }
+    }
+    if constexpr (forecasts) {
+      return {model().output_rows(rows), model().out()};
+    } else if constexpr (separates) {
+      return {rows, (Count(model().config.masks.speakers) * columns).value()};
+    } else {
+      return {contract().output_rows(rows), contract().output_columns(columns)};
+    }
+  }
+
+  void forward(const ModelInput& input, View<float> y, Workspace<float>& workspace) const override {
+    const MatrixView<const float> x = input.values;
+    if constexpr (reads_tokens) {
+      const Sequences sequences = sequences_of(input, static_cast<Index>(input.tokens.size()));
+      if (input.rows == OutputRows::pooled) {
+        require<ArgumentError>(input.mask.empty(), input.where, ": a pooled output takes no mask. Leave the tokens out.");
+        return model().pooled(input.tokens, sequences, y, workspace, input.types);
+      }
+      model().forward(input.tokens, sequences, y, workspace, input.mask, input.types);
+    } else if constexpr (forecasts) {
+      typename Model::template Options<Batch<float>> options{.resolution = input.tokens};
+      if (input.other != nullptr) {
+        options.future = RunMatrix<float>(input_view<float>(input.other->values));
+      }
+      const Index rows = x.rows(), series = model().config.series;
+      const bool whole = !input.sequences && rows % series == 0;
+      model().forward(x, whole ? Sequences::uniform(rows / series, series) : sequences_of(input, rows), y, workspace, options);
+    } else if constexpr (attends_to_others) {
+      require<ArgumentError>(input.other != nullptr, input.where,
+                             ": a GatedCrossAttention attends to another sequence. Pass it in `other`.");
+      const ModelInput& key = *input.other;
+      const MatrixView<const float> value = key.other == nullptr ? key.values : key.other->values;
+      model().forward(x, sequences_of(input, x.rows()), key.values, value, sequences_of(key, key.values.rows()), y, workspace,
+                      key.mask);
+    } else if constexpr (separates) {
+      model().forward(x, y, workspace);
+    } else {
+      model().forward(x, sequences_of(input, x.rows()), y, workspace, input.mask);
+    }
+  }
+
+  bool streams() const override { return can_start && contract().streams() && contract().in != Contract::any; }
+
+  State<float> start(Index capacity) const override {
+    if constexpr (can_start) {
+      return model().start(capacity);
+    } else {
+      expect_streaming({Model::name, "start"}, contract());
+      raise<ArgumentError>(Model::name, "::start: this model cannot be streamed.");
+    }
+  }
+
+  void extend(const ModelInput& input, State<float>& state, View<float> y, Workspace<float>& workspace) const override {
+    if constexpr (reads_tokens) {
+      model().extend(input.tokens, state, y, workspace);
+    } else if constexpr (can_start) {
+      model().extend(input.values, state, y, workspace);
+    }
+  }
+
+  void prepare_image(const PixelView& picture, View<float> row) const override {
+    if constexpr (ReadsImages<Model>) {
+      ImageInput<float>(model().config)(picture, row);
+    } else {
+      raise<ArgumentError>(Model::name, ": this model reads no pictures.");
+    }
+  }
+
+ private:
+  const Model& model() const { return opened_.model; }
+
+  static ModelDescription describe(const Model& model, const SafetensorsFile& file) {
+    ModelDescription d{.architecture = Model::architecture, .config = to_json(model.config), .contract = model.contract()};
+    if (const auto found = file.metadata().find("signature"); found != file.metadata().end()) {
+      d.signature = found->second;
+    }
+    d.labels = labels_of(file);
+    d.parameters = parameter_count(model);
+    d.outputs = d.contract.in == Contract::any && d.contract.out == Contract::any ? Contract::any : d.contract.out;
+    if constexpr (reads_tokens) {
+      d.reads_tokens = true;
+      d.vocabulary = model.config.vocabulary;
+      d.pooled_outputs = model.classifier ? model.classifier->out() : model.trunk.out();
+    } else if (d.outputs == Contract::any && d.contract.in != Contract::any) {
+      d.outputs = d.contract.in;
+    }
+    if constexpr (ReadsImages<Model>) {
+      d.image = model.config.image;
+      d.image_channels = model.config.image_channels;
+    }
+    return d;
+  }
+
+  const PreparedModel<Model> opened_;
+};
+
+/// Opens the model in `file`, whatever its architecture; keeps the weights in `format`, or as the file does.
+/// Errors: those of load_prepared(); FileError for an architecture that is not among any_known_model().
+inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file, std::optional<WeightFormat> format) {
+  const std::string architecture = architecture_of(file);
+  std::unique_ptr<const OpenedModel> opened;
+  any_known_model([&]<class Model>(const char*) {
+    const bool is_timm = std::same_as<Model, GmlpImageClassifier<float>> && architecture == "timm.gmlp";
+    if (architecture == Model::architecture || is_timm) {
+      opened = std::make_unique<Opened<Model>>(load_prepared<Model>(file, format), file);
+    }
+    return opened != nullptr;
+  });
+  require<FileError>(opened != nullptr, file.name(), ": ",
+                     architecture.empty() ? "no architecture in the metadata. Write the file with save_model() or convert.py."
+                                          : text("its architecture \"", printable(architecture),
+                                                 "\" is none that this library knows. A training is opened in C++."));
+  return opened;
+}
+
+}  // namespace gated::c_interface
