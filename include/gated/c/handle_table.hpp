@@ -31,8 +31,8 @@ enum class Access {
 /// The objects of a kind that callers hold handles of.
 ///
 /// A handle is a number: the index of a slot, and how often the slot has been given out. It is never followed as a pointer, so
-/// a freed one is refused and not dereferenced. `kind`, 1 to 3, tells the handles of several tables apart. Cost: looking up a
-/// handle takes one atomic exchange and no lock. A slot takes 24 bytes, and is used again.
+/// a freed one is refused and not dereferenced. `kind`, 1 to 3, tells the handles of several tables apart.
+/// Cost: looking up a handle takes one atomic exchange and no lock. A slot takes 24 bytes, and is used again.
 template <class T, unsigned kind>
 class HandleTable {
   using Number = std::uintptr_t;
