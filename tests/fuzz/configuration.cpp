@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "gated/io/safetensors_writer.hpp"
+#include "tests/fuzz/file_of.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/models.hpp"
 
@@ -14,28 +14,6 @@ namespace gated::fuzz {
 namespace {
 
 constexpr Index most_values = 20000, most_products = 10'000'000;
-
-/// A safetensors file in memory, with the parameters of `model` unless it is null.
-template <class Model>
-std::vector<std::byte> file_of(const Model* model, const std::string& config) {
-  std::vector<TensorToWrite> tensors;
-  if (model != nullptr) {
-    for_each_parameter(
-        [&](const ParameterInfo& info, auto values) {
-          tensors.push_back({info.path(), dtype_of<typename decltype(values)::value_type>(),
-                             std::vector<Index>(info.shape.begin(), info.shape.end()), std::as_bytes(values)});
-        },
-        *model);
-  }
-  const std::string header =
-      detail::safetensors_header("file", tensors, {{"architecture", Model::architecture}, {"config", config}});
-  const auto start = std::as_bytes(std::span(header));
-  std::vector<std::byte> file(start.begin(), start.end());
-  for (const TensorToWrite& tensor : tensors) {
-    file.insert(file.end(), tensor.bytes.begin(), tensor.bytes.end());
-  }
-  return file;
-}
 
 /// Sequences that a trunk with this configuration accepts.
 Sequences sequences_for(const GmlpConfig& c) { return Sequences::single(c.causal ? std::min<Index>(c.length, 5) : c.length); }
@@ -140,7 +118,8 @@ void check(std::string_view json) {
   Count built = 0;
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
-  promise(built.value() <= 16 * most_values, "a budget bounds what is built");  // biases and the copies in a training do not count
+  promise(built.value() <= 16 * most_values,
+          "a budget bounds what is built");  // biases and the copies in a training do not count
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {

@@ -7,6 +7,7 @@ Needs only Python. The JPEG files are checked in: Python cannot write JPEG.
 import io
 import json
 import pathlib
+import random
 import struct
 import zipfile
 import zlib
@@ -324,3 +325,8 @@ write("image", "palette", png(4, 1, 2, 3, b"\0\x1b", palette((1, 2, 3), (4, 5, 6
 write("image", "interlaced", png(3, 3, 8, 0, bytes(16), interlaced=1))
 write("image", "huge", png(30000, 8000, 8, 0, bytes(64)))
 write("image", "short", png(3, 3, 8, 0, bytes(3)))
+
+# --- c_interface: calls, each a byte and its choices ---
+
+for seed in range(12):
+    write("c_interface", seed, random.Random(seed).randbytes(3000))

@@ -147,12 +147,13 @@ gated_status guarded(F&& body) noexcept {
 }
 
 /// A copy of a caller's struct. Members that the caller's version lacks are zero.
-/// Errors: ArgumentError for NULL, or a size that is 0 or larger than this version's.
+/// Errors: ArgumentError for NULL, or a size that no version of the struct has.
 template <class Struct>
 Struct read(const char* where, const char* name, const Struct* from) {
   require<ArgumentError>(from != nullptr, where, ": ", name, " is NULL.");
-  require<ArgumentError>(from->size >= sizeof(std::size_t) && from->size <= sizeof(Struct), where, ": ", name,
-                         "->size = ", from->size, ", expected sizeof = ", sizeof(Struct),
+  const bool ends_a_member = from->size >= sizeof(std::size_t) && from->size % alignof(Struct) == 0;
+  require<ArgumentError>(ends_a_member && from->size <= sizeof(Struct), where, ": ", name, "->size = ", from->size,
+                         ", expected sizeof = ", sizeof(Struct),
                          from->size > sizeof(Struct) ? ". The caller was compiled for a later version: see gated_version()."
                                                      : ". Set it before the call.");
   Struct result{};
