@@ -11,6 +11,7 @@ for target in ${*:-$(cd "$fuzz" && ls *.cpp | sed '/^replay/d; s/\.cpp$//')}; do
     flags="-fsanitize-ignorelist=$SRC/gated/tests/null_in_eigen.txt -fno-sanitize=unsigned-integer-overflow"
     [ "$target" != image ] || flags="$flags -fno-sanitize=signed-integer-overflow,shift,nonnull-attribute"
   fi
+  [ "$target" != c_interface ] || flags="$flags $SRC/gated/cmake/c/gated.cpp"
   # $CXXFLAGS, $flags and $LIB_FUZZING_ENGINE are lists of words.
   $CXX $CXXFLAGS -std=c++20 $flags -DGATED_ALLOW_UNOPTIMIZED -I"$SRC/gated" -I"$SRC/gated/include" -isystem "$SRC/eigen" \
     -isystem "$SRC/stb" "$fuzz/$target.cpp" $LIB_FUZZING_ENGINE -pthread -o "$OUT/gated_fuzz_$target"
