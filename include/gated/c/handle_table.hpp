@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -121,7 +122,15 @@ class HandleTable {
   static std::size_t index_in(const void* handle) { return number_of(handle) >> 2 & ((Number{1} << index_bits) - 1); }
   static std::uint64_t times_in(const void* handle) { return std::uint64_t{number_of(handle)} >> (2 + index_bits); }
   static void* handle_of(std::size_t index, std::uint64_t times) {
-    return reinterpret_cast<void*>(static_cast<Number>(times << index_bits | index) << 2 | kind);
+    return reinterpret_cast<void*>(narrowed<Number>((times << index_bits | index) << 2 | kind));
+  }
+  template <class N>
+  static N narrowed(std::uint64_t number) {
+    if constexpr (std::is_same_v<N, std::uint64_t>) {
+      return number;
+    } else {
+      return static_cast<N>(number);
+    }
   }
   static void expect_open(std::uint64_t state, std::uint64_t times, const char* what) {
     require<HandleError>(times_of(state) == times && users_of(state) != closed, what, " was freed already.");
@@ -136,7 +145,10 @@ class HandleTable {
   }
   /// The slot at `index`, or nullptr. Chunk k has 64 · 2ᵏ slots.
   Slot* slot_at(std::size_t index) const {
-    const auto chunk = static_cast<std::size_t>(std::bit_width(index / first_chunk + 1) - 1);
+    std::size_t chunk = 0;
+    for (std::size_t group = index / first_chunk + 1; group > 1; group /= 2) {
+      ++chunk;
+    }
     Slot* const slots = chunk < chunk_count ? chunks_[chunk].load(std::memory_order_acquire) : nullptr;
     return slots == nullptr ? nullptr : slots + (index - first_chunk * ((std::size_t{1} << chunk) - 1));
   }
