@@ -58,7 +58,17 @@ def export(module, x, path):
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         arguments["dynamo"] = False  # the new exporter needs another package
     with whole(path) as unfinished:
-        torch.onnx.export(module, x, unfinished, **arguments)
+        if x.is_floating_point():
+            torch.onnx.export(module, x, unfinished, **arguments)
+            return
+        # One text: tracing keeps all results in memory. The size of the batch is then fixed, as all others are.
+        import onnx
+
+        torch.onnx.export(module, x[:1], unfinished, dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}}, **arguments)
+        model = onnx.load(unfinished)
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = len(x)
+        onnx.save(model, unfinished)
 
 
 def quantize(path, quantized):
