@@ -17,10 +17,12 @@
 #include "gated/io/clear_voice.hpp"
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/lucidrains_flash.hpp"
+#include "gated/io/text_names.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/tiny_time_mixer.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/models/text_presets.hpp"
 #include "gated/ops/int8_products.hpp"
 #include "training_step.hpp"
 #include "work_file.hpp"
@@ -91,6 +93,60 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
           bench::flops_of(run->model, sequences.count(), sequences.length(0)),
           sequences.count() == 1 ? std::nullopt
                                  : std::optional(is_same_alone(run->model, sequences, run->x, run->y, run->workspace))};
+}
+
+/// A text transformer loaded from the file, and its texts. Peers read them padded to the longest.
+struct TextRun {
+  gated::TextTransformer<float> model;
+  gated::Sequences sequences;
+  std::vector<Index> tokens;
+  gated::Workspace<float> workspace;
+  gated::PreparedWeights<float> prepared = {};
+  Matrix<float> y = {};
+
+  TextRun(const bench::WorkFile& file, const gated::TextTransformerConfig& config, const gated::NameMap& names,
+          const Setup& setup)
+      : model(config), sequences(file.sequences()), tokens(file.texts()), workspace(setup.threads) {
+    file.load(model, names);
+    prepared = gated::prepare(model, setup.format);
+    workspace.use(prepared);
+    workspace.use(setup.products);
+  }
+
+  /// The work that calls `f(*run)`, whose flops are those of the trunk and of `logits` rows of logits.
+  static Work of(const std::shared_ptr<TextRun>& run, const bench::WorkFile& file, Index logits,
+                 const std::function<void(TextRun&)>& f) {
+    f(*run);
+    return {[run, f] { f(*run); }, file.error_of(std::span(run->y.data(), static_cast<std::size_t>(run->y.size()))),
+            bench::flops_of(run->model, run->sequences, logits)};
+  }
+};
+
+/// A vector per text.
+Work encoding(const bench::WorkFile& file, const Setup& setup) {
+  const auto run = std::make_shared<TextRun>(file, gated::encoder_presets::granite_embedding_small_r2(),
+                                             gated::modernbert_names(), setup);
+  run->y.resize(run->sequences.count(), run->model.trunk.out());
+  Work work = TextRun::of(run, file, 0, [](TextRun& r) { r.model.pooled(r.tokens, r.sequences, r.y, r.workspace); });
+  work.same_alone = true;
+  for (const Index b : {Index{0}, run->sequences.count() - 1}) {
+    const Index length = run->sequences.length(b);
+    const std::span text(run->tokens.data() + run->sequences.offset(b), static_cast<std::size_t>(length));
+    const Matrix<float> alone = run->model.pooled(text, Sequences::single(length), run->workspace);
+    *work.same_alone &= alone == run->y.row(b);
+  }
+  return work;
+}
+
+/// Reads a prompt, keeps its keys and values, and computes the logits of its last token.
+Work prefill(const bench::WorkFile& file, const Setup& setup) {
+  const auto config = gated::decoder_presets::smollm2_135m();
+  const auto run = std::make_shared<TextRun>(file, config, gated::llama_names(config), setup);
+  run->y.resize(1, run->model.out());
+  return TextRun::of(run, file, 1, [state = run->model.start(run->sequences.total())](TextRun& r) mutable {
+    state.rewind(0);
+    r.model.extend(r.tokens, state, r.y, r.workspace);
+  });
 }
 
 /// Each run opens the file, builds the model and its workspace, and computes one forward pass.
@@ -195,6 +251,12 @@ Work make_work(const bench::WorkFile& file, const Setup& setup) {
   if (kind == "ttm") {
     const auto config = gated::ttm_config(file.config.at("model").dump());
     return forward<gated::TinyTimeMixer<float>>(file, config, gated::ttm_names(config), setup);
+  }
+  if (kind == "text_encoder") {
+    return encoding(file, setup);
+  }
+  if (kind == "text_decoder") {
+    return prefill(file, setup);
   }
   gated::require<gated::ArgumentError>(kind == "train_gmlp", "unknown kind of workload ", kind,
                                        ". Write the file with this version's peers/make_work.py.");

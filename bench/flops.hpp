@@ -8,6 +8,7 @@
 #include "gated/models/gmlp.hpp"
 #include "gated/models/mixer_image_classifiers.hpp"
 #include "gated/models/mossformer2.hpp"
+#include "gated/models/text_transformer.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
 /// @file
@@ -65,10 +66,12 @@ inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index
   return 2.0 * (n / chunk * pairs(chunk, c.causal) * (s + e) + 2 * (c.causal ? n - chunk : n) * s * e);
 }
 
-/// Flops of the scores and the weighted values.
+/// Flops of the scores and the weighted values. Pairs hidden by a window do not count.
 inline double mixing_flops(const gated::SelfAttention<float>& layer, Index length) {
   const auto& c = layer.config;
-  return 4.0 * static_cast<double>(c.channels) * pairs(static_cast<double>(length), c.causal);
+  const auto hidden = static_cast<double>(std::max<Index>(length - 1 - c.reach(), 0));  // keys of the last query, on one side
+  return 4.0 * static_cast<double>(c.heads * c.width()) *
+         (pairs(static_cast<double>(length), c.causal) - (c.causal ? 0.5 : 1.0) * hidden * (hidden + 1));
 }
 
 inline double mixing_flops(const gated::TokenMlp<float>& layer, Index length) {
@@ -133,6 +136,16 @@ double flops_of(const gated::LanguageModel<Trunk>& model, Index count, Index len
   const double embedding = tied ? static_cast<double>(model.embedding.weight.size()) : 0;
   return projection_flops(model, count * length) + static_cast<double>(count) * mixing_flops(model.trunk, length) +
          2.0 * embedding * static_cast<double>(count * length);
+}
+
+/// Flops of a text transformer on `texts`, with `logits` rows of logits.
+inline double flops_of(const gated::TextTransformer<float>& model, const gated::Sequences& texts, Index logits) {
+  double sum = projection_flops(model.trunk, texts.total()) +
+               2.0 * static_cast<double>(model.embedding.weight.size()) * static_cast<double>(logits);
+  for (Index b = 0; b < texts.count(); ++b) {
+    sum += mixing_flops(model.trunk, texts.length(b));
+  }
+  return sum;
 }
 
 /// Flops from pixels to the logits of `images` images. The head reads one token per image.

@@ -25,7 +25,23 @@ struct WorkFile {
 
   explicit WorkFile(const std::string& path) : tensors(path), config(nlohmann::json::parse(tensors.metadata().at("config"))) {}
 
-  gated::Sequences sequences() const { return gated::Sequences::uniform(config.at("batch"), config.at("tokens")); }
+  gated::Sequences sequences() const {
+    return config.contains("lengths") ? gated::Sequences::of_lengths(config.at("lengths").get<std::vector<Index>>())
+                                      : gated::Sequences::uniform(config.at("batch"), config.at("tokens"));
+  }
+
+  /// The ids of all texts, without their padding.
+  std::vector<Index> texts() const {
+    const auto padded = tensors.read<Index>("input");
+    const Index row = config.at("tokens");
+    std::vector<Index> ids;
+    Index first = 0;
+    for (const Index length : config.at("lengths").get<std::vector<Index>>()) {
+      ids.insert(ids.end(), padded.begin() + first, padded.begin() + first + length);
+      first += row;
+    }
+    return ids;
+  }
 
   /// Fills `model` from the tensors `model.*`, all of which must be used.
   template <class Model>

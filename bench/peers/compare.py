@@ -27,6 +27,7 @@ from typing import NamedTuple
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
 PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor gets no more turns
+PROBE_SECONDS = 60  # after which no setting gets another turn
 TOLERANCE = 1e-4  # in float32; measured errors are below 1e-5
 INT8_TOLERANCE = 0.5  # only catches a wrong model: the table has the errors of int8
 DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
@@ -112,7 +113,10 @@ class Runner:
 def fastest(runners):
     """Lets runners take turns, stops all except the fastest, and returns it; None if all fail."""
     times = {runner: [] for runner in runners}
+    start = time.monotonic()
     for _ in range(PROBES):
+        if time.monotonic() - start > PROBE_SECONDS:
+            break
         for runner in list(times):
             try:
                 times[runner] += runner.probe()

@@ -23,6 +23,7 @@ import sys
 import models  # adds tests/ and tests/train/ to the path for the next imports
 import mossformer2
 import safetensors_file
+import text_transformers
 import tiny_time_mixer
 import torch
 
@@ -57,7 +58,17 @@ def export(module, x, path):
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
         arguments["dynamo"] = False  # the new exporter needs another package
     with whole(path) as unfinished:
-        torch.onnx.export(module, x, unfinished, **arguments)
+        if x.is_floating_point():
+            torch.onnx.export(module, x, unfinished, **arguments)
+            return
+        # One text: tracing keeps all results in memory. The size of the batch is then fixed, as all others are.
+        import onnx
+
+        torch.onnx.export(module, x[:1], unfinished, dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}}, **arguments)
+        model = onnx.load(unfinished)
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = len(x)
+        onnx.save(model, unfinished)
 
 
 def quantize(path, quantized):
@@ -68,6 +79,13 @@ def quantize(path, quantized):
         onnx.save(quantize_onnx.quantize_dynamic(onnx.load(path)), unfinished)
 
 
+def in_double_by_parts(model, x):
+    """The output for features in float64, or for ids, eight texts at a time: scores of padded texts take gigabytes."""
+    if x.is_floating_point():
+        return model(x.double())
+    return torch.cat([model(part) for part in x.split(8)])
+
+
 def expected(work, model, compute):
     """The result of `compute` on the proven model in float64. The timed model must agree, with the same keys."""
     if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
@@ -75,6 +93,9 @@ def expected(work, model, compute):
                  "Correct tiny_time_mixer.py.")
     if work.kind in ("mossformer_block", "mossformer2_se", "kw_mlp") and not mossformer2.prove() <= AGREEMENT:
         sys.exit(f"{work.title}: mossformer2.py is off by {mossformer2.prove():.1e}, expected at most {AGREEMENT:.0e}. Correct it.")
+    if work.kind in models.TEXTS and not text_transformers.prove() <= AGREEMENT:
+        sys.exit(f"{work.title}: text_transformers.py is off by {text_transformers.prove():.1e}, expected at most {AGREEMENT:.0e}. "
+                 "Correct it.")
     results = []
     for proven in (True, False):
         in_double = work.build(proven, torch.float64).eval()
@@ -110,9 +131,9 @@ def write(name, folder, with_onnx):
         config["training"] = work.training
         summary = f"losses {[round(loss, 4) for loss in tensors['losses'].tolist()]}"
     else:
-        x = torch.randn(work.batch, work.tokens, work.config["channels"], generator=random)
+        x = work.inputs(random)
         with torch.no_grad():
-            tensors["input"], tensors["output"] = x, expected(work, model, lambda in_double: in_double(x.double()))
+            tensors["input"], tensors["output"] = x, expected(work, model, lambda in_double: in_double_by_parts(in_double, x))
         summary = f"largest output {tensors['output'].abs().max().item():.3g}"
         if with_onnx:
             try:
@@ -128,7 +149,8 @@ def write(name, folder, with_onnx):
 
 
 def is_fresh(path):
-    modules = (models, models.ten_steps, models.gradient_cases, mossformer2, tiny_time_mixer, safetensors_file)
+    modules = (models, models.ten_steps, models.gradient_cases, mossformer2, text_transformers, tiny_time_mixer,
+               safetensors_file)
     scripts = [__file__, os.path.join(os.path.dirname(os.path.abspath(__file__)), "quantize_onnx.py"),
                *(module.__file__ for module in modules)]
     return os.path.exists(path) and os.path.getmtime(path) > max(map(os.path.getmtime, scripts))

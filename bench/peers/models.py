@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import ten_steps  # noqa: E402
 import gradient_cases  # noqa: E402
 import mossformer2  # noqa: E402
+import text_transformers  # noqa: E402
 import tiny_time_mixer  # noqa: E402
 from ten_steps import FLASH, GMLP, RotaryEmbedding, SpatialGatingUnit, decays, initial_value  # noqa: E402,F401
 
@@ -192,6 +193,9 @@ class MixerTrunk(nn.Module):
         return x
 
 
+TEXTS = {"text_encoder": text_transformers.Encoder, "text_decoder": text_transformers.Decoder}
+
+
 @dataclass
 class Work:
     """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the requested number."""
@@ -205,6 +209,16 @@ class Work:
     training: dict = field(default_factory=dict)
     threads: int = 0
     quantizes: bool = True  # quantize_onnx.py has no rule for convolutions
+
+    def inputs(self, random):
+        """Random input: ids, where texts are padded at the end, or features."""
+        c = self.config
+        if self.kind not in TEXTS:
+            return torch.randn(self.batch, self.tokens, c["channels"], generator=random)
+        ids = torch.randint(c["model"].get("pad_token_id", c["model"]["vocab_size"]), (self.batch, self.tokens), generator=random)
+        for row, length in zip(ids, c["lengths"]):
+            row[length:] = c["model"].get("pad_token_id", 0)
+        return ids
 
     def build(self, proven=False, dtype=torch.float32):
         """The timed model, or the one that tests/train proves. Tables are in `dtype`, parameters in float32."""
@@ -224,6 +238,8 @@ class Work:
             return mossformer2.Enhancer(c["channels"], 961, self.tokens, dtype)
         if self.kind == "kw_mlp":
             return mossformer2.KwMlp()
+        if self.kind in TEXTS:
+            return TEXTS[self.kind](c["model"], self.tokens, proven, dtype)
         if self.kind == "ttm":
             return tiny_time_mixer.TinyTimeMixer(c["model"], proven)
         return gradient_cases.GAU(c["channels"]) if proven else Gau(c["channels"], self.tokens)
@@ -260,6 +276,26 @@ def flash(causal):
                 {"channels": 512, "depth": 12, "causal": causal})
 
 
+def granite(what, lengths):
+    """The shape of granite-embedding-small-english-r2: ids in, a vector per text out."""
+    model = {"vocab_size": 50368, "hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 12,
+             "num_attention_heads": 12, "global_attn_every_n_layers": 3, "local_attention": 128, "global_rope_theta": 160000.0,
+             "local_rope_theta": 10000.0, "norm_eps": 1e-5, "pad_token_id": 50283}
+    return Work(f"granite-embedding-small L12 d384, {len(lengths)} texts {what}", "text_encoder", len(lengths), max(lengths),
+                {"channels": 384, "model": model, "lengths": lengths}, quantizes=False)
+
+
+def smollm(tokens):
+    """The shape of SmolLM2-135M: a prompt in, the logits of its last token out."""
+    model = {"vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+             "num_attention_heads": 9, "num_key_value_heads": 3, "rope_theta": 100000.0, "rms_norm_eps": 1e-5,
+             "tie_word_embeddings": True}
+    return Work(f"SmolLM2-135M L30 d576, prefill of {tokens} tokens", "text_decoder", 1, tokens,
+                {"channels": 576, "model": model, "lengths": [tokens]}, quantizes=False)
+
+
+RAGGED = text_transformers.lengths(count=64, median=30, deviation=1.2, most=512, seed=1)  # sentences: mean 59, longest 512
+
 WORKS = {
     "gmlp_s16_b8": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 8, 196, 256, 1536, 30),
     "gmlp_s16_b1": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 1, 196, 256, 1536, 30),
@@ -282,6 +318,9 @@ WORKS = {
     "mossformer2_se": Work("MossFormer2 SE 48K mask network, 500 frames", "mossformer2_se", 1, 500, {"channels": 180},
                            quantizes=False),
     "kw_mlp": Work("KW-MLP, one second", "kw_mlp", 1, 1, {"channels": 98 * 40}),
+    "granite_ragged": granite(f"of {min(RAGGED)} to {max(RAGGED)} tokens, {sum(RAGGED)} in all", RAGGED),
+    "granite_equal": granite("of 60 tokens", [60] * 64),
+    "smollm_prefill": smollm(512),
     "train_gmlp": Work("training step, causal gMLP d256 L4 n256 ff×4, vocabulary 256, batch 8, AdamW", "train_gmlp", 8, 256,
                        {"channels": 256, "hidden": 1024, "depth": 4, "causal": True, "vocabulary": 256},
                        training={"rate": 1e-3, "weight_decay": 0.05, "steps": 3}),

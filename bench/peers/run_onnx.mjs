@@ -22,7 +22,8 @@ function tensor(file, name) {
   const entry = entries[name];
   const [begin, end] = entry.data_offsets.map((offset) => start + offset);
   const bytes = new Uint8Array(file.subarray(begin, end)).buffer; // an aligned copy
-  return { shape: entry.shape, values: entry.dtype === 'F64' ? new Float64Array(bytes) : new Float32Array(bytes) };
+  const [type, List] = { F64: ['float64', Float64Array], I64: ['int64', BigInt64Array], F32: ['float32', Float32Array] }[entry.dtype];
+  return { type, shape: entry.shape, values: new List(bytes) };
 }
 
 /** The largest difference, relative to the largest expected value; NaN if any value is NaN or the sizes differ. */
@@ -64,7 +65,7 @@ const identity = await open('.identity.onnx');
 const file = readFileSync(path);
 const { opens } = JSON.parse(header(file).entries.__metadata__.config);
 const input = tensor(file, 'input');
-const feeds = { input: new ort.Tensor('float32', input.values, input.shape) };
+const feeds = { input: new ort.Tensor(input.type, input.values, input.shape) };
 const { output } = await session.run(feeds);
 const error = relativeError(output.data, tensor(file, 'output').values);
 const runtime = `ONNX Runtime ${version}${format ? `, ${format}` : ''}`;

@@ -23,7 +23,8 @@ from safetensors_file import read_safetensors
 
 
 def frozen(module, x):
-    return torch.jit.freeze(torch.jit.trace(module.eval(), x))
+    example = x if x.is_floating_point() else x[:1]  # of texts one: tracing keeps all results in memory
+    return torch.jit.freeze(torch.jit.trace(module.eval(), example))
 
 
 def inference(model, tensors, optimize):

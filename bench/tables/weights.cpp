@@ -4,6 +4,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/prepare.hpp"
 #include "gated/models/stack.hpp"
+#include "gated/models/text_presets.hpp"
 #include "gated/ops/int8_products.hpp"
 #include "tables.hpp"
 
@@ -39,7 +40,7 @@ struct Steps {
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace;
   gated::State<float> state, start;
-  Matrix<float> x = Matrix<float>::Random(1, channels), y = x;
+  Matrix<float> x = Matrix<float>::Random(1, channels), y{1, model.out()};
 
   Steps(const Model& m, const Precision& precision, int threads)
       : model(m),
@@ -58,7 +59,11 @@ struct Steps {
       state = start;
       const double begin = seconds();
       for (Index i = 0; i < tokens; ++i) {
-        model.extend(x, state, y, workspace);
+        if constexpr (requires { model.embedding; }) {
+          model.step(17 * i, state, y, workspace);
+        } else {
+          model.extend(x, state, y, workspace);
+        }
       }
       time = seconds() - begin;
     }
@@ -157,6 +162,11 @@ void table_of_weights(const TableOptions& options) {
   measure<gated::Flash<float>>(options, "FLASH 12 layers", flash);
   measure<Gau>(options, "GAU 12 layers", gau);
   measure<gated::Gmlp<float>>(options, "gMLP 12 layers", gmlp);
+  auto smollm = gated::decoder_presets::smollm2_135m();
+  if (options.quick) {
+    smollm.trunk.depth = 1;
+  }
+  measure<gated::TextTransformer<float>>(options, "SmolLM2-135M", smollm);
 }
 
 }  // namespace bench

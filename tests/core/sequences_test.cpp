@@ -39,6 +39,25 @@ TEST(Sequences, AreFoundByTheirFirstRow) {
   EXPECT_EQ(ragged.part(2, 2).first_from(5), 1) << "counted from the start of the part";
 }
 
+TEST(Sequences, AreVisitedPartByPart) {
+  for (const Sequences& sequences : {Sequences::of_lengths({4, 0, 5, 0, 0, 3, 0}), Sequences::uniform(4, 3)}) {
+    for (Index row = 0; row < 12; ++row) {
+      for (Index rows = 0; rows <= 12 - row; ++rows) {
+        Index next = row;
+        sequences.for_each_part(row, rows, [&](Index first, Index position, Index count) {
+          EXPECT_EQ(first, next);
+          const Index b = sequences.first_from(first + 1) - 1;
+          EXPECT_EQ(sequences.offset(b) + position, first);
+          EXPECT_LE(position + count, sequences.length(b));
+          EXPECT_GT(count, 0);
+          next = first + count;
+        });
+        EXPECT_EQ(next, row + rows);
+      }
+    }
+  }
+}
+
 TEST(Sequences, MayDifferInLength) {
   const Sequences s = Sequences::of_lengths({512, 0, 37, 129});
   EXPECT_EQ(s.count(), 4);

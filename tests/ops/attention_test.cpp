@@ -6,6 +6,7 @@
 
 #include "gated/core/settings.hpp"
 #include "gated/ops/gather.hpp"
+#include "tests/core/allocations.hpp"
 #include "tests/ops/op.hpp"
 
 namespace gated::attention_test {
@@ -257,6 +258,30 @@ TEST(Attention, NeverReadsLaterTokensIfCausal) {
       tape.begin(layers, gradient);
       const Variable recorded = record(tape, layer, tape.input(spoilt), Sequences::single(length));
       ASSERT_TRUE(same_bits(tape[recorded].topRows(t), y.topRows(t))) << name << ", token " << t << " on a tape";
+    }
+  }
+}
+
+TEST(Attention, HasTheSameBitsWhetherThreadsShareAHeadOrTakeOneEach) {
+  const Sequences sequences = Sequences::of_lengths({300, 0, 7, 129});
+  const auto x = random_matrix<float>(sequences.total(), 2 * width + value, 1);
+  for (const bool causal : {false, true}) {
+    const auto layer = layer_of<float>(ScoreKernel::softmax, causal, 2);
+    Workspace<float> alone;
+    const Matrix<float> expected = layer.forward(x, sequences, alone);
+    for (const int threads : {2, 3, 5}) {  // 8 heads of sequences: one each for 2 threads; shared by 3 and 5
+      Workspace<float> workspace{Threads{threads}};
+      Matrix<float> y(sequences.total(), value);
+      layer.forward(x, sequences, y, workspace);
+      EXPECT_TRUE(same_bits(y, expected)) << threads << ", causal " << causal;
+      EXPECT_EQ(test::allocations_during([&] { layer.forward(x, sequences, y, workspace); }), 0) << threads;
+      if (causal) {
+        Matrix<float> streamed(300, value);
+        State<float> state = layer.start(300);
+        layer.extend(x.topRows(7), state, streamed.topRows(7), workspace);
+        layer.extend(x.middleRows(7, 293), state, streamed.bottomRows(293), workspace);
+        EXPECT_TRUE(same_bits(streamed, expected.topRows(300))) << threads;
+      }
     }
   }
 }

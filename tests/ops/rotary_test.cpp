@@ -155,6 +155,28 @@ TEST(Rotary, CountsPositionsPerSequenceInEveryRun) {
   }
 }
 
+TEST(Rotary, CountsPositionsAcrossBlocksOfRows) {
+  const auto rotated_heads = [](auto& run, const auto& p, auto x) {
+    return rotate_heads(run, Rotary::half, p.values, 4, std::array{std::move(x)})[0];
+  };
+  const Frequencies<float> frequencies(4);
+  const Sequences sequences = Sequences::of_lengths({70, 0, 1, 33, 150, 2});
+  const auto x = random_matrix<float>(sequences.total(), 8, 1);
+  Matrix<float> expected = x, table(150, 4);
+  rotary_table<float>(frequencies.values, 0, table);
+  for (Index b = 0; b < sequences.count(); ++b) {
+    for (const Index head : {0, 4}) {
+      rotate<float>(expected.block(sequences.offset(b), head, sequences.length(b), 4), table.topRows(sequences.length(b)),
+                    Rotary::half);
+    }
+  }
+  const test::Op layer(frequencies, rotated_heads, 8, 8);
+  for (const int threads : {1, 2, 3}) {
+    Workspace<float> workspace{Threads{threads}};
+    EXPECT_TRUE(same_bits(layer.forward(x, sequences, workspace), expected)) << threads;
+  }
+}
+
 TEST(Rotary, RotatesMovedInputsInPlace) {
   const auto x = random_matrix<double>(9, 6, 1), before = x;
   const Vector<double> frequencies = rotary_frequencies<double>(4, 50);

@@ -99,6 +99,12 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
   work(0);  // finishes the work that the executor skipped
 }
 
+/// True if `tasks` equal tasks, one thread each, keep several threads busy: idle for at most a tenth of the time.
+inline bool keeps_busy(const Threads& threads, Index tasks) {
+  const Index count = threads.count(), rounds = (tasks + count - 1) / count;
+  return count > 1 && tasks > 0 && tasks >= rounds * count - rounds * count / 10;
+}
+
 }  // namespace gated
 
 #if !defined(GATED_COMPILED)

@@ -37,8 +37,7 @@ void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
       f(sequences.offset(first), sequences.part(first, last - first), scratch);
     }
   };
-  const Index threads = workspace.threads().count(), rounds = (groups + threads - 1) / threads;
-  if (threads > 1 && 10 * groups >= 9 * rounds * threads) {  // idle for at most a tenth of the time
+  if (keeps_busy(workspace.threads(), groups)) {
     workspace.side_by_side(groups, run);
     return;
   }

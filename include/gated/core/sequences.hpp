@@ -87,6 +87,20 @@ class Sequences {
     return std::lower_bound(begin, begin + count_, row + start(0)) - begin;
   }
 
+  /// Calls `f(first, position, count)` for each sequence that has some of the `rows` rows from `row` on: `count` rows from
+  /// `first` on, which begin at `position` of their sequence.
+  template <class F>
+  void for_each_part(Index row, Index rows, const F& f) const {
+    Index b = first_from(row + 1) - 1;
+    for (Index done = 0, count = 0; done < rows; done += count, ++b) {
+      const Index position = row + done - offset(b);
+      count = std::min(length(b) - position, rows - done);
+      if (count > 0) {
+        f(row + done, position, count);
+      }
+    }
+  }
+
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
   void expect_total(Where where, Index rows) const {
     if (rows != total()) {  // not require(): describe() allocates

@@ -164,17 +164,26 @@ struct AttentionViews {
   Index part = -1;  ///< for hooks, if a stream's tokens are divided into parts
 };
 
-/// y = attend() for all sequences and heads. `others` are the sequences of k and v.
+/// y = attend() for all sequences and heads. `others` are the sequences of k and v. Several threads take a head each if that
+/// keeps all of them busy; otherwise they share the work of each head. A single query always does the latter, for which
+/// attend_scratch() suffices.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
                     const Sequences& others, const AttentionViews<T>& x, const DropoutMask<T>& dropout = {}) {
-  for_each_head(queries, x.y.rows() > 0 ? in.heads : 0, [&](const SequenceHead& at) {
+  const auto attend_head = [&](const SequenceHead& at, Workspace<T>& scratch) {
     const SequenceHead shared = at.among(in.key_heads);
     const WeightsWatcher<T> watch = watcher(run, at, x.part >= 0);
     attend<T>(at.of(x.q, queries), shared.of(x.k, others), shared.of(x.v, others), x.first,
-              of_head(scoring_of(others, at.b), in, at, dropout), at.of(x.y, queries), run.workspace(),
+              of_head(scoring_of(others, at.b), in, at, dropout), at.of(x.y, queries), scratch,
               at.of(x.epilogue, queries, x.y.columns()), of_part(watch, x.part));
-  });
+  };
+  const Index heads = x.y.rows() > 0 ? in.heads : 0;
+  if (x.y.rows() > 1 && !run.workspace().hooked() && keeps_busy(run.workspace().threads(), queries.count() * heads)) {
+    return run.workspace().side_by_side(queries.count() * heads, [&](Index i, Workspace<T>& scratch) {
+      attend_head(SequenceHead{i / heads, i % heads, heads}, scratch);
+    });
+  }
+  for_each_head(queries, heads, [&](const SequenceHead& at) { attend_head(at, run.workspace()); });
 }
 
 /// The last rows of a stream, as many as later tokens may need, with room for more: when that is used up, the rows in reach

@@ -81,16 +81,17 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const 
   if (sign < T{0}) {
     table.rightCols(frequencies.size()) *= T{-1};
   }
-  for (Index b = 0; b < sequences.count(); ++b) {
-    const Index offset = sequences.offset(b), length = sequences.length(b);
-    const auto rotate_part = [&](View<T> part) {
-      const Index columns = width == 0 ? part.cols() : width;
-      for (Index first_column = 0; first_column < part.cols(); first_column += columns) {
-        rotate<T>(part.block(offset, first_column, length, columns), table.topRows(length), layout);
-      }
-    };
-    (rotate_part(parts), ...);
-  }
+  for_each_block_of_rows(sequences.total(), workspace, [&](Index row, Index rows) {
+    sequences.for_each_part(row, rows, [&](Index from, Index position, Index count) {
+      const auto rotate_part = [&](View<T> part) {
+        const Index columns = width == 0 ? part.cols() : width;
+        for (Index first_column = 0; first_column < part.cols(); first_column += columns) {
+          rotate<T>(part.block(from, first_column, count, columns), table.middleRows(position, count), layout);
+        }
+      };
+      (rotate_part(parts), ...);
+    });
+  });
 }
 
 }  // namespace detail

@@ -28,7 +28,8 @@ WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   return [&watch, part](Index, const ConstView<T>& weights) { watch(part, weights); };
 }
 
-/// y = the scores S or, if there is an `activation`, the weights A before dropout. Queries start at position `first`.
+/// y = the scores S or, if there is an `activation`, the weights A before dropout. Queries start at position `first`. Scores
+/// that a causal softmax hides from all rows of a tile are left out.
 template <class T>
 void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,
            std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
@@ -37,7 +38,7 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
     kernels<AttentionKernels<T>>().score_tile(scoring, activation, first + row, column, rows, columns, tile,
                                               &y.coeffRef(row, column), y.outerStride());
   };
-  gemm::multiply<T>(q, transposed(k), finish, workspace);
+  gemm::multiply<T>(q, transposed(k), finish, workspace, scoring.causal && !activation ? first : -1);
 }
 
 /// weights = A before dropout.

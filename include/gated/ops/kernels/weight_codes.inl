@@ -3,11 +3,11 @@
 template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
-/// Prefetches `bytes` bytes, one kilobyte ahead of `from`, for a weight that is read once. Faster than the hardware prefetcher
-/// alone.
+/// Prefetches `bytes` bytes, four kilobytes ahead of `from`, for a weight that is read once. Faster than the hardware prefetcher
+/// alone, which stops at the end of a page.
 template <Index bytes>
 EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
-  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 1024;
+  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 4096;
   for (std::uintptr_t i = 0; i < std::uintptr_t{bytes}; i += std::uintptr_t{cache_line_bytes}) {
     __builtin_prefetch(reinterpret_cast<const void*>(start + i));
   }
