@@ -22,12 +22,9 @@ struct Reader {
   Model model;
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace{};
-  std::vector<Matrix<float>> at_rest{};  ///< the gate of each block for a black picture, patches × channels
+  std::vector<Matrix<float>> at_rest{};  ///< the gates for a black picture, once they are needed
 
-  explicit Reader(Model m) : model(std::move(m)), weights(gated::prepare(model)) {
-    workspace.use(weights);
-    watch(Matrix<float>::Zero(1, ink::side * ink::side), at_rest);
-  }
+  explicit Reader(Model m) : model(std::move(m)), weights(gated::prepare(model)) { workspace.use(weights); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -40,16 +37,17 @@ struct Reader {
     return y;
   }
 
-  /// The same; `gates` receives the gate of each block.
-  Matrix<float> watch(const Matrix<float>& picture, std::vector<Matrix<float>>& gates) {
+  /// The gate of each block, patches × channels.
+  std::vector<Matrix<float>> gates(const Matrix<float>& picture) {
+    std::vector<Matrix<float>> seen;
     workspace.set_hook([&](const std::string& path, gated::ConstView<float> output) {
       if (path.ends_with(".gate.proj")) {
-        gates.push_back(output);
+        seen.push_back(output);
       }
     });
-    Matrix<float> y = read(picture);
+    read(picture);
     workspace.set_hook(nullptr);
-    return y;
+    return seen;
   }
 };
 
@@ -108,6 +106,12 @@ struct Lesson {
 std::optional<Reader> shipped, taught;
 std::optional<Lesson> lesson;
 std::vector<Drawing> drawings;
+Matrix<float> picture = Matrix<float>::Zero(1, ink::side * ink::side);  // the last one that was read
+
+/// Adds a row to the answer.
+void add(const Matrix<float>& row) {
+  page::answer.numbers.insert(page::answer.numbers.end(), row.data(), row.data() + row.size());
+}
 
 /// The model that answers: the taught one, if there is one.
 Reader& reader() { return taught ? *taught : page::expect_open(shipped); }
@@ -133,24 +137,28 @@ PAGE_EXPORT(int, open)() {
   return page::respond([] { shipped.emplace(page::load<Model>("mnist.safetensors")); });
 }
 
-/// Reads the strokes in the input. Answers ten probabilities and the picture; then for each block how far its gate moves at each
-/// patch from where it is for a black picture (the mean over the channels), the patch where it moves most, and the filter of this
-/// patch.
+/// Reads the strokes in the input. Answers ten probabilities and the picture.
 PAGE_EXPORT(int, classify)() {
   return page::respond([] {
-    Reader& by = reader();
-    const Matrix<float> picture = ink::picture_of(page::input_numbers());
-    std::vector<Matrix<float>> gates;
-    const Matrix<float> probabilities = by.watch(picture, gates);
-    const auto add = [](const Matrix<float>& row) {
-      page::answer.numbers.insert(page::answer.numbers.end(), row.data(), row.data() + row.size());
-    };
-    add(probabilities);
+    picture = ink::picture_of(page::input_numbers());
+    add(reader().read(picture));
     add(picture);
+  });
+}
+
+/// Answers for each block how its gate moves on the picture of classify(), at each patch, from where it is for a black one (the
+/// mean over the channels), the patch where it moves most, and the filter of this patch.
+PAGE_EXPORT(int, gates)() {
+  return page::respond([] {
+    Reader& by = reader();
+    if (by.at_rest.empty()) {
+      by.at_rest = by.gates(Matrix<float>::Zero(1, ink::side * ink::side));
+    }
+    const std::vector<Matrix<float>> gates = by.gates(picture);
     for (std::size_t block = 0; block < gates.size(); ++block) {
-      const gated::Vector<float> movement = (gates[block] - by.at_rest[block]).cwiseAbs().rowwise().mean();
+      const gated::Vector<float> movement = (gates[block] - by.at_rest[block]).rowwise().mean();
       Index patch = 0;
-      movement.maxCoeff(&patch);
+      movement.cwiseAbs().maxCoeff(&patch);
       add(movement.transpose());
       page::answer.numbers.push_back(static_cast<float>(patch));
       add(by.model.trunk.blocks[block].gate.proj.weight.row(patch));

@@ -21,12 +21,12 @@ function paint(canvas, values, side, positive, negative = positive) {
 }
 
 /** A square of `patches` × `patches` values, drawn large enough to mark one of them. */
-function paintPatches(canvas, values, positive, negative, marked) {
+function paintPatches(canvas, values, marked) {
   const small = document.createElement("canvas");
   small.width = small.height = patches;
   small.className = "pixels";
   canvas.after(small);
-  paint(small, values, patches, positive, negative);
+  paint(small, values, patches, "--accent", "--other");
   small.remove();
   const side = canvas.width = canvas.height = 8 * patches * Math.ceil(devicePixelRatio);
   const context = canvas.getContext("2d"), step = side / patches;
@@ -50,7 +50,7 @@ function buildBlocks(place) {
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
     caption.textContent = `Block ${block}`;
-    const maps = [`Where the gate of block ${block} moves`, `The filter of block ${block} that looks hardest`].map((label) => {
+    const maps = [`How the gates of block ${block} move`, `The filter of block ${block} whose gate moves most`].map((label) => {
       const canvas = Object.assign(document.createElement("canvas"), { className: "pixels" });
       canvas.setAttribute("role", "img");
       canvas.setAttribute("aria-label", label);
@@ -72,13 +72,16 @@ function show(panel, { numbers, milliseconds }, empty) {
     row.children[1].style.transform = `scaleX(${share})`;
     row.children[2].textContent = `${(100 * share).toFixed(1)} %`;
   }
-  let at = 10;
+  paint(panel.querySelector(".seen canvas"), numbers.subarray(10), pixels, "--ink");
+}
+
+function showGates(panel, { numbers }) {
+  let at = 0;
   const take = (count) => numbers.subarray(at, at += count);
-  paint(panel.querySelector(".seen canvas"), take(pixels ** 2), pixels, "--ink");
   for (const figure of panel.querySelectorAll(".blocks figure")) {
     const gate = take(patches ** 2), [patch] = take(1), filter = take(patches ** 2);
-    paintPatches(figure.children[1], gate, "--ink", "--ink", patch);
-    paintPatches(figure.children[2], filter, "--accent", "--other", patch);
+    paintPatches(figure.children[1], gate, patch);
+    paintPatches(figure.children[2], filter, patch);
   }
 }
 
@@ -95,6 +98,7 @@ export async function open(panel) {
         stale = false;
         show(panel, await reader.call("classify", flat(pad.strokes)), pad.strokes.length === 0);
         panel.dataset.firstAnswer ??= performance.now();
+        showGates(panel, await reader.call("gates"));
         panel.dataset.readings = Number(panel.dataset.readings ?? 0) + 1;
       }
     } finally {

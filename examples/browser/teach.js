@@ -68,7 +68,7 @@ export async function open(panel) {
     };
     find(".result tbody").replaceChildren(row("your drawings that it did not learn from", 0), row("the page's own digits, rehearsed", 4));
     find(".result").hidden = false;
-    find(".status").textContent = `Learned in ${((performance.now() - start) / 1000).toFixed(1)} s. “Draw a digit” now uses this model.`;
+    find(".status").textContent = `Learned in ${((performance.now() - start) / 1000).toFixed(1)} s. “Draw” now reads with this model.`;
     document.dispatchEvent(new Event("taught"));
   }
 
