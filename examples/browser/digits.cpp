@@ -106,7 +106,7 @@ struct Lesson {
 std::optional<Reader> shipped, taught;
 std::optional<Lesson> lesson;
 std::vector<Drawing> drawings;
-Matrix<float> picture = Matrix<float>::Zero(1, ink::side * ink::side);  // the last one that was read
+Matrix<float> picture = Matrix<float>::Zero(1, ink::side* ink::side);  // the last one that was read
 
 /// Adds a row to the answer.
 void add(const Matrix<float>& row) {

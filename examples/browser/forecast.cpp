@@ -30,8 +30,8 @@ PAGE_EXPORT(int, open)() {
   return page::respond([] { model.emplace(page::load<Model>("births.safetensors")); });
 }
 
-/// Reads the CSV in the input, whose first `name_size` bytes are its name. Answers the number of series, the rows, those that the
-/// model sees and those that it forecasts; as text the names of the series, a line each.
+/// Reads the CSV in the input, whose first `name_size` bytes are its name. Answers the number of series, the rows, those that
+/// the model sees and those that it forecasts; as text the names of the series, a line each.
 PAGE_EXPORT(int, read)(std::size_t name_size) {
   return page::respond([=] {
     const auto& opened = page::expect_open(model);

@@ -63,11 +63,9 @@ Model load(const char* name) {
   const auto config = file.metadata().find("config");
   gated::require<gated::FileError>(config != file.metadata().end(), name, ": no configuration. Run build.sh again.");
   Model model(gated::from_json<typename Model::Config>(config->second, name));
-  gated::for_each_parameter(
-      [&](const gated::ParameterInfo& info, auto values) {
-        gated::detail::read_parameter<float>(file, gated::NameMap(), info, values);
-      },
-      model);
+  gated::for_each_parameter([&](const gated::ParameterInfo& info,
+                                auto values) { gated::detail::read_parameter<float>(file, gated::NameMap(), info, values); },
+                            model);
   input = {};
   return model;
 }

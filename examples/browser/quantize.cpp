@@ -22,8 +22,10 @@ int main(int count, char** arguments) {
     return 2;
   }
   try {
-    const bool forecasts = gated::architecture_of(gated::SafetensorsFile(arguments[1])) == gated::TinyTimeMixer<float>::architecture;
-    (forecasts ? quantize<gated::TinyTimeMixer<float>> : quantize<gated::GmlpImageClassifier<float>>)(arguments[1], arguments[2]);
+    const bool forecasts =
+        gated::architecture_of(gated::SafetensorsFile(arguments[1])) == gated::TinyTimeMixer<float>::architecture;
+    (forecasts ? quantize<gated::TinyTimeMixer<float>> : quantize<gated::GmlpImageClassifier<float>>)(arguments[1],
+                                                                                                      arguments[2]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quantize: %s\n", error.what());
     return 1;

@@ -31,8 +31,8 @@ PAGE_EXPORT(int, build)() {
 /// Packs the weights, in int8 or in float.
 PAGE_EXPORT(int, pack)(int in_int8) {
   return page::respond([=] {
-    weights.emplace(gated::prepare(page::expect_open(model), in_int8 != 0 ? gated::WeightFormat::int8_rows
-                                                                          : gated::WeightFormat::float32));
+    weights.emplace(
+        gated::prepare(page::expect_open(model), in_int8 != 0 ? gated::WeightFormat::int8_rows : gated::WeightFormat::float32));
     workspace.use(*weights);
     workspace.use(in_int8 != 0 ? gated::int8_products() : nullptr);
   });

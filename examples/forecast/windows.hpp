@@ -136,7 +136,7 @@ inline Matrix<float> forecasts(const Model& model, Batch& batch, gated::Workspac
 
 /// The forecast that starts at `row`, in the table's units: one row per series, NaN for series that are not forecast.
 inline Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
-                          gated::Workspace<float>& workspace) {
+                                 gated::Workspace<float>& workspace) {
   Batch batch;
   batch.fill(series, model, std::span(&row, 1), frequency);
   const Matrix<float> y = forecasts(model, batch, workspace);
@@ -184,8 +184,8 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The seasonal naive forecast of row `row + i` from the rows before `row`, standardised: the value one season earlier, or as many
-/// seasons as it takes to find one; 0 if there is none.
+/// The seasonal naive forecast of row `row + i` from the rows before `row`, standardised: the value one season earlier, or as
+/// many seasons as it takes to find one; 0 if there is none.
 inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);
   while (before >= 0 && !series.seen(one, before)) {
