@@ -1,14 +1,18 @@
 #!/bin/sh
-# sh cmake/install_dependencies.sh [demo]
+# sh cmake/install_dependencies.sh [demo | browser | browser-test]
 #
-# Installs with apt-get the dependencies of gated's tests, benchmarks and examples; with `demo`, those of the demo only. If there
-# is no apt-get, prints what to install, and succeeds if a compiler and CMake exist. Does nothing if nothing is missing.
+# Installs with apt-get the dependencies of gated's tests, benchmarks and examples; with an argument, only those of the demo, of
+# examples/browser or of its test. If there is no apt-get, prints what to install, and succeeds if a compiler and CMake exist. Does
+# nothing if nothing is missing.
 set -eu
 
 packages="g++ cmake make ninja-build libeigen3-dev libcli11-dev"
-if [ "${1:-}" != demo ]; then
-  packages="$packages libstb-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf"
-fi
+case ${1:-} in
+  demo) ;;
+  browser) packages="emscripten libeigen3-dev" ;;
+  browser-test) packages="$packages libstb-dev chromium chromium-driver python3-selenium" ;;
+  *) packages="$packages libstb-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev libopenmpi-dev openmpi-bin ccache doxygen git pkgconf" ;;
+esac
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
@@ -22,6 +26,9 @@ present() {
     ccache) has ccache && return ;;
     doxygen) has doxygen && return ;;
     pkgconf) has pkg-config && return ;;
+    emscripten) has em++ && return ;;
+    chromium) has chromium && return ;;
+    chromium-driver) has chromedriver && return ;;
   esac
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
 }

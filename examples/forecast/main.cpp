@@ -14,22 +14,6 @@ namespace {
 
 using namespace forecast;
 
-/// The forecast that starts at `row`, in the table's units: one row per series, NaN for series that are not forecast.
-Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
-                          gated::Workspace<float>& workspace) {
-  Batch batch;
-  batch.fill(series, model, std::span(&row, 1), frequency);
-  const Matrix<float> y = forecasts(model, batch, workspace);
-  const std::vector<Index> chosen = forecast_series(model, series.table);
-  Matrix<float> all = Matrix<float>::Constant(series.table.series(), y.cols(), std::numeric_limits<float>::quiet_NaN());
-  for (Index k = 0; k < y.rows(); ++k) {
-    const Index one = chosen[static_cast<std::size_t>(k)];
-    const auto m = static_cast<std::size_t>(one);
-    all.row(one) = (y.row(k).array() * static_cast<float>(series.deviation[m]) + static_cast<float>(series.mean[m])).matrix();
-  }
-  return all;
-}
-
 /// The contents of forecast.csv: one row per series, each followed by its band's edges, if any.
 struct Forecasts {
   std::vector<std::string> names;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -134,6 +134,22 @@ inline Matrix<float> forecasts(const Model& model, Batch& batch, gated::Workspac
   return model.forward(batch.x, batch.items, workspace, options);
 }
 
+/// The forecast that starts at `row`, in the table's units: one row per series, NaN for series that are not forecast.
+inline Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
+                                 gated::Workspace<float>& workspace) {
+  Batch batch;
+  batch.fill(series, model, std::span(&row, 1), frequency);
+  const Matrix<float> y = forecasts(model, batch, workspace);
+  const std::vector<Index> chosen = forecast_series(model, series.table);
+  Matrix<float> all = Matrix<float>::Constant(series.table.series(), y.cols(), std::numeric_limits<float>::quiet_NaN());
+  for (Index k = 0; k < y.rows(); ++k) {
+    const Index one = chosen[static_cast<std::size_t>(k)];
+    const auto m = static_cast<std::size_t>(one);
+    all.row(one) = (y.row(k).array() * static_cast<float>(series.deviation[m]) + static_cast<float>(series.mean[m])).matrix();
+  }
+  return all;
+}
+
 /// Mean squared and mean absolute errors of standardised series, and the mean of a loss.
 struct Errors {
   gated::RegressionLossConfig loss = {};
@@ -168,18 +184,24 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The errors of the seasonal naive forecast: the value one season earlier.
+/// The seasonal naive forecast of row `row + i` from the rows before `row`, standardised: the value one season earlier, or as
+/// many seasons as it takes to find one; 0 if there is none.
+inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
+  Index before = row + i - season * (i / season + 1);
+  while (before >= 0 && !series.seen(one, before)) {
+    before -= season;
+  }
+  return before >= 0 ? series.values(one, before) : 0.0F;
+}
+
+/// The errors of the seasonal naive forecast.
 inline Errors errors_of_season(Index season, const Model& model, const Series& series, std::span<const Index> windows) {
   Errors errors;
   for (const Index row : windows) {
     for (const Index k : forecast_series(model, series.table)) {
       for (Index i = 0; i < series.horizon; ++i) {
-        Index before = row + i - season * (i / season + 1);
-        while (before >= 0 && !series.seen(k, before)) {
-          before -= season;
-        }
         if (series.seen(k, row + i)) {
-          errors.add(before >= 0 ? series.values(k, before) : 0.0F, series.values(k, row + i));
+          errors.add(season_before(season, series, k, row, i), series.values(k, row + i));
         }
       }
     }

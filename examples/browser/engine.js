@@ -1,0 +1,36 @@
+// A module in its worker, as the page sees it.
+
+/** Starts a module with its model file, if any. `call(name, input, ...integers)` answers {numbers, text, milliseconds}. */
+export function start(module, model) {
+  const worker = new Worker("worker.js", { type: "module", name: module });
+  const waiting = new Map();
+  let last = 0;
+  worker.onmessage = ({ data }) => {
+    const { resolve, reject } = waiting.get(data.id);
+    waiting.delete(data.id);
+    if (data.error) reject(new Error(data.error)); else resolve(data.answer);
+  };
+  worker.onerror = (event) => {
+    for (const { reject } of waiting.values()) reject(new Error(event.message || "The module could not be loaded."));
+    waiting.clear();
+  };
+  const send = (message) => new Promise((resolve, reject) => {
+    waiting.set(++last, { resolve, reject });
+    worker.postMessage({ id: last, ...message });
+  });
+  const opened = send({ module, model });
+  return { opened, call: (name, input, ...integers) => send({ name, input, integers }) };
+}
+
+/** Shows what a task says, or the sentence of its error. */
+export async function guard(panel, task) {
+  const status = panel.querySelector(".status");
+  status.classList.remove("bad");
+  status.textContent = "";
+  try {
+    return await task();
+  } catch (error) {
+    status.classList.add("bad");
+    status.textContent = error.message;
+  }
+}
