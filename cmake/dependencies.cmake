@@ -57,6 +57,9 @@ function(gated_find_installed_c)
     add_library(gated::c SHARED IMPORTED GLOBAL)
     set_target_properties(gated::c PROPERTIES IMPORTED_LOCATION "${library}"
                                               INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include")
+    if(WIN32)  # what find_library() finds there
+      set_target_properties(gated::c PROPERTIES IMPORTED_IMPLIB "${library}")
+    endif()
   endif()
 endfunction()
 
@@ -136,6 +139,7 @@ function(gated_add_component component problem)
     set_target_properties(gated_c PROPERTIES OUTPUT_NAME gated VERSION "${gated_VERSION}" CXX_VISIBILITY_PRESET hidden
                                              VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS "${folder}/exports.map")
     target_link_libraries(gated_c PRIVATE gated::compiled)
+    target_compile_definitions(gated_c PRIVATE GATED_EXPORTS)  # for dllexport on Windows
     get_target_property(include gated::gated INTERFACE_INCLUDE_DIRECTORIES)
     target_include_directories(gated_c INTERFACE "${include}")
     if(NOT MSVC)

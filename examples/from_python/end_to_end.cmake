@@ -12,7 +12,7 @@ expect_run(0 "digits +353 of 359 right.*births of the next week.*And Noah opened
 set(PROGRAM ${CHECK})
 expect_run(0 "scores.npy +the same bits.*forecast.npy +the same bits.*logits.npy +the same bits" ${FOLDER})
 
-# What the library refuses is an exception with its sentence; ragged sequences and branches of a stream.
+# Errors, odd shapes, ragged sequences, branches of a stream, and names that outlive the variable of their model.
 file(WRITE ${FOLDER}/calls.py "
 import sys
 sys.path.insert(0, '${CMAKE_CURRENT_LIST_DIR}')
@@ -27,7 +27,19 @@ try:
     model.run([1, 2, 300])
 except gated.Error as error:
     print(error)
+try:
+    model.run([1, 2, 3], mask=[1])
+except gated.Error as error:
+    print(error)
+try:
+    gated.Model('model', weights=8)
+except TypeError:
+    print('no format')
 a, b = list(b'In the'), list(b'beginning')
+print('shapes', (model.run([a, a]) == model.run(a + a)).all())
+digits = '${CMAKE_CURRENT_LIST_DIR}/../classify_digits/digits_gmlp.safetensors'
+about = gated.Model(digits).about
+print(about.architecture.decode(), gated.Model(digits).run(np.zeros((0, 64))).shape)
 both = model.run(a + b, lengths=[6, 9])
 print('ragged', (both[6:] == model.run(b)).all())
 state = model.start()
@@ -36,4 +48,4 @@ branch = state.copy()
 print('branch', (state.extend(b) == branch.extend(b)).all())
 ")
 set(PROGRAM ${PYTHON})
-expect_run(0 "missing.safetensors.*300.*ragged True.*branch True" ${FOLDER}/calls.py)
+expect_run(0 "missing.safetensors.*300.*mask has 1 entries.*no format.*shapes True.*gated.ImageClassifier.*\\(0, 10\\).*ragged True.*branch True" ${FOLDER}/calls.py)

@@ -1,4 +1,4 @@
-"""gated's models from Python: ctypes and numpy, no other package. Copy this file beside your program.
+"""gated's models from Python, with ctypes and numpy. Copy this file and libgated.so beside your program.
 
     import gated
     model = gated.Model("digits_gmlp.safetensors", weights="int8")
@@ -12,7 +12,7 @@ import ctypes
 import os
 import numpy as np
 
-_size, _index, _text = ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_char_p
+_size, _index, _text, _handle = ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_char_p, ctypes.c_void_p
 _floats, _ints, _bytes = (ctypes.POINTER(t) for t in (ctypes.c_float, _index, ctypes.c_uint8))
 
 
@@ -47,13 +47,16 @@ class _Output(_Struct):
     _fields_ = [("size", _size), ("values", _floats), ("capacity", _index), ("rows", _index), ("columns", _index)]
 
 
-_library = ctypes.CDLL(os.environ.get("GATED_LIBRARY", "libgated.so"))
+_beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libgated.so")
+try:
+    _library = ctypes.CDLL(os.environ.get("GATED_LIBRARY") or (_beside if os.path.exists(_beside) else "libgated.so"))
+except OSError as error:
+    raise ImportError(f"{error}. Copy libgated.so beside gated.py, or set GATED_LIBRARY to its path.") from None
 _library.gated_last_error.restype = _library.gated_version.restype = _text
-_handle = ctypes.c_void_p
 
 
 class Error(RuntimeError):
-    """What the library refused, in its words."""
+    """The library's message about a failed call."""
 
 
 def _call(name, *arguments):
@@ -64,21 +67,20 @@ def _call(name, *arguments):
 def _input(x, reads_tokens, lengths=None, mask=None, output_rows=0, other=None):
     """An input, and the arrays that it points to."""
     x = np.ascontiguousarray(x, np.intp if reads_tokens else np.float32)
+    x = x.reshape(-1) if reads_tokens else x.reshape(len(x), int(np.prod(x.shape[1:])))
     lengths = None if lengths is None else np.ascontiguousarray(lengths, np.intp)
     mask = None if mask is None else np.ascontiguousarray(mask, np.uint8)
-    at = lambda array, kind: array.ctypes.data_as(kind)
+    at = lambda array, kind: None if array is None else array.ctypes.data_as(kind)
     made = _Input(rows=len(x), output_rows=output_rows)
     if reads_tokens:
         made.tokens = at(x, _ints)
     else:
-        x = x.reshape(len(x), -1)
         made.values, made.columns = at(x, _floats), x.shape[1]
-    if lengths is not None:
-        made.lengths, made.sequences = at(lengths, _ints), len(lengths)
-    if mask is not None:
-        made.mask = at(mask, _bytes)
-    if other is not None:
-        made.other = ctypes.pointer(other[0])
+    if mask is not None and mask.size != len(x):
+        raise Error(f"the mask has {mask.size} entries, expected one for each of the {len(x)} rows.")
+    made.lengths, made.sequences = at(lengths, _ints), 0 if lengths is None else lengths.size
+    made.mask = at(mask, _bytes)
+    made.other = None if other is None else ctypes.pointer(other[0])
     return made, (x, lengths, mask, other)
 
 
@@ -95,15 +97,20 @@ class Model:
     """Any model that gated knows by its architecture. Threads may share it."""
 
     def __init__(self, path, weights=None, products=None, threads=1):
-        encoded = [None if word is None else os.fsencode(word) for word in (path, weights, products)]
         self._as_parameter_ = _handle()
+        encoded = [None if word is None else os.fsencode(word) for word in (path, weights, products)]
         source = _Source(path=encoded[0], weights=encoded[1], products=encoded[2], threads=threads)
         _call("gated_open", ctypes.byref(source), ctypes.byref(self._as_parameter_))
-        self.about = Description()
-        _call("gated_describe", self, ctypes.byref(self.about))
 
     def __del__(self):
         _library.gated_close(self)
+
+    @property
+    def about(self):
+        about = Description()  # gated_description in gated.h
+        _call("gated_describe", self, ctypes.byref(about))
+        about.model = self  # owns the strings
+        return about
 
     @property
     def labels(self):

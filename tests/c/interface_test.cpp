@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <thread>
 #include <utility>
@@ -513,6 +514,14 @@ TEST_F(CInterface, RefusesWrongInputs) {
   const Case<GmlpImageClassifier<float>> picture(small_classifier(), "c_no_stream");
   const Matrix<float> x = Matrix<float>::Zero(1, 192);
   input = input_of(x);
+  const std::vector<Index> unused{1};
+  input.tokens = unused.data();
+  output = output_in(y);
+  expect_refusal(gated_run(picture.handle(), &input, &output), GATED_ARGUMENT_ERROR, "input->tokens is set");
+  input.tokens = nullptr;
+  input.output_rows = 77;
+  expect_refusal(gated_run(picture.handle(), &input, &output), GATED_ARGUMENT_ERROR, "output_rows = 77");
+  input = input_of(x);
   input.other = &input;  // a cycle
   expect_refusal(gated_run(picture.handle(), &input, &output), GATED_ARGUMENT_ERROR, "more than 2 inputs follow");
   expect_refusal(gated_start(picture.handle(), 0, &state), GATED_ARGUMENT_ERROR, "an image is not a sequence");
@@ -524,6 +533,18 @@ TEST_F(CInterface, RefusesWrongInputs) {
   expect_refusal(gated_prepare_image(c.handle(), &taken, &output), GATED_ARGUMENT_ERROR, "reads no pictures");
   output = output_in(y);
   expect_refusal(gated_prepare_image(picture.handle(), &taken, &output), GATED_SHAPE_ERROR, "1 × 192");
+  std::vector<float> row(192);
+  output.values = row.data();
+  output.capacity = 192;
+  const std::uint8_t pixel[3] = {};
+  constexpr Index most = std::numeric_limits<Index>::max();
+  taken.pixels = pixel;
+  taken.width = taken.height = most;
+  expect_refusal(gated_prepare_image(picture.handle(), &taken, &output), GATED_ARGUMENT_ERROR, "pixels, expected");
+  taken.width = 1;
+  taken.height = 2;
+  taken.stride = -most - 1;
+  expect_refusal(gated_prepare_image(picture.handle(), &taken, &output), GATED_ARGUMENT_ERROR, "stride");
 }
 
 TEST_F(CInterface, ReadsStructsOfEarlierVersions) {

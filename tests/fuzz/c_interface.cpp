@@ -12,8 +12,8 @@
 #include "tests/fuzz/file_of.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a sequence of calls of the C interface, right and wrong ones. A call succeeds, or leaves a sentence and changes
-// nothing. States stand where successful calls put them. Outputs are finite, and nothing is written past them.
+// The input is a sequence of calls of the C interface, right and wrong ones. A call succeeds, or leaves a message and changes
+// nothing. Positions of states follow from the successful calls. Outputs are finite, and nothing is written past them.
 
 namespace gated::fuzz {
 namespace {
@@ -51,7 +51,7 @@ const std::vector<std::vector<std::byte>>& files() {
   return all;
 }
 
-/// A run of calls, with all handles that it was given, freed ones included.
+/// Calls, with all handles that they returned, freed ones included.
 class Calls {
  public:
   explicit Calls(Choices choices) : choices_(choices) {}
@@ -72,7 +72,7 @@ class Calls {
       (this->*calls[choices_.below(std::size(calls))])();
       for (const auto& [state, position] : open_) {
         ptrdiff_t now = -1;
-        promise(gated_position(state, &now) == GATED_OK && now == position, "a state stands where its calls put it");
+        promise(gated_position(state, &now) == GATED_OK && now == position, "a state's position follows from its calls");
       }
     }
   }
@@ -81,7 +81,7 @@ class Calls {
   static constexpr std::size_t room = 64;  // floats for an output
 
   bool succeeds(gated_status status) {
-    promise(status == GATED_OK || *gated_last_error() != '\0', "a failed call leaves a sentence");
+    promise(status == GATED_OK || *gated_last_error() != '\0', "a failed call leaves a message");
     return status == GATED_OK;
   }
   std::size_t size_of(std::size_t right) { return choices_.rarely() ? choices_.below(255) : right; }
@@ -129,7 +129,7 @@ class Calls {
     x.sequences = static_cast<ptrdiff_t>(choices_.below(3));
     x.mask = choices_.rarely() ? mask_.data() : nullptr;
     x.token_types = choices_.rarely() ? tokens_.data() : nullptr;
-    x.output_rows = choices_.rarely() ? static_cast<gated_rows>(choices_.below(3)) : GATED_ALL_ROWS;
+    x.output_rows = static_cast<int>(choices_.rarely() ? choices_.below(4) : 0);
     x.other = choices_.rarely() ? &other_ : nullptr;
     return x;
   }

@@ -17,16 +17,17 @@
  * Link the shared library of CMake's target gated::c, or compile it into a C++ program: include gated/c/implementation.hpp in one
  * of its units.
  *
- * Every function returns a status. After an error, gated_last_error() is a sentence that says what was expected and what was
- * given; the model, the state and the output are unchanged. No function writes to a stream, ends the program or throws.
+ * Functions that can fail return a status. After an error, gated_last_error() is a sentence that says what was expected and
+ * what was given. The model, the state and the output's values are unchanged, with one exception: after GATED_MEMORY_ERROR,
+ * free the state and ignore the values. No function writes to a stream, ends the program or throws.
  *
  * Structs start with their own size, so later versions can append members. Set `size`, and zero what you do not use: absent
  * members have the value 0 or NULL.
  *
  * Matrices are row-major. A row is a token, an image, a series or a wave, as the model's forward() takes it in C++.
  *
- * Handles (`gated_model*`, `gated_state*`) stand for objects of the library. A handle that was freed, is NULL or is of the other
- * kind gives GATED_HANDLE_ERROR.
+ * `gated_model*` and `gated_state*` are handles, not addresses. A handle that is NULL, was freed or is of the other kind gives
+ * GATED_HANDLE_ERROR.
  *
  * Threads may share a model. A state serves one thread at a time.
  */
@@ -35,7 +36,9 @@
 #include <stdint.h>
 
 #if !defined(GATED_API)
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(GATED_EXPORTS) /* the DLL itself is being compiled */
+#define GATED_API __declspec(dllexport)
+#elif defined(_WIN32)
 #define GATED_API
 #else
 #define GATED_API __attribute__((visibility("default")))
@@ -48,7 +51,7 @@ extern "C" {
 
 /** An open model. */
 typedef struct gated_model gated_model;
-/** The memory of one sequence that streams through a causal model. */
+/** What a causal model remembers of one streamed sequence. */
 typedef struct gated_state gated_state;
 
 /** The result of a call. */
@@ -88,7 +91,7 @@ typedef struct gated_description {
   int reads_tokens;           /**< 1 if the input is token ids, 0 if it is values */
   ptrdiff_t vocabulary;       /**< number of token ids; 0 for values */
   ptrdiff_t columns;          /**< columns of the input; -1 if any number is accepted, 0 for token ids */
-  ptrdiff_t outputs;          /**< columns of the output; -1 if they depend on those of the input */
+  ptrdiff_t outputs;          /**< columns of the output; -1 if they depend on the input's */
   ptrdiff_t pooled_outputs;   /**< columns of a pooled output; 0 if the model has none */
   ptrdiff_t shortest;         /**< fewest rows of a sequence */
   ptrdiff_t longest;          /**< most rows of a sequence; -1 for no limit */
@@ -115,7 +118,7 @@ typedef struct gated_input {
   ptrdiff_t sequences;             /**< entries of `lengths` */
   const uint8_t* mask;             /**< 0 or 1 per row, 0 hides it; NULL hides none */
   const ptrdiff_t* token_types;    /**< a segment id per token; NULL for 0 */
-  gated_rows output_rows;          /**< which rows to compute */
+  int output_rows;                 /**< which rows to compute: a gated_rows */
   const struct gated_input* other; /**< keys of a GatedCrossAttention (values in their `other`), known futures of a TinyTimeMixer */
 } gated_input;
 
@@ -124,7 +127,7 @@ typedef struct gated_output {
   size_t size;        /**< sizeof(gated_output) */
   float* values;      /**< receives rows × columns floats; with NULL, a call only sets `rows` and `columns` */
   ptrdiff_t capacity; /**< floats at `values` */
-  ptrdiff_t rows;     /**< set by the call, also if `capacity` is too small */
+  ptrdiff_t rows;     /**< set by the call, even if `capacity` is too small */
   ptrdiff_t columns;  /**< set by the call */
 } gated_output;
 
@@ -138,7 +141,7 @@ typedef struct gated_picture {
   const char* order;     /**< bytes of a pixel: "grey", "grey_alpha", "rgb", "rgba", "bgr", "bgra" */
 } gated_picture;
 
-/** The version of the library, "0.2.0": valid for ever. */
+/** The version of the library, "0.2.0": valid forever. */
 GATED_API const char* gated_version(void);
 
 /** The message of this thread's last failed call, in UTF-8; "" before the first. Valid until this thread's next failed call. */
@@ -152,10 +155,10 @@ GATED_API gated_status gated_open(const gated_source* source, gated_model** mode
 
 /** Closes a model. Its states keep what they need until they are freed. NULL is ignored.
  *
- * Errors: GATED_HANDLE_ERROR if it is closed already, or runs in another thread; it then stays open. */
+ * Errors: GATED_HANDLE_ERROR if it was closed already, or runs in another thread: then it stays open. */
 GATED_API gated_status gated_close(gated_model* model);
 
-/** Describes a model. Members beyond `description->size` are left out. */
+/** Describes a model. Writes no member beyond `description->size`. */
 GATED_API gated_status gated_describe(const gated_model* model, gated_description* description);
 
 /** output = model(input): the bits of forward() in C++.
@@ -170,9 +173,9 @@ GATED_API gated_status gated_run(const gated_model* model, const gated_input* in
  * Errors: GATED_ARGUMENT_ERROR if the model does not stream, or keeps every token and `capacity` is 0. */
 GATED_API gated_status gated_start(const gated_model* model, ptrdiff_t capacity, gated_state** state);
 
-/** Adds the rows of `input` to the sequence: extend() in C++, whose bits do not depend on how rows are divided into calls.
+/** Adds the rows of `input` to the sequence: extend() in C++. The bits do not depend on how the rows are split into calls.
  *
- * `input` has no lengths, mask, types or other input.
+ * `input` has no lengths, mask, token_types or other input.
  * Errors: those of extend(); GATED_HANDLE_ERROR if another thread uses the state.
  * Cost: no lock and no allocation when warm. */
 GATED_API gated_status gated_extend(gated_state* state, const gated_input* input, gated_output* output);
@@ -182,7 +185,7 @@ GATED_API gated_status gated_copy(const gated_state* state, gated_state** copy);
 
 /** Forgets the rows from `position` on.
  *
- * Errors: GATED_ARGUMENT_ERROR for models that keep sums over the rows: see State::rewind(). */
+ * Errors: GATED_ARGUMENT_ERROR for models that keep sums over the rows: see State::rewind() in C++. */
 GATED_API gated_status gated_rewind(gated_state* state, ptrdiff_t position);
 
 /** Sets `*position` to the number of rows that a state has seen. */

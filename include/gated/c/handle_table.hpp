@@ -13,11 +13,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Handles that survive wrong use: freed, invented and foreign ones are recognised.
+/// Handles that are safe to misuse: freed, invented and foreign ones are refused.
 
 namespace gated::c_interface {
 
-/// A handle that stands for no object, or for one that is in use.
+/// A handle without an object, or of one in use.
 class HandleError : public Error {
  public:
   using Error::Error;
@@ -29,13 +29,14 @@ enum class Access {
   exclusive  ///< this thread alone
 };
 
-/// The objects of a kind that callers hold handles of.
+/// The objects of one kind, by handle.
 ///
-/// A handle is a number: the index of a slot, and how often the slot has been given out. It is never followed as a pointer, so
-/// a freed one is refused and not dereferenced. `kind`, 1 to 3, tells the handles of several tables apart.
-/// Cost: looking up a handle takes one atomic exchange and no lock. A slot takes 24 bytes, and is used again.
+/// A handle is a number: the index of a slot, and how often the slot was given out. It is never dereferenced, so a freed one
+/// is refused. `kind`, 1 to 3, tells the handles of several tables apart.
+/// Cost: a lookup is one atomic exchange, without a lock. A slot takes 24 bytes and is reused.
 template <class T, unsigned kind>
 class HandleTable {
+  static_assert(kind >= 1 && kind <= 3, "A handle has two bits for its kind, and is not 0.");
   using Number = std::uintptr_t;
   static constexpr int index_bits = sizeof(Number) == 8 ? 24 : 14;
   static constexpr std::uint32_t closed = ~std::uint32_t{0};  // the users of a slot without an object
@@ -47,7 +48,7 @@ class HandleTable {
   };
 
  public:
-  /// The object of a handle, for the time of a call. Nobody can free it meanwhile.
+  /// The object of a handle during a call: it cannot be freed meanwhile.
   class Use {
    public:
     /// Errors: HandleError that starts with `what` if `handle` has no object, or another thread uses it and `access` or that
@@ -59,7 +60,8 @@ class HandleTable {
       do {
         expect_open(state, times, what);
         const bool is_free = users_of(state) == 0 || (!exclusive_ && users_of(state) < only_user);
-        require<HandleError>(is_free, what, " is in use by another thread. Wait for that call to return, or copy the state.");
+        require<HandleError>(is_free, what,
+                             " is in use by another thread. Wait for that call to return, or give each thread a copy.");
       } while (!slot_.state.compare_exchange_weak(state, state + step(), std::memory_order_acquire, std::memory_order_relaxed));
     }
     ~Use() { slot_.state.fetch_sub(step(), std::memory_order_release); }
@@ -77,7 +79,7 @@ class HandleTable {
     bool exclusive_;
   };
 
-  /// A new handle of `object`.
+  /// A new handle to `object`.
   /// Errors: HandleError if there are too many.
   void* add(std::shared_ptr<T> object) {
     const std::lock_guard lock(mutex_);
@@ -93,7 +95,7 @@ class HandleTable {
     return handle_of(index, times);
   }
 
-  /// Takes the object back; its handle is refused from now on.
+  /// Releases the object. Its handle is refused from now on.
   /// Errors: HandleError that starts with `what` if the handle has no object, or the object is in use.
   void remove(const void* handle, const char* what) {
     Slot& slot = slot_of(handle, what);
@@ -166,7 +168,7 @@ class HandleTable {
       slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // given out once: a handle is not 0
       free_.push_back(first + count - 1 - i);
     }
-    chunks_[chunk].store(slots.release(), std::memory_order_release);  // kept as long as the program: handles may be stale
+    chunks_[chunk].store(slots.release(), std::memory_order_release);  // never freed: handles may be stale
   }
 
   std::mutex mutex_;  // of free_, and of the objects' slots while they change

@@ -1,14 +1,19 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gated/c/gated.h"
@@ -18,7 +23,7 @@
 #include "gated/version.hpp"
 
 /// @file
-/// Defines the functions of gated/c/gated.h. Include it in one unit of a program or of a shared library.
+/// Defines the functions of gated/c/gated.h. Include it in exactly one unit of a program or shared library.
 
 static_assert(GATED_HAS_EXCEPTIONS, "The C interface turns exceptions into error codes: compile it with exceptions.");
 
@@ -60,8 +65,10 @@ class ModelObject {
   std::unique_ptr<Workspace<float>> take() const {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) {
-      idle_.reserve(++made_);  // give_back() must not fail
-      return new_workspace();
+      idle_.reserve(made_ + 1);  // give_back() must not fail
+      auto workspace = new_workspace();
+      ++made_;
+      return workspace;
     }
     auto workspace = std::move(idle_.back());
     idle_.pop_back();
@@ -81,7 +88,7 @@ class ModelObject {
   mutable std::size_t made_ = 0;
 };
 
-/// A sequence, with scratch memory of its own.
+/// A sequence and its scratch memory.
 struct StateObject {
   std::shared_ptr<const ModelObject> model;
   State<float> state;
@@ -94,17 +101,18 @@ struct StateObject {
 using Models = HandleTable<const ModelObject, 1>;
 using States = HandleTable<StateObject, 2>;
 
-/// Never destroyed: a destructor of the program may still close a model.
+/// The open models. Never destroyed: static destructors may still close a model.
 inline Models& models() {
   static auto* const table = new Models;
   return *table;
 }
+/// The open states. Never destroyed either.
 inline States& states() {
   static auto* const table = new States;
   return *table;
 }
 
-/// The message of this thread's last error. No allocation: it may be about memory.
+/// The message of this thread's last error. Not allocated: memory may be exhausted.
 inline char (&last_error())[2048] {
   static thread_local char message[2048] = "";
   return message;
@@ -164,10 +172,10 @@ Struct read(const char* where, const char* name, const Struct* from) {
 /// Writes the members back that the caller's version has.
 template <class Struct>
 void write(const Struct& from, Struct* to) {
-  std::memcpy(static_cast<void*>(to), &from, to->size);
+  std::memcpy(static_cast<void*>(to), &from, from.size);
 }
 
-/// The value of `E` named `word`, or `otherwise` for NULL.
+/// The value of `E` named `word`; nullopt for NULL.
 template <class E>
 std::optional<E> named(const char* where, const char* what, const char* word) {
   if (word == nullptr) {
@@ -179,7 +187,7 @@ std::optional<E> named(const char* where, const char* what, const char* word) {
   return value;
 }
 
-/// Number formats of products.
+/// Number formats of products: gated_source::products.
 enum class Products { float32, int8, bf16 };
 constexpr auto names_of(Products) { return words_for<Products>("float32", "int8", "bf16"); }
 
@@ -197,7 +205,7 @@ inline SafetensorsFile file_of(const char* where, const gated_source& source) {
   return SafetensorsFile(std::filesystem::path(utf8, utf8 + std::strlen(source.path)));
 }
 
-/// An input, checked, and the inputs that it refers to.
+/// A checked input, with those in its `other`.
 class CheckedInput {
  public:
   CheckedInput(const char* where, const OpenedModel& model, const gated_input* input) {
@@ -221,7 +229,7 @@ class CheckedInput {
     require<ArgumentError>(input.rows >= 0 && input.columns >= 0 && input.sequences >= 0, where, ": rows = ", input.rows,
                            ", columns = ", input.columns, " and sequences = ", input.sequences, " must not be negative.");
     require<ArgumentError>(input.output_rows >= GATED_ALL_ROWS && input.output_rows <= GATED_POOLED, where,
-                           ": output_rows = ", static_cast<int>(input.output_rows), ", expected 0, 1 or 2.");
+                           ": output_rows = ", input.output_rows, ", expected 0, 1 or 2.");
     const bool pools = input.output_rows == GATED_POOLED && model.description().pooled_outputs == 0;
     require<ArgumentError>(!pools, where, ": this model has no pooled output.");
     const auto present = [&](const auto* data, const char* name) {
@@ -273,7 +281,7 @@ class CheckedInput {
   std::size_t count_ = 0;
 };
 
-/// Fills the caller's output by `compute(y)`, or only sets its shape if it has no memory.
+/// Sets the shape of the caller's output and, if it has memory, fills it by `compute(y)`.
 template <class F>
 void fill(const char* where, gated_output* output, std::pair<Index, Index> shape, F&& compute) {
   gated_output to = read(where, "output", output);
@@ -401,7 +409,7 @@ gated_status gated_extend(gated_state* state, const gated_input* input, gated_ou
     const CheckedInput checked(where, opened, input);
     const ModelInput& x = *checked;
     require<ArgumentError>(!x.sequences && x.mask.empty() && x.types.empty() && x.other == nullptr, where,
-                           ": a stream is one sequence, without lengths, mask, token_types and other input.");
+                           ": a stream is one sequence, without lengths, mask, token_types or other input.");
     require<ArgumentError>(x.rows == OutputRows::all || (x.rows == OutputRows::last && opened.description().reads_tokens),
                            where, ": output_rows = ", static_cast<int>(x.rows),
                            ", expected GATED_ALL_ROWS, or GATED_LAST_ROW for a text model.");

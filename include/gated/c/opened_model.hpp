@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <optional>
@@ -13,7 +14,7 @@
 #include "gated/io/prepared_model.hpp"
 
 /// @file
-/// Any model that a file may name, behind one virtual interface.
+/// Any model that a file can name, behind one virtual interface.
 
 namespace gated::c_interface {
 
@@ -26,10 +27,15 @@ struct ModelInput {
   MatrixView<const float> values = {};      ///< absent if the model reads tokens
   Tokens tokens = {};                       ///< ids, or the frequency tokens of a TinyTimeMixer
   Tokens types = {};                        ///< segment ids
-  std::optional<Sequences> sequences = {};  ///< as the caller splits the rows
-  Mask mask = {};
-  OutputRows rows = OutputRows::all;
-  const ModelInput* other = nullptr;
+  std::optional<Sequences> sequences = {};  ///< the caller's split of the rows
+  Mask mask = {};                           ///< hidden rows
+  OutputRows rows = OutputRows::all;        ///< which rows to compute
+  const ModelInput* other = nullptr;        ///< keys, values or known futures
+
+  /// Raises ArgumentError if `is_set`: a member that the model would ignore.
+  void expect_unset(bool is_set, const char* member) const {
+    require<ArgumentError>(!is_set, where, ": input->", member, " is set, but this model does not use it. Leave it NULL.");
+  }
 };
 
 /// What a model takes and gives: gated_description in C.
@@ -61,9 +67,10 @@ class OpenedModel {
   virtual std::pair<Index, Index> output_shape(const ModelInput& input) const = 0;
   /// y = model(input).
   virtual void forward(const ModelInput& input, View<float> y, Workspace<float>& workspace) const = 0;
-  /// The state before the first row. Does not return if the model does not stream.
+  /// The state before the first row.
+  /// Errors: ArgumentError if the model does not stream.
   virtual State<float> start(Index capacity) const = 0;
-  /// y = the next rows of the sequence that `state` remembers.
+  /// y = the outputs of the next rows.
   virtual void extend(const ModelInput& input, State<float>& state, View<float> y, Workspace<float>& workspace) const = 0;
   /// Writes the prepared picture to `row`.
   virtual void prepare_image(const PixelView& picture, View<float> row) const = 0;
@@ -127,10 +134,12 @@ class Opened final : public OpenedModel {
 
   void forward(const ModelInput& input, View<float> y, Workspace<float>& workspace) const override {
     const MatrixView<const float> x = input.values;
+    expect_used(input);
     if constexpr (reads_tokens) {
       const Sequences sequences = sequences_of(input, static_cast<Index>(input.tokens.size()));
       if (input.rows == OutputRows::pooled) {
-        require<ArgumentError>(input.mask.empty(), input.where, ": a pooled output takes no mask. Leave the tokens out.");
+        require<ArgumentError>(input.mask.empty(), input.where,
+                               ": a pooled output takes no mask. Leave the hidden tokens out.");
         return model().pooled(input.tokens, sequences, y, workspace, input.types);
       }
       model().forward(input.tokens, sequences, y, workspace, input.mask, input.types);
@@ -186,6 +195,15 @@ class Opened final : public OpenedModel {
  private:
   const Model& model() const { return opened_.model; }
 
+  static void expect_used(const ModelInput& input) {
+    constexpr bool has_mask = !forecasts && !attends_to_others && !separates;  // of an attention: the mask of `other`
+    input.expect_unset(!has_mask && !input.mask.empty(), "mask");
+    input.expect_unset(!reads_tokens && !forecasts && !input.tokens.empty(), "tokens");
+    input.expect_unset(!reads_tokens && !input.types.empty(), "token_types");
+    input.expect_unset(!forecasts && !attends_to_others && input.other != nullptr, "other");
+    input.expect_unset(separates && input.sequences.has_value(), "lengths");
+  }
+
   static ModelDescription describe(const Model& model, const SafetensorsFile& file) {
     ModelDescription d{.architecture = Model::architecture, .config = to_json(model.config), .contract = model.contract()};
     if (const auto found = file.metadata().find("signature"); found != file.metadata().end()) {
@@ -211,7 +229,7 @@ class Opened final : public OpenedModel {
   const PreparedModel<Model> opened_;
 };
 
-/// Opens the model in `file`, whatever its architecture; keeps the weights in `format`, or as the file does.
+/// Opens the model in `file`, whatever its architecture, with weights in `format` or as in the file.
 /// Errors: those of load_prepared(); FileError for an architecture that is not among any_known_model().
 inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file, std::optional<WeightFormat> format) {
   const std::string architecture = architecture_of(file);
@@ -226,7 +244,7 @@ inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file
   require<FileError>(opened != nullptr, file.name(), ": ",
                      architecture.empty() ? "no architecture in the metadata. Write the file with save_model() or convert.py."
                                           : text("its architecture \"", printable(architecture),
-                                                 "\" is none that this library knows. A training is opened in C++."));
+                                                 "\" is unknown to this library. Open trainings in C++."));
   return opened;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdlib>
 #include <span>
 #include <type_traits>
 
@@ -12,17 +11,18 @@
 #endif
 
 /// @file
-/// Matrices of callers that do not use Eigen.
+/// Matrices without Eigen.
 
 namespace gated {
 
-/// A row-major matrix in a caller's memory, as an argument of forward() and extend():
+/// A row-major matrix in the caller's memory, as an argument of forward() and extend():
 ///
 ///     std::vector<float> pixels(8 * 784), scores(8 * 10);
 ///     model.forward({pixels, 8, 784}, {scores, 8, 10}, workspace);
 ///
 /// `T` is const for a read-only matrix. Where the standard library has std::mdspan, one of rank 2 converts implicitly.
-/// Errors: ShapeError if the span has another size than rows × columns, or the columns of an mdspan are not contiguous.
+/// Errors: ArgumentError for a negative size; ShapeError unless the span has rows × columns elements, or if the rows of an
+/// mdspan overlap or are not contiguous.
 template <class T>
 class MatrixSpan {
  public:

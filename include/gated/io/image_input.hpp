@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "gated/io/image_resize.hpp"
@@ -76,8 +77,8 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 ///
 /// Channels are converted as in with_channels(): alpha is dropped, grey is repeated for RGB models, and RGB becomes grey for
 /// models of one channel.
-/// Errors: ArgumentError for three means with a one-channel model (timm's default has three), an empty picture, or a stride
-/// shorter than a row; ShapeError if `row` has the wrong shape.
+/// Errors: ArgumentError for three means with a one-channel model (timm's default has three), an empty picture or one of more
+/// than 2²⁸ pixels, or a stride shorter than a row; ShapeError if `row` has the wrong shape.
 /// Cost: that of resize() for the cropped rows and columns; no allocation if the size has not changed.
 template <class T>
 class ImageInput {
@@ -103,11 +104,14 @@ class ImageInput {
   /// Writes the prepared `picture` to `row`, which is 1 × (channels · height · width).
   void operator()(const PixelView& picture, View<T> row) {
     constexpr const char* where = "ImageInput";
-    const Index area = size_.area(), bytes = picture.width * gated::bytes_of(picture.order);
     require<ArgumentError>(picture.data != nullptr && picture.width >= 1 && picture.height >= 1, where, ": the picture is ",
                            picture.width, " × ", picture.height, ", expected at least 1 × 1 and a pointer to its pixels.");
-    require<ArgumentError>(picture.height == 1 || std::abs(picture.stride) >= bytes, where, ": stride = ", picture.stride,
-                           ", expected at least the ", bytes, " bytes of a row.");
+    detail::expect_size(where, picture.width, picture.height);
+    const Index area = size_.area(), bytes = picture.width * gated::bytes_of(picture.order);
+    const Index widest = std::numeric_limits<Index>::max() / picture.height;  // rows stay within an Index
+    const bool is_stride = picture.stride >= -widest && picture.stride <= widest && std::abs(picture.stride) >= bytes;
+    require<ArgumentError>(picture.height == 1 || is_stride, where, ": stride = ", picture.stride, ", expected at least the ",
+                           bytes, " bytes of a row.");
     expect_shape<T>(where, "row", row, 1, channels_ * area);
     const auto plan =
         detail::evaluation_plan(where, {picture.height, picture.width}, size_, crop_share_, channels_, interpolation_);
