@@ -73,6 +73,7 @@ export interface RunOptions {
 }
 
 export class Model {
+  private constructor();
   readonly about: Description;
   /** The model's output for rows of values, or for token ids. */
   run(x: ArrayLike<number>, options?: RunOptions): Output;
@@ -91,6 +92,7 @@ export class Model {
 
 /** A sequence that streams through a causal model. */
 export class State {
+  private constructor();
   /** Rows seen. */
   readonly position: number;
   /** The outputs of the next rows or tokens; of the last token only with `last`. */

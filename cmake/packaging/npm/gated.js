@@ -7,18 +7,27 @@ const decoder = new TextDecoder();
 const absent = new Proxy({}, { get: () => () => 52 });
 let wasm;
 
+async function fetched(place) {
+  const response = await fetch(place);
+  if (!response.ok) throw new GatedError(`${place}: the server answers ${response.status}.`);
+  return response.arrayBuffer();
+}
+
 async function load() {
   const place = new URL("gated.wasm", import.meta.url);
   const inNode = place.protocol === "file:";
-  const bytes = inNode ? await (await import("node:fs/promises")).readFile(place) : await (await fetch(place)).arrayBuffer();
+  const bytes = inNode ? await (await import("node:fs/promises")).readFile(place) : await fetched(place);
   const { instance } = await WebAssembly.instantiate(bytes, { env: absent, wasi_snapshot_preview1: absent });
   instance.exports._initialize();
   wasm = instance.exports;
 }
 let loading;
 
-/** Loads the library, once. */
-export const ready = () => (loading ??= load());
+/** Loads the library, once; a load that failed is tried again. */
+export const ready = () => (loading ??= load().catch((error) => {
+  loading = undefined;
+  throw error;
+}));
 
 // --- Memory of the library. Pointers and sizes have 32 bits; a struct's first member is its size. ---
 
@@ -52,6 +61,10 @@ function textAt(place) {
 /** What the library refused, in its words. */
 export class GatedError extends Error {
   name = "GatedError";
+}
+
+function expect(condition, message) {
+  if (!condition) throw new GatedError(message);
 }
 
 /** Calls `body` with memory that is freed afterwards. */
@@ -90,16 +103,21 @@ export async function open(bytes, { weights, products } = {}) {
 
 function inputOf(memory, about, x, { columns, lengths, mask, types, other, rows = 0 } = {}) {
   const ids = about !== null && about.readsTokens;
+  expect(!ids || Array.prototype.every.call(x, Number.isInteger), "This model reads token ids, expected integers.");
   const numbers = ids ? Int32Array.from(x) : x instanceof Float32Array ? x : Float32Array.from(x);
   const width = ids ? 1 : columns ?? about?.columns ?? 0;
-  if (!(width > 0) || numbers.length % width !== 0) {
-    throw new GatedError(`The input has ${numbers.length} values, expected a multiple of columns = ${width}.`);
-  }
-  const list = (values, type) => values == null ? 0 : memory.put(type.from(values));
+  expect(width > 0, "Set the option columns: this input may have any number.");
+  expect(numbers.length % width === 0, `The input has ${numbers.length} values, expected a multiple of columns = ${width}.`);
+  const count = numbers.length / width;
+  const perRow = (values, Type, name) => {
+    if (values == null) return 0;
+    expect(values.length === count, `${name} has ${values.length} entries, expected one for each of ${count} rows.`);
+    return memory.put(Type.from(values));
+  };
   const place = memory.put(numbers);
-  return memory.struct(ids ? 0 : place, ids ? place : 0, numbers.length / width, ids ? 0 : width, list(lengths, Int32Array),
-    lengths?.length ?? 0, list(mask, Uint8Array), list(types, Int32Array), rows,
-    other == null ? 0 : inputOf(memory, null, other.values, other));
+  return memory.struct(ids ? 0 : place, ids ? place : 0, count, ids ? 0 : width,
+    lengths == null ? 0 : memory.put(Int32Array.from(lengths)), lengths?.length ?? 0, perRow(mask, Uint8Array, "mask"),
+    perRow(types, Int32Array, "types"), rows, other == null ? 0 : inputOf(memory, null, other.values, other));
 }
 
 /** The output of a call, which first tells its shape. */
@@ -120,8 +138,8 @@ function describe(handle) {
     const [, architecture, config, tokens, vocabulary, columns, outputs, pooledOutputs, shortest, longest, multiple, streams,
       takesMask, parameters, imageWidth, imageHeight, imageChannels, labels, labelCount, signature] = members(place, 20);
     return {
-      architecture: textAt(architecture), config: JSON.parse(textAt(config)), readsTokens: tokens === 1, vocabulary, columns, outputs,
-      pooledOutputs, shortest, longest, multiple, streams: streams === 1, takesMask: takesMask === 1, parameters, imageWidth,
+      architecture: textAt(architecture), config: JSON.parse(textAt(config)), readsTokens: tokens === 1, vocabulary, columns,
+      outputs, pooledOutputs, shortest, longest, multiple, streams: streams === 1, takesMask: takesMask === 1, parameters, imageWidth,
       imageHeight, imageChannels, labels: [...members(labels, labelCount)].map(textAt), signature: textAt(signature),
     };
   });
@@ -145,6 +163,9 @@ export class Model {
     });
   }
   prepareImage(pixels, width, height, order = "rgba") {
+    const bytes = { grey: 1, grey_alpha: 2, rgb: 3, bgr: 3 }[order] ?? 4;
+    expect(pixels.length === width * height * bytes,
+      `The picture has ${pixels.length} bytes, expected ${width} × ${height} × ${bytes} for ${order}.`);
     return using((memory, call) => {
       const picture = memory.struct(memory.put(Uint8Array.from(pixels)), width, height, 0, memory.text(order));
       const { about } = this, count = about.imageWidth * about.imageHeight * about.imageChannels, row = memory.take(4 * count);

@@ -47,7 +47,11 @@ const refused = (call, words) => assert.throws(call, (error) => error instanceof
 refused(() => state.rewind(3), "sums over the tokens");
 refused(() => writer.run([1, 300]), "300");
 refused(() => classifier.run([1, 2, 3]), "multiple of columns = 64");
+refused(() => writer.run("text"), "integers");
+refused(() => writer.run([1, 2], { mask: [1] }), "mask has 1 entries, expected one for each of 2 rows");
+refused(() => classifier.prepareImage(new Uint8Array(5), 2, 2, "grey"), "5 bytes, expected 2 × 2 × 1");
 refused(() => classifier.start(), "an image is not a sequence");
+assert.equal(classifier.prepareImage(new Uint8Array(64), 8, 8, "grey").length, 64);
 await assert.rejects(gated.open(new Uint8Array(9)), gated.GatedError);
 await assert.rejects(gated.open(await read("forecast/births_ttm.safetensors"), { weights: "int4" }), /int4/);
 branch.free();
