@@ -22,9 +22,15 @@ async function open({ module, model }) {
   return model ? call({ name: "open", input: await bytes, integers: [] }) : null;
 }
 
+/** The bytes of a string, a buffer or a view of a buffer. */
+function bytesOf(input) {
+  if (typeof input === "string") return encoder.encode(input);
+  return ArrayBuffer.isView(input) ? new Uint8Array(input.buffer, input.byteOffset, input.byteLength) : new Uint8Array(input);
+}
+
 function call({ name, input, integers }) {
   if (input != null) {
-    const bytes = typeof input === "string" ? encoder.encode(input) : new Uint8Array(input.buffer ?? input);
+    const bytes = bytesOf(input);
     const place = wasm.input_room(bytes.length);
     new Uint8Array(wasm.memory.buffer, place, bytes.length).set(bytes);
   }
