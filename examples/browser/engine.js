@@ -5,16 +5,20 @@ export function start(module, model) {
   const worker = new Worker("worker.js", { type: "module", name: module });
   const waiting = new Map();
   let last = 0;
+  let failure = null;
   worker.onmessage = ({ data }) => {
+    if (!waiting.has(data.id)) return;
     const { resolve, reject } = waiting.get(data.id);
     waiting.delete(data.id);
     if (data.error) reject(new Error(data.error)); else resolve(data.answer);
   };
   worker.onerror = (event) => {
-    for (const { reject } of waiting.values()) reject(new Error(event.message || "The module could not be loaded."));
+    failure = new Error(event.message || "The module could not be loaded. Reload the page.");
+    for (const { reject } of waiting.values()) reject(failure);
     waiting.clear();
   };
   const send = (message) => new Promise((resolve, reject) => {
+    if (failure) throw failure;
     waiting.set(++last, { resolve, reject });
     worker.postMessage({ id: last, ...message });
   });
