@@ -1,6 +1,6 @@
 // Draw a digit: what the model reads, and what its gates do.
 
-import { guard } from "./engine.js";
+import { coalesced, guard } from "./engine.js";
 import { Pad, flat, written } from "./pad.js";
 import { reader } from "./reader.js";
 
@@ -88,23 +88,13 @@ function showGates(panel, { numbers }) {
 export async function open(panel) {
   buildBars(panel.querySelector(".bars"));
   buildBlocks(panel.querySelector(".blocks"));
-  let busy = false, stale = false;
-  const read = () => guard(panel, async () => {
-    stale = true;
-    if (busy) return;
-    busy = true;
-    try {
-      while (stale) {  // one reading at a time, and the last drawing in any case
-        stale = false;
-        show(panel, await reader.call("classify", flat(pad.strokes)), pad.strokes.length === 0);
-        panel.dataset.firstAnswer ??= performance.now();
-        showGates(panel, await reader.call("gates"));
-        panel.dataset.readings = Number(panel.dataset.readings ?? 0) + 1;
-      }
-    } finally {
-      busy = false;
-    }
+  const readLatest = coalesced(async () => {
+    show(panel, await reader.call("classify", flat(pad.strokes)), pad.strokes.length === 0);
+    panel.dataset.firstAnswer ??= performance.now();
+    showGates(panel, await reader.call("gates"));
+    panel.dataset.readings = Number(panel.dataset.readings ?? 0) + 1;
   });
+  const read = () => guard(panel, readLatest);
   const pad = new Pad(panel.querySelector(".pad"), read);
   panel.querySelector(".clear").addEventListener("click", () => pad.set([]));
   panel.querySelector(".undo").addEventListener("click", () => pad.set(pad.strokes.slice(0, -1)));

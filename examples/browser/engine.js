@@ -38,3 +38,21 @@ export async function guard(panel, task) {
     status.textContent = error.message;
   }
 }
+
+/** Runs `task` once at a time: calls during a run cause one more run after it. */
+export function coalesced(task) {
+  let busy = false, stale = false;
+  return async () => {
+    stale = true;
+    if (busy) return;
+    busy = true;
+    try {
+      while (stale) {
+        stale = false;
+        await task();
+      }
+    } finally {
+      busy = false;
+    }
+  };
+}
