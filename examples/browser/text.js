@@ -39,7 +39,7 @@ class Writer {
     this.#writing = false;
   }
 
-  /** Runs `task` with the buttons in the state for writing, from before its first await. */
+  /** Runs `task`. Write is disabled before the worker answers: a second click cannot start a second loop. */
   async #run(task) {
     this.#writing = true;
     this.#updateButtons();
