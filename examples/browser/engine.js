@@ -1,4 +1,4 @@
-// A module in its worker, as the page sees it.
+// The page's side of a module in a worker.
 
 /** Starts a module with its model file, if any. `call(name, input, ...integers)` answers {numbers, text, milliseconds}. */
 export function start(module, model) {
@@ -26,7 +26,7 @@ export function start(module, model) {
   return { opened, call: (name, input, ...integers) => send({ name, input, integers }) };
 }
 
-/** Shows what a task says, or the sentence of its error. */
+/** Runs a task, and shows its error message if it fails. */
 export async function guard(panel, task) {
   const status = panel.querySelector(".status");
   status.classList.remove("bad");

@@ -1,9 +1,9 @@
-// Forecast: a CSV, the forecast of its next rows from any day on, and the naive forecast.
+// Forecast: a CSV, the forecast of the rows that follow any of its days, and the naive forecast.
 
 import { coalesced, guard, start } from "./engine.js";
 
-const most = 20e6;       // bytes of a file
-const history = 84;      // rows that are drawn before the forecast
+const most = 20e6;       // bytes in a file
+const history = 84;      // rows drawn before the forecast
 const width = 960;
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
@@ -22,7 +22,7 @@ function element(name, attributes, text = "") {
   return made;
 }
 
-/** Draws `lines` of [class, first row, values]; `cut` is the row from which the forecast begins. */
+/** Draws `lines` of [class, first row, values]; `cut` is the first row of the forecast. */
 function draw(svg, lines, cut, times, name) {
   const box = svg.getBoundingClientRect(), w = box.width || width, h = box.height || 360;
   const left = 62, right = 12, top = 26, bottom = 30;
@@ -56,22 +56,22 @@ function draw(svg, lines, cut, times, name) {
   svg.replaceChildren(...parts);
 }
 
-/** The mean of |a - b| where both are known, or NaN. */
+/** The mean of |a - b| over the rows where both are known, or NaN if there are none. */
 function meanError(a, b) {
   const errors = [...a].map((value, i) => Math.abs(value - b[i])).filter(Number.isFinite);
   return errors.reduce((sum, error) => sum + error, 0) / errors.length;
 }
 
-/** What the forecasts miss by on average, if their rows are known. */
-function describeErrors(model, naive, came, milliseconds) {
-  const time = `in ${milliseconds.toFixed(1)} ms`;
-  const [ours, theirs] = [model, naive].map((line) => number.format(Math.round(meanError(line, came) * 10) / 10));
-  return Number.isNaN(meanError(model, came))
-    ? `${model.length} rows that have not come yet, ${time}.`
-    : `Off by ${ours} on average, the naive forecast by ${theirs}; ${time}.`;
+/** The mean absolute errors of both forecasts, if the actual values are known. */
+function describeErrors(model, naive, actual, milliseconds) {
+  const time = `Computed in ${milliseconds.toFixed(1)} ms.`;
+  const [ours, theirs] = [model, naive].map((line) => number.format(Math.round(meanError(line, actual) * 10) / 10));
+  return Number.isNaN(meanError(model, actual))
+    ? `The next ${model.length} rows; their actual values are not known yet. ${time}`
+    : `Mean absolute error: ${ours}; naive forecast: ${theirs}. ${time}`;
 }
 
-/** A table row per time, with a value of each column. */
+/** A table row per time, with one value from each column. */
 function tableRows(times, columns) {
   const shown = (value) => (Number.isFinite(value) ? Number(value.toPrecision(6)) : "");
   return Array.from(times, (time, i) => {
@@ -82,12 +82,12 @@ function tableRows(times, columns) {
   });
 }
 
-/** A CSV, and the forecast of its chosen series from the slider's row on. */
+/** A CSV, and the forecast of its selected series from the slider's row on. */
 class Forecast {
   #engine = start("forecast", "births.safetensors");
   #names = [];
   #times = [];
-  #values = [];  // of the chosen series
+  #values = [];  // of the selected series
   #horizon = 0;
   #drawLast = () => {};
 
@@ -115,7 +115,7 @@ class Forecast {
     this.find(".status").textContent = (await this.#engine.call("remarks")).text.replace(/ {2,}/g, " ").trim();
   }
 
-  /** Forecasts the chosen series. */
+  /** Forecasts the selected series. */
   async select() {
     this.#values = (await this.#engine.call("values", null, this.choice.selectedIndex)).numbers;
     await this.forecast();
@@ -125,14 +125,15 @@ class Forecast {
   async forecast() {
     const row = Number(this.slider.value), end = row + this.#horizon, first = Math.max(0, row - history);
     const { numbers, milliseconds } = await this.#engine.call("predict", null, this.choice.selectedIndex, row);
-    const model = numbers.subarray(0, this.#horizon), naive = numbers.subarray(this.#horizon), came = this.#values.subarray(row, end);
+    const model = numbers.subarray(0, this.#horizon), naive = numbers.subarray(this.#horizon);
+    const actual = this.#values.subarray(row, end);
     const lines = [["past", first, this.#values.subarray(first, end)], ["naive", row, naive], ["model", row, model]];
     this.#drawLast = () => draw(this.find("svg"), lines, row, this.#times, this.#names[this.choice.selectedIndex]);
     this.redraw();
     this.find(".slide output").textContent = this.#times[row];
     this.slider.setAttribute("aria-valuetext", this.#times[row]);
-    this.find(".errors").textContent = describeErrors(model, naive, came, milliseconds);
-    this.find(".numbers tbody").replaceChildren(...tableRows(this.#times.slice(row, end), [model, naive, came]));
+    this.find(".errors").textContent = describeErrors(model, naive, actual, milliseconds);
+    this.find(".numbers tbody").replaceChildren(...tableRows(this.#times.slice(row, end), [model, naive, actual]));
   }
 
   redraw() {
@@ -140,16 +141,16 @@ class Forecast {
   }
 }
 
-/** Reads a file that the user has chosen or dropped, if it is not too large. */
+/** Reads a file, unless it is too large. */
 async function readFile(view, file) {
   if (!file) return;
   if (file.size > most) {
-    throw new Error(`${file.name} has ${Math.round(file.size / 1e6)} MB; this page reads files of up to ${most / 1e6} MB. Cut off older rows, or use the program forecast.`);
+    throw new Error(`${file.name}: ${Math.round(file.size / 1e6)} MB is over the limit of ${most / 1e6} MB. Remove older rows, or use the command-line program forecast.`);
   }
   await view.read(file.name, await file.arrayBuffer());
 }
 
-/** Takes files from the button and from drops on the panel. */
+/** Accepts files from the button and from drops on the panel. */
 function listenForFiles(panel, view) {
   const take = (file) => guard(panel, () => readFile(view, file));
   const drop = view.find(".drop");

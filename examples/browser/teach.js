@@ -1,13 +1,13 @@
-// Teach it: a writer's drawings, and the fine-tuning on them.
+// Teach: fine-tunes the model on the user's drawings.
 
 import { guard } from "./engine.js";
 import { Pad, flat, written } from "./pad.js";
 import { reader } from "./reader.js";
 
-const each = 5;  // drawings of a digit; the last one measures
+const each = 5;  // drawings per digit; the last one is held out
 const use = { learn: 0, measure: 1, rehearse: 2 };
 
-/** A hand that differs a little each time. */
+/** Handwriting that varies a little each time. */
 const hand = (mirror) => ({ mirror, slant: .3 * (Math.random() - .5), wide: .8 + .3 * Math.random(), tall: .85 + .2 * Math.random() });
 
 /** The drawings of each digit, and the digit to draw next. */
@@ -25,7 +25,9 @@ class Drawings {
   }
 
   mirror() {
-    for (const [digit, list] of this.lists.entries()) list.splice(0, each, ...Array.from({ length: each }, () => written(digit, hand(true))));
+    for (const [digit, list] of this.lists.entries()) {
+      list.splice(0, each, ...Array.from({ length: each }, () => written(digit, hand(true))));
+    }
   }
 
   clear() {
@@ -34,7 +36,7 @@ class Drawings {
   }
 }
 
-/** Gives the reader the drawings, and fine-tunes it. Answers what end_lesson() does. */
+/** Fine-tunes the model on the drawings. Returns the numbers of end_lesson(), and the seconds. */
 async function teach(lists, progress) {
   await reader.call("forget");
   for (const [digit, list] of lists.entries()) {
@@ -60,10 +62,10 @@ function resultRow(name, [right, of, rightAfter, ofAfter]) {
 }
 
 function showResult(panel, { numbers, seconds }) {
-  panel.querySelector(".result tbody").replaceChildren(resultRow("your drawings that it did not learn from", numbers),
-                                                       resultRow("the page's own digits, rehearsed", numbers.subarray(4)));
+  panel.querySelector(".result tbody").replaceChildren(resultRow("your held-out drawings", numbers),
+                                                       resultRow("the page's own digits", numbers.subarray(4)));
   panel.querySelector(".result").hidden = false;
-  panel.querySelector(".status").textContent = `Learned in ${seconds.toFixed(1)} s. “Draw” now reads with this model.`;
+  panel.querySelector(".status").textContent = `Trained in ${seconds.toFixed(1)} s. The Draw tab now uses this model.`;
 }
 
 /** A button per digit; `choose(digit)` is called when one is pressed. */
@@ -76,11 +78,11 @@ function buildCounts(place, choose) {
   }));
 }
 
-/** Shows which digit to draw, the drawings of each, and which buttons can be pressed. */
+/** Shows the digit to draw next and the drawings of each digit, and enables the buttons. */
 function show(panel, drawings, isEmpty) {
   const find = (name) => panel.querySelector(name);
   const { lists, wanted } = drawings;
-  find(".wanted").textContent = lists.every((_, digit) => drawings.complete(digit)) ? "All digits are there" : `Draw a ${wanted}`;
+  find(".wanted").textContent = lists.every((_, digit) => drawings.complete(digit)) ? "All digits are drawn" : `Draw ${wanted === 8 ? "an" : "a"} ${wanted}`;
   for (const [digit, button] of [...find(".counts").children].entries()) {
     const count = lists[digit].length;
     button.setAttribute("aria-pressed", String(digit === wanted));

@@ -5,7 +5,7 @@ import { guard, start } from "./engine.js";
 const most = 100_000;  // characters on the page
 const frame = 14;      // milliseconds
 
-/** The tab's text. */
+/** The generated text and its controls. */
 class Writer {
   #engine = start("text", "bible.int8.safetensors");
   #writing = false;
@@ -17,7 +17,7 @@ class Writer {
     this.opened = this.#engine.opened;
   }
 
-  /** Starts a new text with the prompt and continues it. */
+  /** Starts a new text from the prompt. */
   begin() {
     return this.#run(async () => {
       const prompt = this.find("textarea").value;
@@ -60,7 +60,7 @@ class Writer {
     }
   }
 
-  /** The text written in one frame. */
+  /** Generates for one frame. Returns the new text. */
   async #nextFrame() {
     const until = performance.now() + frame;
     let text = "";

@@ -5,12 +5,12 @@ const decoder = new TextDecoder();
 let wasm = null;
 let opening = null;
 
-/** The module needs nothing of a system but these; files, clocks and environments are absent (ENOSYS). */
+/** System calls (files, clocks, environment) are not available: each returns ENOSYS. */
 const absent = new Proxy({}, { get: () => () => 52 });
 
 async function fetched(path) {
   const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path}: the server answers ${response.status}. Run sh examples/browser/build.sh again.`);
+  if (!response.ok) throw new Error(`${path}: the server answered ${response.status}. Run sh examples/browser/build.sh again.`);
   return response;
 }
 
