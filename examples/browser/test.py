@@ -95,6 +95,33 @@ def expect_equal(got, wanted, what):
     assert got == wanted, f"{what}: got {got!r}, expected {wanted!r}"
 
 
+def check_engine(browser):
+    browser.open("draw")
+    views, failed = browser.driver.execute_async_script("""
+      const done = arguments[0];
+      (async () => {
+        const { start } = await import("./engine.js");
+        const { flat, written } = await import("./pad.js");
+        const strokes = flat(written(3)), inside = new Float32Array(strokes.length + 2).fill(NaN);
+        inside.set(strokes, 1);
+        const engine = start("digits", "mnist.safetensors");
+        const views = [];
+        for (const view of [strokes, inside.subarray(1, -1)]) views.push((await engine.call("classify", view)).numbers.join());
+        window.Worker = class {
+          constructor() { setTimeout(() => this.onerror({ message: "broken worker" })); }
+          postMessage() {}
+        };
+        const broken = start("digits"), failed = [];
+        await broken.opened.catch((error) => failed.push(error.message));
+        await broken.call("classify").catch((error) => failed.push(error.message));
+        return [views, failed];
+      })().then(done, (error) => done([[], [String(error)]]));
+    """)
+    expect_equal(failed, ["broken worker"] * 2, "calls before and after a failure of the worker")
+    expect_equal(views[1], views[0], "the answer for a view inside a larger buffer")
+    print("engine           views and worker failures are handled")
+
+
 def check_drawing(browser):
     firsts = []
     for _ in range(5):
@@ -161,7 +188,7 @@ def check_forecast(browser, programs):
 
 def check_text(browser, programs):
     browser.open("text")
-    browser.find(".write").click()
+    browser.script("for (let i = 0; i < 2; ++i) arguments[0].click()", browser.find(".write"))  # a double click starts one loop
     browser.wait(lambda: len(browser.text(".page span")) > 400, "400 bytes")
     browser.find(".stop").click()
     browser.wait(lambda: browser.find(".on").is_enabled(), "writing stops")
@@ -230,6 +257,7 @@ def main():
     programs = arguments.programs or build_programs()
     browser = Browser(arguments.pictures)
     try:
+        check_engine(browser)
         check_drawing(browser)
         check_forecast(browser, programs)
         check_text(browser, programs)
