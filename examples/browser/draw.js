@@ -1,6 +1,6 @@
-// Draw a digit: what the model reads, and what its gates do.
+// Draw a digit: what the model recognises, and what its gates do.
 
-import { guard } from "./engine.js";
+import { coalesced, guard } from "./engine.js";
 import { Pad, flat, written } from "./pad.js";
 import { reader } from "./reader.js";
 
@@ -20,7 +20,7 @@ function paint(canvas, values, side, positive, negative = positive) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-/** A square of `patches` × `patches` values, drawn large enough to mark one of them. */
+/** A square of `patches` × `patches` values, enlarged, with one of them marked. */
 function paintPatches(canvas, values, marked) {
   const small = document.createElement("canvas");
   small.width = small.height = patches;
@@ -50,7 +50,7 @@ function buildBlocks(place) {
     const figure = document.createElement("figure");
     const caption = document.createElement("figcaption");
     caption.textContent = `Block ${block}`;
-    const maps = [`How the gates of block ${block} move`, `The filter of block ${block} whose gate moves most`].map((label) => {
+    const maps = [`How the gates of block ${block} differ from an empty page`, `The filter of the gate in block ${block} that differs most`].map((label) => {
       const canvas = Object.assign(document.createElement("canvas"), { className: "pixels" });
       canvas.setAttribute("role", "img");
       canvas.setAttribute("aria-label", label);
@@ -65,12 +65,12 @@ function show(panel, { numbers, milliseconds }, empty) {
   const probabilities = numbers.subarray(0, 10);
   const best = probabilities.indexOf(Math.max(...probabilities));
   panel.querySelector(".answer output").textContent = empty ? "–" : best;
-  panel.querySelector(".sure").textContent = empty ? "Draw something" : `${(100 * probabilities[best]).toFixed(1)} % sure, in ${milliseconds.toFixed(1)} ms`;
+  panel.querySelector(".sure").textContent = empty ? "Draw something" : `${(100 * probabilities[best]).toFixed(1)}% sure, in ${milliseconds.toFixed(1)} ms`;
   for (const [digit, row] of [...panel.querySelectorAll(".bars li")].entries()) {
     const share = empty ? 0 : probabilities[digit];
     row.classList.toggle("best", !empty && digit === best);
     row.children[1].style.transform = `scaleX(${share})`;
-    row.children[2].textContent = `${(100 * share).toFixed(1)} %`;
+    row.children[2].textContent = `${(100 * share).toFixed(1)}%`;
   }
   paint(panel.querySelector(".seen canvas"), numbers.subarray(10), pixels, "--ink");
 }
@@ -88,23 +88,13 @@ function showGates(panel, { numbers }) {
 export async function open(panel) {
   buildBars(panel.querySelector(".bars"));
   buildBlocks(panel.querySelector(".blocks"));
-  let busy = false, stale = false;
-  const read = () => guard(panel, async () => {
-    stale = true;
-    if (busy) return;
-    busy = true;
-    try {
-      while (stale) {  // one reading at a time, and the last drawing in any case
-        stale = false;
-        show(panel, await reader.call("classify", flat(pad.strokes)), pad.strokes.length === 0);
-        panel.dataset.firstAnswer ??= performance.now();
-        showGates(panel, await reader.call("gates"));
-        panel.dataset.readings = Number(panel.dataset.readings ?? 0) + 1;
-      }
-    } finally {
-      busy = false;
-    }
+  const readLatest = coalesced(async () => {
+    show(panel, await reader.call("classify", flat(pad.strokes)), pad.strokes.length === 0);
+    panel.dataset.firstAnswer ??= performance.now();
+    showGates(panel, await reader.call("gates"));
+    panel.dataset.readings = Number(panel.dataset.readings ?? 0) + 1;
   });
+  const read = () => guard(panel, readLatest);
   const pad = new Pad(panel.querySelector(".pad"), read);
   panel.querySelector(".clear").addEventListener("click", () => pad.set([]));
   panel.querySelector(".undo").addEventListener("click", () => pad.set(pad.strokes.slice(0, -1)));
@@ -112,6 +102,6 @@ export async function open(panel) {
   document.addEventListener("taught", read);
   await guard(panel, () => reader.opened);
   pad.set(written(3, { slant: .12 }));
-  for (let i = 0; i < 20; ++i) await reader.call("classify", flat(pad.strokes));  // the browser compiles what it runs often
+  for (let i = 0; i < 20; ++i) await reader.call("classify", flat(pad.strokes));  // warm-up: the browser optimises code that runs often
   read();
 }

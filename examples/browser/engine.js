@@ -1,20 +1,24 @@
-// A module in its worker, as the page sees it.
+// The page's side of a module in a worker.
 
 /** Starts a module with its model file, if any. `call(name, input, ...integers)` answers {numbers, text, milliseconds}. */
 export function start(module, model) {
   const worker = new Worker("worker.js", { type: "module", name: module });
   const waiting = new Map();
   let last = 0;
+  let failure = null;
   worker.onmessage = ({ data }) => {
+    if (!waiting.has(data.id)) return;
     const { resolve, reject } = waiting.get(data.id);
     waiting.delete(data.id);
     if (data.error) reject(new Error(data.error)); else resolve(data.answer);
   };
   worker.onerror = (event) => {
-    for (const { reject } of waiting.values()) reject(new Error(event.message || "The module could not be loaded."));
+    failure = new Error(event.message || "The module could not be loaded. Reload the page.");
+    for (const { reject } of waiting.values()) reject(failure);
     waiting.clear();
   };
   const send = (message) => new Promise((resolve, reject) => {
+    if (failure) throw failure;
     waiting.set(++last, { resolve, reject });
     worker.postMessage({ id: last, ...message });
   });
@@ -22,7 +26,7 @@ export function start(module, model) {
   return { opened, call: (name, input, ...integers) => send({ name, input, integers }) };
 }
 
-/** Shows what a task says, or the sentence of its error. */
+/** Runs a task, and shows its error message if it fails. */
 export async function guard(panel, task) {
   const status = panel.querySelector(".status");
   status.classList.remove("bad");
@@ -33,4 +37,22 @@ export async function guard(panel, task) {
     status.classList.add("bad");
     status.textContent = error.message;
   }
+}
+
+/** Runs `task` once at a time: calls during a run cause one more run after it. */
+export function coalesced(task) {
+  let busy = false, stale = false;
+  return async () => {
+    stale = true;
+    if (busy) return;
+    busy = true;
+    try {
+      while (stale) {
+        stale = false;
+        await task();
+      }
+    } finally {
+      busy = false;
+    }
+  };
 }

@@ -1,9 +1,9 @@
-// Forecast: a CSV, the forecast of its next rows from any day on, and the naive forecast.
+// Forecast: a CSV, the forecast of the rows that follow any of its days, and the naive forecast.
 
-import { guard, start } from "./engine.js";
+import { coalesced, guard, start } from "./engine.js";
 
-const most = 20e6;       // bytes of a file
-const history = 84;      // rows that are drawn before the forecast
+const most = 20e6;       // bytes in a file
+const history = 84;      // rows drawn before the forecast
 const width = 960;
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
 
@@ -22,7 +22,7 @@ function element(name, attributes, text = "") {
   return made;
 }
 
-/** Draws `lines` of [class, first row, values]; `cut` is the row from which the forecast begins. */
+/** Draws `lines` of [class, first row, values]; `cut` is the first row of the forecast. */
 function draw(svg, lines, cut, times, name) {
   const box = svg.getBoundingClientRect(), w = box.width || width, h = box.height || 360;
   const left = 62, right = 12, top = 26, bottom = 30;
@@ -56,95 +56,108 @@ function draw(svg, lines, cut, times, name) {
   svg.replaceChildren(...parts);
 }
 
-/** The mean of |a - b| where both are known, or NaN. */
-function mean_error(a, b) {
+/** The mean of |a - b| over the rows where both are known, or NaN if there are none. */
+function meanError(a, b) {
   const errors = [...a].map((value, i) => Math.abs(value - b[i])).filter(Number.isFinite);
   return errors.reduce((sum, error) => sum + error, 0) / errors.length;
 }
 
-export async function open(panel) {
-  const find = (name) => panel.querySelector(name);
-  const engine = start("forecast", "births.safetensors");
-  const slider = find("input[type=range]"), choice = find("select");
-  let names = [], times = [], values = [], horizon = 0, shown = null;
+/** The mean absolute errors of both forecasts, if the actual values are known. */
+function describeErrors(model, naive, actual, milliseconds) {
+  const time = `Computed in ${milliseconds.toFixed(1)} ms.`;
+  const [ours, theirs] = [model, naive].map((line) => number.format(Math.round(meanError(line, actual) * 10) / 10));
+  return Number.isNaN(meanError(model, actual))
+    ? `The next ${model.length} rows; their actual values are not known yet. ${time}`
+    : `Mean absolute error: ${ours}; naive forecast: ${theirs}. ${time}`;
+}
 
-  async function forecast() {
-    const row = Number(slider.value);
-    const { numbers, milliseconds } = await engine.call("predict", null, choice.selectedIndex, row);
-    const model = numbers.subarray(0, horizon), naive = numbers.subarray(horizon), came = values.subarray(row, row + horizon);
-    const first = Math.max(0, row - history);
-    shown = () => draw(find("svg"), [["past", first, values.subarray(first, row + horizon)], ["naive", row, naive], ["model", row, model]],
-                       row, times, names[choice.selectedIndex]);
-    shown();
-    find(".slide output").textContent = times[row];
-    slider.setAttribute("aria-valuetext", times[row]);
-    const errors = [model, naive].map((line) => mean_error(line, came));
-    find(".errors").textContent = Number.isNaN(errors[0])
-      ? `${horizon} rows that have not come yet, in ${milliseconds.toFixed(1)} ms.`
-      : `Off by ${number.format(Math.round(errors[0] * 10) / 10)} on average, the naive forecast by ${number.format(Math.round(errors[1] * 10) / 10)}; in ${milliseconds.toFixed(1)} ms.`;
-    find(".numbers tbody").replaceChildren(...Array.from(model, (value, i) => {
-      const line = document.createElement("tr");
-      const cells = [times[row + i], ...[value, naive[i], came[i] ?? NaN].map((v) => (Number.isFinite(v) ? Number(v.toPrecision(6)) : ""))];
-      line.append(...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
-      return line;
-    }));
+/** A table row per time, with one value from each column. */
+function tableRows(times, columns) {
+  const shown = (value) => (Number.isFinite(value) ? Number(value.toPrecision(6)) : "");
+  return Array.from(times, (time, i) => {
+    const line = document.createElement("tr");
+    const cells = [time, ...columns.map((values) => shown(values[i] ?? NaN))];
+    line.append(...cells.map((text) => Object.assign(document.createElement("td"), { textContent: text })));
+    return line;
+  });
+}
+
+/** A CSV, and the forecast of its selected series from the slider's row on. */
+class Forecast {
+  #engine = start("forecast", "births.safetensors");
+  #names = [];
+  #times = [];
+  #values = [];  // of the selected series
+  #horizon = 0;
+  #drawLast = () => {};
+
+  constructor(panel) {
+    this.find = (name) => panel.querySelector(name);
+    this.slider = this.find("input[type=range]");
+    this.choice = this.find("select");
   }
 
-  const select = async () => {
-    values = (await engine.call("values", null, choice.selectedIndex)).numbers;
-    await forecast();
-  };
-
-  const read = (name, bytes) => guard(panel, async () => {
+  /** Reads a CSV and forecasts its last rows. */
+  async read(name, bytes) {
     const label = new TextEncoder().encode(name), input = new Uint8Array(label.length + bytes.byteLength);
     input.set(label);
     input.set(new Uint8Array(bytes), label.length);
-    const table = await engine.call("read", input, label.length);
-    const [, past, context, ahead] = table.numbers;
-    horizon = ahead;
-    names = table.text.trimEnd().split("\n");
-    times = (await engine.call("times")).text.trimEnd().split("\n");
-    choice.replaceChildren(...names.map((text) => new Option(text)));
-    choice.parentElement.hidden = names.length < 2;
-    Object.assign(slider, { min: context, max: past, value: Math.max(context, past - horizon) });
-    find(".source").textContent = `${name}: ${past.toLocaleString("en")} rows, ${times[0]} to ${times[past - 1]}`;
-    await select();
-    find(".status").textContent = (await engine.call("remarks")).text.replace(/ {2,}/g, " ").trim();
-  });
+    const table = await this.#engine.call("read", input, label.length);
+    const [, past, context, horizon] = table.numbers;
+    this.#horizon = horizon;
+    this.#names = table.text.trimEnd().split("\n");
+    this.#times = (await this.#engine.call("times")).text.trimEnd().split("\n");
+    this.choice.replaceChildren(...this.#names.map((text) => new Option(text)));
+    this.choice.parentElement.hidden = this.#names.length < 2;
+    Object.assign(this.slider, { min: context, max: past, value: Math.max(context, past - horizon) });
+    this.find(".source").textContent = `${name}: ${past.toLocaleString("en")} rows, ${this.#times[0]} to ${this.#times[past - 1]}`;
+    await this.select();
+    this.find(".status").textContent = (await this.#engine.call("remarks")).text.replace(/ {2,}/g, " ").trim();
+  }
 
-  const take = (file) => guard(panel, async () => {
-    if (!file) return;
-    if (file.size > most) {
-      throw new Error(`${file.name} has ${Math.round(file.size / 1e6)} MB; this page reads files of up to ${most / 1e6} MB. Cut off older rows, or use the program forecast.`);
-    }
-    await read(file.name, await file.arrayBuffer());
-  });
+  /** Forecasts the selected series. */
+  async select() {
+    this.#values = (await this.#engine.call("values", null, this.choice.selectedIndex)).numbers;
+    await this.forecast();
+  }
 
-  const example = () => guard(panel, async () => {
-    await read("us_births_daily.csv", await (await fetch("us_births_daily.csv")).arrayBuffer());
-  });
+  /** Forecasts from the slider's row on. */
+  async forecast() {
+    const row = Number(this.slider.value), end = row + this.#horizon, first = Math.max(0, row - history);
+    const { numbers, milliseconds } = await this.#engine.call("predict", null, this.choice.selectedIndex, row);
+    const model = numbers.subarray(0, this.#horizon), naive = numbers.subarray(this.#horizon);
+    const actual = this.#values.subarray(row, end);
+    const lines = [["past", first, this.#values.subarray(first, end)], ["naive", row, naive], ["model", row, model]];
+    this.#drawLast = () => draw(this.find("svg"), lines, row, this.#times, this.#names[this.choice.selectedIndex]);
+    this.redraw();
+    this.find(".slide output").textContent = this.#times[row];
+    this.slider.setAttribute("aria-valuetext", this.#times[row]);
+    this.find(".errors").textContent = describeErrors(model, naive, actual, milliseconds);
+    this.find(".numbers tbody").replaceChildren(...tableRows(this.#times.slice(row, end), [model, naive, actual]));
+  }
 
-  let busy = false, stale = false;
-  slider.addEventListener("input", () => guard(panel, async () => {
-    stale = true;
-    if (busy) return;
-    busy = true;
-    try {
-      while (stale) {
-        stale = false;
-        await forecast();
-      }
-    } finally {
-      busy = false;
-    }
-  }));
-  choice.addEventListener("change", () => guard(panel, select));
-  find("input[type=file]").addEventListener("change", async ({ target }) => {
+  redraw() {
+    this.#drawLast();
+  }
+}
+
+/** Reads a file, unless it is too large. */
+async function readFile(view, file) {
+  if (!file) return;
+  if (file.size > most) {
+    throw new Error(`${file.name}: ${Math.round(file.size / 1e6)} MB is over the limit of ${most / 1e6} MB. Remove older rows, or use the command-line program forecast.`);
+  }
+  await view.read(file.name, await file.arrayBuffer());
+}
+
+/** Accepts files from the button and from drops on the panel. */
+function listenForFiles(panel, view) {
+  const take = (file) => guard(panel, () => readFile(view, file));
+  const drop = view.find(".drop");
+  view.find("input[type=file]").addEventListener("change", async ({ target }) => {
     await take(target.files[0]);
     target.value = "";
   });
-  find(".example").addEventListener("click", example);
-  const drop = find(".drop");
   panel.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
   panel.addEventListener("dragleave", () => drop.classList.remove("over"));
   panel.addEventListener("drop", (event) => {
@@ -152,6 +165,18 @@ export async function open(panel) {
     drop.classList.remove("over");
     take(event.dataTransfer.files[0]);
   });
-  new ResizeObserver(() => shown?.()).observe(find(".chart"));
+}
+
+export async function open(panel) {
+  const view = new Forecast(panel);
+  const example = () => guard(panel, async () => {
+    await view.read("us_births_daily.csv", await (await fetch("us_births_daily.csv")).arrayBuffer());
+  });
+  const forecastLatest = coalesced(() => view.forecast());
+  view.slider.addEventListener("input", () => guard(panel, forecastLatest));
+  view.choice.addEventListener("change", () => guard(panel, () => view.select()));
+  view.find(".example").addEventListener("click", example);
+  listenForFiles(panel, view);
+  new ResizeObserver(() => view.redraw()).observe(view.find(".chart"));
   await example();
 }

@@ -1,4 +1,4 @@
-// A drawing area for pointers and keys.
+// A drawing area for pointers and the keyboard.
 
 /** Each digit as strokes of points in a square of side 1. */
 const digits = [
@@ -14,7 +14,7 @@ const digits = [
   [[[.68, .3], [.52, .1], [.34, .22], [.37, .43], [.55, .46], [.68, .3], [.67, .3], [.66, .6], [.56, .91]]],
 ];
 
-/** Cuts the corners of a stroke (Chaikin); points that are given twice stay sharp. */
+/** Cuts the corners of a stroke (Chaikin); corners given twice stay sharp. */
 function smooth(points, times = 3) {
   if (times === 0) return points;
   const cut = [points[0]];
@@ -26,16 +26,16 @@ function smooth(points, times = 3) {
   return smooth(cut, times - 1);
 }
 
-/** A digit's strokes; `slant`, `wide` and `tall` vary the hand, `mirror` exchanges left and right. */
+/** A digit's strokes; `slant`, `wide` and `tall` vary the handwriting; `mirror` swaps left and right. */
 export function written(digit, { slant = 0, wide = 1, tall = 1, mirror = false } = {}) {
   const place = ([x, y]) => [.5 + (mirror ? -1 : 1) * (wide * (x - .5) - slant * (y - .5)), .5 + tall * (y - .5)];
   return digits[digit].map((stroke) => smooth(stroke).map(place));
 }
 
-/** The points as a module takes them: a pair of NaN ends a stroke. */
+/** The points as a flat array for a module; a pair of NaN ends each stroke. */
 export const flat = (strokes) => Float32Array.from(strokes.flatMap((stroke) => [...stroke.flat(), NaN, NaN]));
 
-/** Makes a canvas a drawing area. `changed()` is called after each change. */
+/** Turns a canvas into a drawing area. `changed()` is called after each change. */
 export class Pad {
   strokes = [];
   #pen = { x: .5, y: .2, down: false, shown: false };

@@ -1,4 +1,4 @@
-// The digits' module, which the tabs "Draw" and "Teach" share.
+// The digits' module, shared by the tabs "Draw" and "Teach".
 
 import { start } from "./engine.js";
 

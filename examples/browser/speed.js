@@ -9,7 +9,7 @@ export async function open(panel) {
   const button = panel.querySelector(".measure"), status = panel.querySelector(".status");
 
   async function measure() {
-    status.textContent = "Drawing 19.4 million weights …";
+    status.textContent = "Generating 19.4 million random weights …";
     await engine.call("build");
     const medians = {};
     for (const [i, name] of ["float", "int8"].entries()) {

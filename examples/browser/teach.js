@@ -1,90 +1,117 @@
-// Teach it: a writer's drawings, and the fine-tuning on them.
+// Teach: fine-tunes the model on the user's drawings.
 
 import { guard } from "./engine.js";
 import { Pad, flat, written } from "./pad.js";
 import { reader } from "./reader.js";
 
-const each = 5;  // drawings of a digit; the last one measures
+const each = 5;  // drawings per digit; the last one is held out
 const use = { learn: 0, measure: 1, rehearse: 2 };
 
-/** A hand that differs a little each time. */
+/** Handwriting that varies a little each time. */
 const hand = (mirror) => ({ mirror, slant: .3 * (Math.random() - .5), wide: .8 + .3 * Math.random(), tall: .85 + .2 * Math.random() });
+
+/** The drawings of each digit, and the digit to draw next. */
+class Drawings {
+  lists = Array.from({ length: 10 }, () => []);
+  wanted = 0;
+
+  complete(digit = this.wanted) { return this.lists[digit].length >= each; }
+
+  add(strokes) {
+    this.lists[this.wanted].push(strokes);
+    if (!this.complete()) return;
+    const next = [...this.lists.keys()].map((i) => (this.wanted + i) % 10).find((digit) => !this.complete(digit));
+    this.wanted = next ?? this.wanted;
+  }
+
+  mirror() {
+    for (const [digit, list] of this.lists.entries()) {
+      list.splice(0, each, ...Array.from({ length: each }, () => written(digit, hand(true))));
+    }
+  }
+
+  clear() {
+    for (const list of this.lists) list.length = 0;
+    this.wanted = 0;
+  }
+}
+
+/** Fine-tunes the model on the drawings. Returns the numbers of end_lesson(), and the seconds. */
+async function teach(lists, progress) {
+  await reader.call("forget");
+  for (const [digit, list] of lists.entries()) {
+    for (const [i, strokes] of list.entries()) await reader.call("keep", flat(strokes), digit, i + 1 < each ? use.learn : use.measure);
+    for (let i = 0; i < 4; ++i) await reader.call("keep", flat(written(digit, hand(false))), digit, use.rehearse);
+  }
+  progress.hidden = false;
+  const start = performance.now();
+  for (let done = 0, steps = 1; done < steps;) {
+    [done, steps] = (await reader.call("teach")).numbers;
+    progress.value = done / steps;
+  }
+  const { numbers } = await reader.call("end_lesson");
+  progress.hidden = true;
+  return { numbers, seconds: (performance.now() - start) / 1000 };
+}
+
+function resultRow(name, [right, of, rightAfter, ofAfter]) {
+  const line = document.createElement("tr");
+  line.append(...[name, `${right} of ${of}`, `${rightAfter} of ${ofAfter}`].map((text) =>
+    Object.assign(document.createElement("td"), { textContent: text })));
+  return line;
+}
+
+function showResult(panel, { numbers, seconds }) {
+  panel.querySelector(".result tbody").replaceChildren(resultRow("your held-out drawings", numbers),
+                                                       resultRow("the page's own digits", numbers.subarray(4)));
+  panel.querySelector(".result").hidden = false;
+  panel.querySelector(".status").textContent = `Trained in ${seconds.toFixed(1)} s. The Draw tab now uses this model.`;
+}
+
+/** A button per digit; `choose(digit)` is called when one is pressed. */
+function buildCounts(place, choose) {
+  place.replaceChildren(...Array.from({ length: 10 }, (_, digit) => {
+    const button = document.createElement("button");
+    button.append(String(digit), document.createElement("small"));
+    button.addEventListener("click", () => choose(digit));
+    return button;
+  }));
+}
+
+/** Shows the digit to draw next and the drawings of each digit, and enables the buttons. */
+function show(panel, drawings, isEmpty) {
+  const find = (name) => panel.querySelector(name);
+  const { lists, wanted } = drawings;
+  find(".wanted").textContent = lists.every((_, digit) => drawings.complete(digit)) ? "All digits are drawn" : `Draw ${wanted === 8 ? "an" : "a"} ${wanted}`;
+  for (const [digit, button] of [...find(".counts").children].entries()) {
+    const count = lists[digit].length;
+    button.setAttribute("aria-pressed", String(digit === wanted));
+    button.setAttribute("aria-label", `${digit}: ${count} of ${each} drawn`);
+    button.lastChild.textContent = "●".repeat(count) + "○".repeat(each - count);
+  }
+  find(".learn").disabled = !lists.some((_, digit) => drawings.complete(digit));
+  find(".keep").disabled = isEmpty || drawings.complete();
+}
 
 export async function open(panel) {
   const find = (name) => panel.querySelector(name);
-  const drawings = Array.from({ length: 10 }, () => []);
-  let wanted = 0;
-
-  const buttons = drawings.map((_, digit) => {
-    const button = document.createElement("button");
-    button.append(String(digit), document.createElement("small"));
-    button.addEventListener("click", () => { wanted = digit; show(); pad.canvas.focus(); });
-    return button;
-  });
-  find(".counts").replaceChildren(...buttons);
-
-  function show() {
-    find(".wanted").textContent = drawings.every((list) => list.length >= each) ? "All digits are there" : `Draw a ${wanted}`;
-    for (const [digit, button] of buttons.entries()) {
-      button.setAttribute("aria-pressed", String(digit === wanted));
-      button.setAttribute("aria-label", `${digit}: ${drawings[digit].length} of ${each} drawn`);
-      button.lastChild.textContent = "●".repeat(drawings[digit].length) + "○".repeat(each - drawings[digit].length);
-    }
-    find(".learn").disabled = !drawings.some((list) => list.length === each);
-    find(".keep").disabled = pad.strokes.length === 0 || drawings[wanted].length === each;
-  }
-
-  function keep() {
+  const drawings = new Drawings();
+  const pad = new Pad(find(".pad"), () => update());
+  const update = () => show(panel, drawings, pad.strokes.length === 0);
+  const keep = () => {
     if (find(".keep").disabled) return;
-    drawings[wanted].push(pad.strokes);
-    if (drawings[wanted].length === each) {
-      const next = [...drawings.keys()].map((i) => (wanted + i) % 10).find((digit) => drawings[digit].length < each);
-      wanted = next ?? wanted;
-    }
+    drawings.add(pad.strokes);
     pad.set([]);
     pad.canvas.focus();
-  }
+  };
 
-  async function learn() {
-    await reader.call("forget");
-    for (const [digit, list] of drawings.entries()) {
-      for (const [i, strokes] of list.entries()) await reader.call("keep", flat(strokes), digit, i + 1 < each ? use.learn : use.measure);
-      for (let i = 0; i < 4; ++i) await reader.call("keep", flat(written(digit, hand(false))), digit, use.rehearse);
-    }
-    const progress = find("progress");
-    progress.hidden = false;
-    const start = performance.now();
-    for (let done = 0, steps = 1; done < steps;) {
-      [done, steps] = (await reader.call("teach")).numbers;
-      progress.value = done / steps;
-    }
-    const { numbers } = await reader.call("end_lesson");
-    progress.hidden = true;
-    const row = (name, at) => {
-      const line = document.createElement("tr");
-      line.append(...[name, `${numbers[at]} of ${numbers[at + 1]}`, `${numbers[at + 2]} of ${numbers[at + 3]}`].map((text) =>
-        Object.assign(document.createElement("td"), { textContent: text })));
-      return line;
-    };
-    find(".result tbody").replaceChildren(row("your drawings that it did not learn from", 0), row("the page's own digits, rehearsed", 4));
-    find(".result").hidden = false;
-    find(".status").textContent = `Learned in ${((performance.now() - start) / 1000).toFixed(1)} s. “Draw” now reads with this model.`;
-    document.dispatchEvent(new Event("taught"));
-  }
-
-  const pad = new Pad(find(".pad"), show);
-  pad.canvas.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") keep();
-  });
+  buildCounts(find(".counts"), (digit) => { drawings.wanted = digit; update(); pad.canvas.focus(); });
+  pad.canvas.addEventListener("keydown", (event) => { if (event.key === "Enter") keep(); });
   find(".keep").addEventListener("click", keep);
   find(".clear").addEventListener("click", () => pad.set([]));
-  find(".mirror").addEventListener("click", () => {
-    for (const list of drawings) list.splice(0, each, ...Array.from({ length: each }, () => written(drawings.indexOf(list), hand(true))));
-    show();
-  });
+  find(".mirror").addEventListener("click", () => { drawings.mirror(); update(); });
   find(".forget").addEventListener("click", () => guard(panel, async () => {
-    for (const list of drawings) list.length = 0;
-    wanted = 0;
+    drawings.clear();
     find(".result").hidden = true;
     await reader.call("forget");
     pad.set([]);
@@ -92,9 +119,12 @@ export async function open(panel) {
   }));
   find(".learn").addEventListener("click", async () => {
     find(".learn").disabled = true;
-    await guard(panel, learn);
-    show();
+    await guard(panel, async () => {
+      showResult(panel, await teach(drawings.lists, find("progress")));
+      document.dispatchEvent(new Event("taught"));
+    });
+    update();
   });
-  show();
+  update();
   await guard(panel, () => reader.opened);
 }

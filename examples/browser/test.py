@@ -1,6 +1,6 @@
-"""Drives the page in headless Chromium and compares it with the native programs. Run by test.sh.
+"""Tests the page in headless Chromium, against the native programs. Run by test.sh.
 
-    --programs FOLDER   a build's examples folder with `forecast` and `generate_text`, instead of building them
+    --programs FOLDER   the examples folder of a build that has `forecast` and `generate_text` (built if omitted)
     --pictures FOLDER   where to write screenshots (build/browser/pictures)
 """
 import argparse
@@ -95,12 +95,39 @@ def expect_equal(got, wanted, what):
     assert got == wanted, f"{what}: got {got!r}, expected {wanted!r}"
 
 
+def check_engine(browser):
+    browser.open("draw")
+    views, failed = browser.driver.execute_async_script("""
+      const done = arguments[0];
+      (async () => {
+        const { start } = await import("./engine.js");
+        const { flat, written } = await import("./pad.js");
+        const strokes = flat(written(3)), inside = new Float32Array(strokes.length + 2).fill(NaN);
+        inside.set(strokes, 1);
+        const engine = start("digits", "mnist.safetensors");
+        const views = [];
+        for (const view of [strokes, inside.subarray(1, -1)]) views.push((await engine.call("classify", view)).numbers.join());
+        window.Worker = class {
+          constructor() { setTimeout(() => this.onerror({ message: "broken worker" })); }
+          postMessage() {}
+        };
+        const broken = start("digits"), failed = [];
+        await broken.opened.catch((error) => failed.push(error.message));
+        await broken.call("classify").catch((error) => failed.push(error.message));
+        return [views, failed];
+      })().then(done, (error) => done([[], [String(error)]]));
+    """)
+    expect_equal(failed, ["broken worker"] * 2, "calls before and after a failure of the worker")
+    expect_equal(views[1], views[0], "the answer for a view inside a larger buffer")
+    print("engine           views and worker failures are handled")
+
+
 def check_drawing(browser):
     firsts = []
     for _ in range(5):
         browser.open("draw")
         firsts.append(float(browser.script("return document.querySelector('#draw-panel').dataset.firstAnswer")))
-    expect_equal(browser.text(".answer output"), "3", "the page's own digit")
+    expect_equal(browser.text(".answer output"), "3", "the initial digit")
     pad = browser.find(".pad")
     browser.wait(lambda: int(browser.script("return document.querySelector('#draw-panel').dataset.readings")) >= 2, "warm-up")
     browser.find(".clear").click()
@@ -108,7 +135,7 @@ def check_drawing(browser):
     for x, y in [(-40, -102), (0, -101), (40, -100), (80, -98), (60, -50), (35, 0), (10, 60), (-10, 110)]:
         pen.move_to_element_with_offset(pad, x, y)
     pen.release().perform()
-    browser.wait(lambda: browser.text(".answer output") == "7", "a drawn seven is read as 7")
+    browser.wait(lambda: browser.text(".answer output") == "7", "a drawn seven is recognised as 7")
     times = []
     for digit in "0123456789":
         pad.send_keys(digit)
@@ -133,8 +160,8 @@ def check_forecast(browser, programs):
             wanted = list(csv.reader(file))[1:]
         browser.open("forecast")
         browser.drop("twice.csv", data.read_text())
-    browser.wait(lambda: "1,500 rows" in browser.text(".source"), "the CSV is read")
-    browser.wait(lambda: "gaps 1" in browser.text(".status"), "the gap is mentioned")
+    browser.wait(lambda: "1,500 rows" in browser.text(".source"), "the CSV is loaded")
+    browser.wait(lambda: "gaps 1" in browser.text(".status"), "the gap is reported")
     worst = 0
     for column, name in enumerate(["births", "twice"]):
         browser.script("const s = document.querySelector('#forecast-panel select'); s.selectedIndex = arguments[0];"
@@ -150,28 +177,28 @@ def check_forecast(browser, programs):
     for name, content, size, sentence in [
         ("bad.csv", bad, 0, 'bad.csv: line 502, column 2: "many" is not a number'),
         ("short.csv", "\n".join(["date,births"] + lines[:100]), 0, "the series have 100 rows"),
-        ("large.csv", None, 100_000_000, "large.csv has 100 MB"),
+        ("large.csv", None, 100_000_000, "large.csv: 100 MB is over the limit of 20 MB"),
         ("none.csv", "date,name\n2001-01-01,a\n2001-01-02,b\n", 0, "is not a number"),
     ]:
         browser.drop(name, content, size)
-        browser.wait(lambda: sentence in browser.text(".status"), f"{name}: a sentence")
+        browser.wait(lambda: sentence in browser.text(".status"), f"{name}: an error message")
     browser.find(".example").click()
-    browser.wait(lambda: "5,479 rows" in browser.text(".source") and browser.text(".status") == "", "the page goes on")
+    browser.wait(lambda: "5,479 rows" in browser.text(".source") and browser.text(".status") == "", "the example loads after errors")
 
 
 def check_text(browser, programs):
     browser.open("text")
-    browser.find(".write").click()
+    browser.script("for (let i = 0; i < 2; ++i) arguments[0].click()", browser.find(".write"))  # a double click starts one loop
     browser.wait(lambda: len(browser.text(".page span")) > 400, "400 bytes")
     browser.find(".stop").click()
-    browser.wait(lambda: browser.find(".on").is_enabled(), "it stops")
+    browser.wait(lambda: browser.find(".on").is_enabled(), "writing stops")
     stopped = browser.text(".page")
     time.sleep(0.1)
     expect_equal(browser.text(".page"), stopped, "the stopped text")
     browser.find(".on").click()
-    browser.wait(lambda: len(browser.text(".page span")) > 1200, "it goes on")
+    browser.wait(lambda: len(browser.text(".page span")) > 1200, "writing continues")
     browser.find(".stop").click()
-    browser.wait(lambda: browser.find(".on").is_enabled(), "it stops again")
+    browser.wait(lambda: browser.find(".on").is_enabled(), "writing stops again")
     ours = browser.text(".page")
     command = [programs / "generate_text/generate_text", "--prompt", PROMPT, "--temperature", "0.6", "--tokens", str(len(ours))]
     theirs = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -185,14 +212,14 @@ def check_teaching(browser):
     pad = browser.find(".pad")
     for _ in range(5):
         pad.send_keys("7", Keys.ENTER)
-    assert browser.find(".learn").is_enabled(), "five drawings of a digit suffice"
+    assert browser.find(".learn").is_enabled(), "five drawings of one digit are not enough"
     browser.find(".mirror").click()
     browser.find(".learn").click()
-    browser.wait(lambda: "Learned in" in browser.text(".status"), "the lesson ends")
+    browser.wait(lambda: "Trained in" in browser.text(".status"), "training ends")
     before, after = [int(browser.text(f".result tr:first-child td:nth-child({i})").split()[0]) for i in (2, 3)]
-    assert after > before and after >= 8, f"{before} of 10 right before, {after} after"
+    assert after > before and after >= 8, f"{before} of 10 recognised before, {after} after"
     kept = browser.text(".result tr:nth-child(2) td:nth-child(3)")
-    print(f"teaching         {before} of 10 right before, {after} after; rehearsed {kept}; {browser.text('.status')}")
+    print(f"teaching         {before} of 10 recognised before, {after} after; the page's own {kept}; {browser.text('.status')}")
 
 
 def check_speed(browser):
@@ -230,6 +257,7 @@ def main():
     programs = arguments.programs or build_programs()
     browser = Browser(arguments.pictures)
     try:
+        check_engine(browser)
         check_drawing(browser)
         check_forecast(browser, programs)
         check_text(browser, programs)
@@ -239,7 +267,7 @@ def main():
         browser.expect_quiet()
     finally:
         browser.driver.quit()
-    print("no message in the console")
+    print("console          no warnings or errors")
 
 
 if __name__ == "__main__":

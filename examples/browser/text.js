@@ -1,65 +1,104 @@
-// Text: the model continues what one types, token by token.
+// Text: the model continues a prompt, token by token.
 
 import { guard, start } from "./engine.js";
 
-export async function open(panel) {
-  const find = (name) => panel.querySelector(name);
-  const engine = start("text", "bible.int8.safetensors");
-  const most = 100_000;  // characters on the page
-  let writing = false, tokens = 0, milliseconds = 0;
+const most = 100_000;  // characters on the page
+const frame = 14;      // milliseconds
 
-  function buttons() {
-    find(".write").disabled = writing;
-    find(".stop").disabled = !writing;
-    find(".on").disabled = writing || tokens === 0;
+/** The generated text and its controls. */
+class Writer {
+  #engine = start("text", "bible.int8.safetensors");
+  #writing = false;
+  #tokens = 0;
+  #milliseconds = 0;
+
+  constructor(panel) {
+    this.find = (name) => panel.querySelector(name);
+    this.opened = this.#engine.opened;
   }
 
-  function show(text) {
-    const span = find(".page span"), page = find(".page");
-    const follows = page.scrollTop + page.clientHeight > page.scrollHeight - 40;
-    span.append(text);
-    if (follows) page.scrollTop = page.scrollHeight;
-    find(".rate").textContent = milliseconds > 0 ? Math.round(1000 * tokens / milliseconds).toLocaleString("en") : "–";
-    find(".written").textContent = `· ${tokens.toLocaleString("en")} written`;
+  /** Starts a new text from the prompt. */
+  begin() {
+    return this.#run(async () => {
+      const prompt = this.find("textarea").value;
+      this.#tokens = this.#milliseconds = 0;
+      this.find(".page b").textContent = prompt;
+      this.find(".page span").textContent = "";
+      const percent = Math.round(100 * Number(this.find(".temperature").value));
+      await this.#engine.call("begin", prompt, percent, Number(this.find(".seed").value));
+      await this.#write();
+    });
   }
 
-  async function write() {
-    writing = true;
-    buttons();
-    find(".page span").normalize();
+  /** Continues the text. */
+  resume() {
+    return this.#run(() => this.#write());
+  }
+
+  stop() {
+    this.#writing = false;
+  }
+
+  /** Runs `task`. Write is disabled before the worker answers: a second click cannot start a second loop. */
+  async #run(task) {
+    this.#writing = true;
+    this.#updateButtons();
     try {
-      while (writing && find(".page span").textContent.length < most) {
-        const until = performance.now() + 14;  // a frame
-        let text = "";
-        do {
-          const answer = await engine.call("next");
-          tokens += 1;
-          milliseconds += answer.milliseconds;
-          text += answer.text;
-        } while (writing && performance.now() < until);
-        show(text);
-        await new Promise((resolve) => { setTimeout(resolve, 0); });
-      }
+      await task();
     } finally {
-      writing = false;
-      buttons();
+      this.#writing = false;
+      this.#updateButtons();
     }
   }
 
-  find(".write").addEventListener("click", () => guard(panel, async () => {
-    const prompt = find("textarea").value;
-    tokens = milliseconds = 0;
-    find(".page b").textContent = prompt;
-    find(".page span").textContent = "";
-    const percent = Math.round(100 * Number(find(".temperature").value));
-    await engine.call("begin", prompt, percent, Number(find(".seed").value));
-    await write();
-  }));
-  find(".stop").addEventListener("click", () => { writing = false; });
-  find(".on").addEventListener("click", () => guard(panel, write));
+  async #write() {
+    const span = this.find(".page span");
+    span.normalize();
+    while (this.#writing && span.textContent.length < most) {
+      this.#show(await this.#nextFrame());
+      await new Promise((resolve) => { setTimeout(resolve, 0); });
+    }
+  }
+
+  /** Generates for one frame. Returns the new text. */
+  async #nextFrame() {
+    const until = performance.now() + frame;
+    let text = "";
+    do {
+      const answer = await this.#engine.call("next");
+      this.#tokens += 1;
+      this.#milliseconds += answer.milliseconds;
+      text += answer.text;
+    } while (this.#writing && performance.now() < until);
+    return text;
+  }
+
+  #show(text) {
+    const page = this.find(".page");
+    const follows = page.scrollTop + page.clientHeight > page.scrollHeight - 40;
+    this.find(".page span").append(text);
+    if (follows) page.scrollTop = page.scrollHeight;
+    const rate = Math.round(1000 * this.#tokens / this.#milliseconds);
+    this.find(".rate").textContent = this.#milliseconds > 0 ? rate.toLocaleString("en") : "–";
+    this.find(".written").textContent = `· ${this.#tokens.toLocaleString("en")} written`;
+  }
+
+  #updateButtons() {
+    this.find(".write").disabled = this.#writing;
+    this.find(".stop").disabled = !this.#writing;
+    this.find(".on").disabled = this.#writing || this.#tokens === 0;
+  }
+}
+
+export async function open(panel) {
+  const writer = new Writer(panel);
+  const { find } = writer;
+  find(".write").addEventListener("click", () => guard(panel, () => writer.begin()));
+  find(".stop").addEventListener("click", () => writer.stop());
+  find(".on").addEventListener("click", () => guard(panel, () => writer.resume()));
   find("textarea").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) find(".write").click();
   });
-  new MutationObserver(() => { if (panel.hidden) writing = false; }).observe(panel, { attributeFilter: ["hidden"] });
-  await guard(panel, () => engine.opened);
+  new MutationObserver(() => { if (panel.hidden) writer.stop(); }).observe(panel, { attributeFilter: ["hidden"] });
+  await guard(panel, () => writer.opened);
 }

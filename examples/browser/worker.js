@@ -5,12 +5,12 @@ const decoder = new TextDecoder();
 let wasm = null;
 let opening = null;
 
-/** The module needs nothing of a system but these; files, clocks and environments are absent (ENOSYS). */
+/** System calls (files, clocks, environment) are not available: each returns ENOSYS. */
 const absent = new Proxy({}, { get: () => () => 52 });
 
 async function fetched(path) {
   const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path}: the server answers ${response.status}. Run sh examples/browser/build.sh again.`);
+  if (!response.ok) throw new Error(`${path}: the server answered ${response.status}. Run sh examples/browser/build.sh again.`);
   return response;
 }
 
@@ -22,9 +22,15 @@ async function open({ module, model }) {
   return model ? call({ name: "open", input: await bytes, integers: [] }) : null;
 }
 
+/** The bytes of a string, a buffer or a view of a buffer. */
+function bytesOf(input) {
+  if (typeof input === "string") return encoder.encode(input);
+  return ArrayBuffer.isView(input) ? new Uint8Array(input.buffer, input.byteOffset, input.byteLength) : new Uint8Array(input);
+}
+
 function call({ name, input, integers }) {
   if (input != null) {
-    const bytes = typeof input === "string" ? encoder.encode(input) : new Uint8Array(input.buffer ?? input);
+    const bytes = bytesOf(input);
     const place = wasm.input_room(bytes.length);
     new Uint8Array(wasm.memory.buffer, place, bytes.length).set(bytes);
   }
