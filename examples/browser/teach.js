@@ -96,6 +96,7 @@ function show(panel, drawings, isEmpty) {
 export async function open(panel) {
   const find = (name) => panel.querySelector(name);
   const drawings = new Drawings();
+  let teaching = false;  // a lesson runs: no second one, and nothing is forgotten
   const pad = new Pad(find(".pad"), () => update());
   const update = () => show(panel, drawings, pad.strokes.length === 0);
   const keep = () => {
@@ -110,7 +111,7 @@ export async function open(panel) {
   find(".keep").addEventListener("click", keep);
   find(".clear").addEventListener("click", () => pad.set([]));
   find(".mirror").addEventListener("click", () => { drawings.mirror(); update(); });
-  find(".forget").addEventListener("click", () => guard(panel, async () => {
+  find(".forget").addEventListener("click", () => teaching || guard(panel, async () => {
     drawings.clear();
     find(".result").hidden = true;
     await reader.call("forget");
@@ -118,11 +119,14 @@ export async function open(panel) {
     document.dispatchEvent(new Event("taught"));
   }));
   find(".learn").addEventListener("click", async () => {
+    if (teaching) return;
+    teaching = true;
     find(".learn").disabled = true;
     await guard(panel, async () => {
       showResult(panel, await teach(drawings.lists, find("progress")));
       document.dispatchEvent(new Event("taught"));
     });
+    teaching = false;
     update();
   });
   update();

@@ -63,7 +63,8 @@ class Browser:
         return self.driver.find_element(By.CSS_SELECTOR, f"#{self.tab}-panel {selector}")
 
     def text(self, selector):
-        return self.find(selector).get_attribute("textContent")
+        """The element's text, "" if there is none. One script: the page may replace the element between two commands."""
+        return self.script("return document.querySelector(arguments[0])?.textContent ?? ''", f"#{self.tab}-panel {selector}")
 
     def script(self, code, *arguments):
         return self.driver.execute_script(code, *arguments)
