@@ -81,7 +81,6 @@ template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
   using Training = gated::Training<Model>;
   const std::string architecture = gated::architecture_of(file);
-  const bool is_timm = std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp";
   if (architecture == Training::architecture) {
     print_model(gated::load_model<Training>(file).model, type);
     std::printf("This C++ resumes it:\n\n  #include <gated/io/model_file.hpp>\n  #include <gated/train.hpp>\n\n");
@@ -89,7 +88,7 @@ bool open_as(const SafetensorsFile& file, const char* type) {
     std::puts("  gated::save_model(training.result(), \"model.safetensors\");  // the model alone");
     return true;
   }
-  if (architecture != Model::architecture && !is_timm) {
+  if (!gated::is_architecture_of<Model>(architecture)) {
     return false;
   }
   print_model(gated::load_model<Model>(file), type);

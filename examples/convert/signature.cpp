@@ -29,9 +29,7 @@ void print_signatures(const Model& model, const SafetensorsFile& file) {
 /// If `file` holds a Model, prints and compares its signatures, and returns true.
 template <class Model>
 bool sign(const SafetensorsFile& file) {
-  const std::string architecture = gated::architecture_of(file);
-  const bool is_timm = std::same_as<Model, gated::GmlpImageClassifier<float>> && architecture == "timm.gmlp";
-  if (architecture != Model::architecture && !is_timm) {
+  if (!gated::is_architecture_of<Model>(gated::architecture_of(file))) {
     return false;
   }
   if constexpr (std::same_as<Model, gated::SpeechSeparator<float>>) {

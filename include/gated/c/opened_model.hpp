@@ -76,14 +76,16 @@ class OpenedModel {
   virtual void prepare_image(const PixelView& picture, View<float> row) const = 0;
 
  protected:
-  /// The caller's split of `rows` rows. By default one sequence, or several if the model takes only one length.
-  Sequences sequences_of(const ModelInput& input, Index rows) const {
+  /// The caller's split of `rows` rows. By default sequences of `length` rows, or one if that is 0 or does not divide `rows`.
+  static Sequences sequences_of(const ModelInput& input, Index rows, Index length) {
     if (input.sequences) {
       return *input.sequences;
     }
-    const Index length = contract().longest;
-    const bool has_one_length = length == contract().shortest && length > 0 && rows % length == 0;
-    return has_one_length ? Sequences::uniform(rows / length, length) : Sequences::single(rows);
+    return length > 0 && rows % length == 0 ? Sequences::uniform(rows / length, length) : Sequences::single(rows);
+  }
+  /// The same with the model's length, if it takes only one.
+  Sequences sequences_of(const ModelInput& input, Index rows) const {
+    return sequences_of(input, rows, contract().longest == contract().shortest ? contract().longest : 0);
   }
 
  private:
@@ -148,9 +150,7 @@ class Opened final : public OpenedModel {
       if (input.other != nullptr) {
         options.future = RunMatrix<float>(input_view<float>(input.other->values));
       }
-      const Index rows = x.rows(), series = model().config.series;
-      const bool whole = !input.sequences && rows % series == 0;
-      model().forward(x, whole ? Sequences::uniform(rows / series, series) : sequences_of(input, rows), y, workspace, options);
+      model().forward(x, sequences_of(input, x.rows(), model().config.series), y, workspace, options);
     } else if constexpr (attends_to_others) {
       require<ArgumentError>(input.other != nullptr, input.where,
                              ": a GatedCrossAttention attends to another sequence. Pass it in `other`.");
@@ -211,13 +211,11 @@ class Opened final : public OpenedModel {
     }
     d.labels = labels_of(file);
     d.parameters = parameter_count(model);
-    d.outputs = d.contract.in == Contract::any && d.contract.out == Contract::any ? Contract::any : d.contract.out;
+    d.outputs = d.contract.output_columns(d.contract.in);
     if constexpr (reads_tokens) {
       d.reads_tokens = true;
       d.vocabulary = model.config.vocabulary;
       d.pooled_outputs = model.classifier ? model.classifier->out() : model.trunk.out();
-    } else if (d.outputs == Contract::any && d.contract.in != Contract::any) {
-      d.outputs = d.contract.in;
     }
     if constexpr (ReadsImages<Model>) {
       d.image = model.config.image;
@@ -235,8 +233,7 @@ inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file
   const std::string architecture = architecture_of(file);
   std::unique_ptr<const OpenedModel> opened;
   any_known_model([&]<class Model>(const char*) {
-    const bool is_timm = std::same_as<Model, GmlpImageClassifier<float>> && architecture == "timm.gmlp";
-    if (architecture == Model::architecture || is_timm) {
+    if (is_architecture_of<Model>(architecture)) {
       opened = std::make_unique<Opened<Model>>(load_prepared<Model>(file, format), file);
     }
     return opened != nullptr;

@@ -1,11 +1,21 @@
 #pragma once
 
+#include <concepts>
+#include <string_view>
+
 #include "gated/gated.hpp"
 
 /// @file
 /// The models that a file may hold: those whose architecture load_model() reads from a file.
 
 namespace gated {
+
+/// True if a file with this architecture_of() holds a Model: gated's own name for it, or timm's.
+template <class Model>
+bool is_architecture_of(std::string_view architecture) {
+  return architecture == Model::architecture ||
+         (std::same_as<Model, GmlpImageClassifier<float>> && architecture == "timm.gmlp");
+}
 
 /// Calls `f.operator()<Model>("Model")` for the models that files may name, until a call returns true. False if none does.
 template <class F>

@@ -4,7 +4,7 @@ template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
 /// Prefetches `bytes` bytes, four kilobytes ahead of `from`, for a weight that is read once. Faster than the hardware prefetcher
-/// alone, which stops at the end of a page.
+/// alone.
 template <Index bytes>
 EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 4096;

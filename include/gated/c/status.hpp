@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
+
+#include "gated/c/gated.h"
+#include "gated/c/handle_table.hpp"
+#include "gated/core/error.hpp"
+
+/// @file
+/// Turns exceptions into status codes and messages.
+
+namespace gated::c_interface {
+
+static_assert(GATED_HAS_EXCEPTIONS, "The C interface turns exceptions into error codes: compile it with exceptions.");
+
+/// The message of this thread's last error. Not allocated: memory may be exhausted.
+inline char (&last_error())[2048] {
+  static thread_local char message[2048] = "";
+  return message;
+}
+
+inline gated_status fail(gated_status status, std::string_view message) {
+  auto& to = last_error();
+  std::size_t length = std::min(message.size(), sizeof(to) - 1);
+  while (length < message.size() && length > 0 && (static_cast<unsigned char>(message[length]) & 0xc0u) == 0x80u) {
+    --length;  // whole characters of UTF-8
+  }
+  std::memcpy(to, message.data(), length);
+  to[length] = '\0';
+  return status;
+}
+
+/// Runs the body of a function of the interface, and turns its exception into a status and a message.
+template <class F>
+gated_status guarded(F&& body) noexcept {
+  try {
+    body();
+    return GATED_OK;
+  } catch (const HandleError& error) {
+    return fail(GATED_HANDLE_ERROR, error.what());
+  } catch (const ShapeError& error) {
+    return fail(GATED_SHAPE_ERROR, error.what());
+  } catch (const ArgumentError& error) {
+    return fail(GATED_ARGUMENT_ERROR, error.what());
+  } catch (const FileError& error) {
+    return fail(GATED_FILE_ERROR, error.what());
+  } catch (const MemoryError& error) {
+    return fail(GATED_MEMORY_ERROR, error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(GATED_MEMORY_ERROR, "Memory is exhausted.");
+  } catch (const std::exception& error) {
+    return fail(GATED_OTHER_ERROR, error.what());
+  } catch (...) {
+    return fail(GATED_OTHER_ERROR, "An exception of unknown type.");
+  }
+}
+
+}  // namespace gated::c_interface
