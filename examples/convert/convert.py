@@ -464,8 +464,9 @@ def llama(shapes, beside):
         trunk = {"depth": depth, "block": {**block, "token_mixer": {**mixer, "window": 0}}, "others": [block],
                  "kinds": [int(one) for one in windowed]}
     tied = beside.get("tie_word_embeddings", False) if "model_type" in beside else not shapes.has("lm_head.weight")
+    bare = any(name.endswith("Model") for name in beside.get("architectures", [])) or not (tied or shapes.has("lm_head.weight"))
     return TEXT_TRANSFORMER, {"vocabulary": vocabulary, "final_norm": "rms_norm", "final_norm_eps": eps,
-                              "head": {"form": "tied" if tied else "untied", "norm": "none"}, "trunk": trunk}
+                              "head": {"form": "none" if bare else "tied" if tied else "untied", "norm": "none"}, "trunk": trunk}
 
 
 def modernbert(shapes, beside):
