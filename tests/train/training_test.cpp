@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tests/core/allocations.hpp"
@@ -146,6 +148,34 @@ TEST(Training, FrozenParametersStayAndAddNothingToTheNorm) {
   EXPECT_TRUE(test::same_bits(training.model.layer.weight, start.layer.weight));
   EXPECT_FALSE(test::same_bits(training.model.layer.bias, start.layer.bias));
   EXPECT_NEAR(training.norm(), 3 * std::sqrt(2.0), 1e-6);
+}
+
+TEST(Training, ShowsTheMeanGradientBeforeClipping) {
+  Training<Regression<double>> plain({.clip_norm = 1e-3, .micro_batches = 2}, Random(3)), hooked = plain;
+  std::vector<std::string> paths;
+  double squares = 0;
+  int calls = 0;
+  hooked.set_gradient_hook([&](const Regression<double>& gradient) {
+    ++calls;
+    for_each_parameter(
+        [&](const ParameterInfo& info, auto values) {
+          paths.push_back(info.path());
+          for (const double g : values) {
+            squares += g * g;
+          }
+        },
+        gradient);
+  });
+  EXPECT_EQ(regress(plain), regress(hooked));
+  EXPECT_EQ(calls, 1) << "once per update, not per micro-batch";
+  EXPECT_EQ(paths, (std::vector<std::string>{"layer.weight", "layer.bias"}));
+  EXPECT_NEAR(std::sqrt(squares), hooked.norm(), 1e-12);
+  EXPECT_GT(hooked.norm(), 1e-3);
+  hooked.set_gradient_hook(nullptr);
+  regress(plain);
+  regress(hooked);
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(same_parameters(plain, hooked));
 }
 
 TEST(Training, RefusesNonFiniteLossesBeforeAnyChange) {
