@@ -142,6 +142,7 @@ Data read_data(const Options& options) {
   }
   require<FileError>(data.steps_per_epoch() > 0, (options.data.empty() ? options.mnist : options.data).string(), ": ",
                      data.images.count(), " images to learn from, expected at least ", data.recipe.batch_size, ", one batch.");
+  data.recipe = changed(std::move(data.recipe), options);
   data.held_out_inputs = inputs_from(data.held_out.pixels, data.recipe.described());
   return data;
 }

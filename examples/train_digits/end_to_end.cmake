@@ -89,6 +89,12 @@ expect_made("cp t10k-labels-idx1-ubyte whole.labels")
 set(mnist --mnist ${FOLDER}/idx --out ${FOLDER}/mnist --epochs 1)
 expect_run(0 "28 x 28 pixels.*160 to learn from, 32 held out.*1 epochs of 2 steps of 64 images.*of 32 held out" ${mnist})
 expect_run(0 "80 to learn from, 80 held out.*of 80 held out" ${mnist} --mixer toeplitz --validate)
+set(changed --mnist ${FOLDER}/idx --out ${FOLDER}/changed --learning-rate 0.001 --weight-decay 0.5 --patch 4)
+expect_run(130 "continue with [^\n]* --learning-rate 0.001 --weight-decay 0.5 --patch 4 --mnist" ${changed} --epochs 2 --stop-after 1)
+expect_run(0 "2 epochs of.*after epoch 1.*right" ${changed} --resume ${FOLDER}/changed/mnist_training.safetensors)
+expect_run(1 "optimizer.learning_rate is 0.001 in the file, expected 0.004.*optimizer.weight_decay is 0.5 in the file, expected 0.3"
+  --mnist ${FOLDER}/idx --out ${FOLDER}/changed --patch 4 --resume ${FOLDER}/changed/mnist_training.safetensors)
+expect_run(1 "train_digits: --patch 3: expected a divisor of the images' 28 pixels" --mnist ${FOLDER}/idx --patch 3)
 execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/mnist/mnist_gmlp.safetensors --mnist ${FOLDER}/idx
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code STREQUAL 0 OR NOT said MATCHES "idx: 32 of 32\n.*right +[0-9.]+ %, [0-9]+ of 32")

@@ -5,8 +5,10 @@
 
 namespace digits {
 
-std::string Options::data_arguments() const {
-  return (data.empty() ? "" : " --data " + data.string()) + (size ? gated::text(" --size ", *size) : "") +
+std::string Options::recipe_arguments() const {
+  const auto given = [](const char* name, const auto& value) { return value ? gated::text(name, *value) : std::string(); };
+  return given(" --learning-rate ", learning_rate) + given(" --weight-decay ", weight_decay) + given(" --patch ", patch) +
+         (data.empty() ? "" : " --data " + data.string()) + (size ? gated::text(" --size ", *size) : "") +
          (max_pixel ? gated::text(" --max-pixel ", *max_pixel) : "") + (mnist.empty() ? "" : " --mnist " + mnist.string()) +
          (validate ? " --validate" : "");
 }
@@ -44,6 +46,11 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
                        "passes over the images (80; MNIST: 40; other data: for 3000\nsteps; with --resume: those of the file)");
+  examples::add_number(app, "--learning-rate", options.learning_rate, 1e-6, 1.0,
+                       "the highest learning rate (the recipe's: 6e-3; MNIST and other\ndata: 4e-3)");
+  examples::add_number(app, "--weight-decay", options.weight_decay, 0.0, 100.0, "the recipe's: 1; MNIST and other data: 0.3");
+  examples::add_number(app, "--patch", options.patch, gated::Index{1}, gated::Index{512},
+                       "side of a patch in pixels, a divisor of the images' (the\nrecipe's: 1; MNIST: 2)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");
   examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");

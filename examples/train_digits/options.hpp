@@ -25,8 +25,11 @@ struct Options {
   std::filesystem::path mnist = {};  ///< the folder of MNIST's files; if this and `data` are empty: the scanned digits
   bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
-  /// The part of the command line that chooses the data.
-  std::string data_arguments() const;
+  std::optional<double> learning_rate, weight_decay;  ///< none: the recipe's
+  std::optional<gated::Index> patch;                  ///< the side of a patch in pixels; none: the recipe's
+
+  /// The part of the command line that chooses the data and changes the recipe.
+  std::string recipe_arguments() const;
 };
 
 /// Parses the command line.

@@ -5,6 +5,7 @@
 
 #include "gated/io/timm_config.hpp"
 #include "gated/train/training.hpp"
+#include "options.hpp"
 
 /// Training recipes. Their values were chosen on training images alone; see README.md.
 
@@ -92,6 +93,22 @@ inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Inde
   recipe.distortion.shift = 0.07 * static_cast<double>(side);
   recipe.least_shown = 0;
   recipe.decimals = 1;
+  return recipe;
+}
+
+/// The recipe with the settings that the command line gives.
+/// Errors: ArgumentError for a patch that does not divide the images.
+inline Recipe changed(Recipe recipe, const Options& options) {
+  using gated::Index;
+  recipe.learning_rate = options.learning_rate.value_or(recipe.learning_rate);
+  recipe.weight_decay = options.weight_decay.value_or(recipe.weight_decay);
+  if (options.patch) {
+    const Index side = recipe.described().image.height, patch = *options.patch;
+    gated::require<gated::ArgumentError>(side % patch == 0, "--patch ", patch, ": expected a divisor of the images' ", side,
+                                         " pixels.");
+    const auto value = recipe.description.find_first_of("0123456789", recipe.description.find("\"patch_size\""));
+    recipe.description.replace(value, recipe.description.find(',', value) - value, std::to_string(patch));
+  }
   return recipe;
 }
 

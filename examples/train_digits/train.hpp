@@ -161,7 +161,7 @@ int train(const Options& options, const Data& data, const typename Model::Config
 
   examples::write_svg(files.curve, draw_curve(history, data.recipe.least_shown));
   if (training.steps_done() < steps) {
-    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.data_arguments() +
+    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.recipe_arguments() +
                              (options.out == "." ? "" : " --out " + options.out.string());
     std::printf("  stopped   after epoch %td; continue with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
                 files.training.string().c_str(), into.c_str());
