@@ -71,6 +71,40 @@ TEST(TextNames, AStackOfOtherSizesIsExplained) {
       "NameMap: trunk.blocks.0.tokens.mixer.qkv.weight has 32 rows, its pieces in the file have 24."));
 }
 
+TEST(TextNames, QuantizedStacksKeepTheirCodes) {
+  using Model = TextTransformer<float>;
+  const std::vector<Index> ids{3, 1, 4, 1, 5};
+  for (const char* const more : {"", R"(, "headwise_attn_output_gate": true)", R"(, "elementwise_attn_output_gate": true)"}) {
+    std::string fields = llama;
+    fields.replace(fields.find("\"llama\""), 7, *more == '\0' ? "\"llama\"" : "\"qwen3\"");
+    const auto config = llama_config(text(fields, *more == '\0' ? "" : R"(, "head_dim": 4)", more, "}"));
+    const auto model = random_layer<Model>(config);
+    for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
+      SCOPED_TRACE(text(more, " ", name_of(format)));
+      const auto path = test::temporary("codes.safetensors");
+      save_parameters(model, path, {{"architecture", Model::architecture}, {"config", to_json(config)}}, llama_names(config), {},
+                      format);
+      const SafetensorsFile file(path);
+      for (const char* const name : {"q_proj", "k_proj", "v_proj"}) {
+        EXPECT_EQ(file.tensor(text("model.layers.1.self_attn.", name, ".weight")).dtype,
+                  format == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8);
+      }
+      Model rounded = model;
+      round_weights(rounded, format);
+      Workspace<float> plain, packed, opened;
+      EXPECT_TRUE(test::same_bits(load_model<Model>(path).forward(ids, Sequences::single(5), plain),
+                                  rounded.forward(ids, Sequences::single(5), plain)));
+      const auto weights = prepare(model, format);
+      packed.use(weights);
+      const auto from_file = load_prepared<Model>(path);
+      opened.use(from_file.weights);
+      EXPECT_TRUE(test::same_bits(from_file.model.forward(ids, Sequences::single(5), opened),
+                                  model.forward(ids, Sequences::single(5), packed)));
+      EXPECT_EQ(from_file.weights.bytes(), weights.bytes());
+    }
+  }
+}
+
 TEST(TextNames, MappedAndPreparedFilesMayKeepThem) {
   using Model = TextTransformer<float>;
   const auto expect_same = [](const Model& model, const NameMap& names) {

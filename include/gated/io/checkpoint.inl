@@ -128,12 +128,14 @@ void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values
                          " is stored outside the model, by load_prepared() or load_mapped(). Save a model from load_model().");
   auto parts = parts_->names.parts_in_file(info.path(), info.shape);
   if constexpr (std::is_same_v<T, float>) {
-    if (weights != WeightFormat::float32 && may_be_quantized(info) && parts.size() == 1) {
+    if (weights != WeightFormat::float32 && may_be_quantized(info) && are_rows(parts, info.shape)) {
       const EncodedWeight& encoded = parts_->codes.emplace_back(detail::encoded("save_parameters", info, values, weights));
       parts_->store(parts, weights == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8, encoded.bytes());
       if (!encoded.scales().empty()) {
-        parts[0].name = scale_name(parts[0].name);
-        parts[0].shape = {parts[0].shape[0], scales_per_row(weights, encoded.codes().columns)};
+        for (FileTensor& part : parts) {
+          part.name = scale_name(part.name);
+          part.shape = {part.shape[0], scales_per_row(weights, encoded.codes().columns)};
+        }
         parts_->store(parts, Dtype::F32, std::as_bytes(std::span(encoded.scales())));
       }
       return;

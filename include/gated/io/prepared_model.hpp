@@ -58,6 +58,14 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
         pack_codes(weights, weight.data(), codes);
         return file.release(parts[0].part_of(found->second.bytes));
       }
+    } else if (parts.size() > 1 && are_rows(parts, info.shape)) {
+      GatheredCodes gathered;
+      if (std::all_of(parts.begin(), parts.end(), [&](const FileTensor& part) {
+            const auto piece = find_tensor(file, part);
+            return piece->second.dtype == Dtype::I8 && gathered.append(codes_in(file, piece->first, part));
+          }) && opening.keeps(gathered.weight.format)) {
+        return pack_codes(weights, weight.data(), gathered.weight);
+      }
     }
   }
   const auto bytes = parts[0].part_of(found->second.bytes);

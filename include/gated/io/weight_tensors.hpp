@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "gated/core/weight_format.hpp"
 #include "gated/io/name_map.hpp"
@@ -70,6 +71,37 @@ inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name
   }
   return codes;
 }
+
+/// True if the rows of a weight of this shape are `parts`, from the top.
+inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
+  Index rows = 0;
+  for (const FileTensor& part : parts) {
+    rows += part.is_part() ? part.rows : part.shape.empty() ? 0 : part.shape[0];
+  }
+  return parts.size() == 1 || rows == shape[0];
+}
+
+/// The codes of a weight whose rows are parts of several tensors, copied from the file.
+struct GatheredCodes {
+  std::vector<std::byte> codes = {}, scales = {};
+  WeightCodes weight = {};
+
+  /// Appends the rows of `piece`. Returns false if it has another format.
+  bool append(const WeightCodes& piece) {
+    const auto add = [&](std::vector<std::byte>& to, const std::byte* from, Index row_bytes) {
+      to.insert(to.end(), from, from + piece.rows * row_bytes);
+    };
+    if (weight.rows > 0 && (piece.format != weight.format || piece.columns != weight.columns)) {
+      return false;
+    }
+    add(codes, piece.codes, piece.columns * code_bytes(piece.format));
+    if (piece.scales != nullptr) {
+      add(scales, piece.scales, scales_per_row(piece.format, piece.columns) * Index{sizeof(float)});
+    }
+    weight = {piece.format, weight.rows + piece.rows, piece.columns, codes.data(), scales.empty() ? nullptr : scales.data()};
+    return true;
+  }
+};
 
 }  // namespace detail
 
