@@ -82,8 +82,8 @@ TEST(TextNames, QuantizedStacksKeepTheirCodes) {
     for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
       SCOPED_TRACE(text(more, " ", name_of(format)));
       const auto path = test::temporary("codes.safetensors");
-      save_parameters(model, path, {{"architecture", Model::architecture}, {"config", to_json(config)}}, llama_names(config), {},
-                      format);
+      save_parameters(model, path, {{"architecture", Model::architecture}, {"config", to_json(config)}}, llama_names(config),
+                      {}, format);
       const SafetensorsFile file(path);
       for (const char* const name : {"q_proj", "k_proj", "v_proj"}) {
         EXPECT_EQ(file.tensor(text("model.layers.1.self_attn.", name, ".weight")).dtype,

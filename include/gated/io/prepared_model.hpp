@@ -60,10 +60,11 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
       }
     } else if (parts.size() > 1 && are_rows(parts, info.shape)) {
       GatheredCodes gathered;
-      if (std::all_of(parts.begin(), parts.end(), [&](const FileTensor& part) {
-            const auto piece = find_tensor(file, part);
-            return piece->second.dtype == Dtype::I8 && gathered.append(codes_in(file, piece->first, part));
-          }) && opening.keeps(gathered.weight.format)) {
+      const auto append = [&](const FileTensor& part) {
+        const auto piece = find_tensor(file, part);
+        return piece->second.dtype == Dtype::I8 && gathered.append(codes_in(file, piece->first, part));
+      };
+      if (std::all_of(parts.begin(), parts.end(), append) && opening.keeps(gathered.weight.format)) {
         return pack_codes(weights, weight.data(), gathered.weight);
       }
     }

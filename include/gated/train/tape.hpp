@@ -226,8 +226,8 @@ class Tape {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
                         ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
-    const T one{1};
-    backward(loss, Eigen::Map<const Matrix<T>>(&one, 1, 1));
+    const T one[64 / sizeof(T)]{1};  // a whole vector: g++ 12 believes that Eigen reads one (-Warray-bounds)
+    backward(loss, Eigen::Map<const Matrix<T>>(one, 1, 1));
     return static_cast<double>((*this)[loss](0, 0));
   }
 
