@@ -59,6 +59,7 @@ TEST(SafetensorsView, RefusesBrokenFiles) {
   refused("{\"y\":{", "the header ends within an object");
   refused(R"({"x":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "the dtype F33 is unknown");
   refused(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "a tensor of 2 × 1 lies at bytes 0 to 4 of 4");
+  refused(R"({"x":{"dtype":"BF16","shape":[1],"data_offsets":[0,3]}})", "a tensor of 1 × 1 lies at bytes 0 to 3 of 4");
   refused(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "lies at bytes 4 to 8 of 4");
   refused(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "lies at bytes 4 to 0 of 4");
   refused(R"({"x":{"dtype":"F32","shape":[1234567890],"data_offsets":[0,4]}})", "is not a number below 10⁹");
