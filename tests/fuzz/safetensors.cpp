@@ -18,9 +18,9 @@ TensorView find(std::span<const std::byte> file, std::string_view name) {
   if (found) {
     const auto size = static_cast<std::size_t>(found.rows * found.columns) * gated::size_of(found.dtype);
     gated::fuzz::promise(found.bytes.size() == size, "a tensor found has as many bytes as its shape says");
-    gated::fuzz::promise(found.bytes.data() >= file.data() && size <= file.size() &&
-                             found.bytes.data() <= file.data() + (file.size() - size),
-                         "a tensor found is inside its file");
+    gated::fuzz::promise(
+        found.bytes.data() >= file.data() && size <= file.size() && found.bytes.data() <= file.data() + (file.size() - size),
+        "a tensor found is inside its file");
   }
   return found;
 }
