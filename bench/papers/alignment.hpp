@@ -54,7 +54,7 @@ struct AlignmentBatch {
 /// share of wrong answers. Recipes are chosen in whole trainings, because a form may learn nothing for a thousand steps.
 template <class Model>
 Form alignment_form(const Setup& setup, const std::string& name, const typename Model::Config& config, Index length,
-                    Index steps, std::vector<double> warmups = {0.05}) {
+                    Index steps) {
   const auto run_once = [setup, config, length](const Run& run) {
     gated::Tape<float> tape;
     gated::Workspace<float> workspace;
@@ -88,7 +88,7 @@ Form alignment_form(const Setup& setup, const std::string& name, const typename 
     };
     return train<Model>(config, run, Changes<Model>{}, step, measure);
   };
-  return {name, setup.steps(steps), run_once, std::move(warmups), setup.steps(steps)};
+  return {name, setup.steps(steps), run_once, {0.2}, setup.steps(steps)};
 }
 
 }  // namespace papers

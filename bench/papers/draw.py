@@ -25,6 +25,8 @@ PAPER = {
 
 # The orderings that README.md claims, best first: every seed of a form is better than every seed of the next form.
 CLAIMS = {
+    "gates": [["gMLP", "split at their parameters", "additive", "multiplicative", "no mixing"],
+              ["split at their parameters", "linear", "multiplicative"]],
 }
 
 TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights": "Toeplitz and dense W",

@@ -22,17 +22,15 @@ std::vector<Form> alignment(const Setup& setup) {
     const auto with_attention = fitted<GmlpModel>(parameters, [&](Index hidden) {
       return gmlp(sizes, GateForm::split, hidden, SpatialForm::toeplitz, setup.quick ? 8 : 64);
     });
-    const auto add = [&]<class Model>(const char* name, const typename Model::Config& config,
-                                      const std::vector<double>& warmups, std::type_identity<Model>) {
-      forms.push_back(
-          alignment_form<Model>(setup, gated::text(name, " @ ", length, " tokens"), config, sizes.length, 4000, warmups));
+    const auto add = [&]<class Model>(const char* name, const typename Model::Config& config, std::type_identity<Model>) {
+      forms.push_back(alignment_form<Model>(setup, gated::text(name, " @ ", length, " tokens"), config, sizes.length, 2000));
     };
     const auto layers = transformer(sizes, setup.quick ? 1 : 4, gated::RelativeBiasForm::none, parameters);
-    add("gMLP", trunk, {0.05}, std::type_identity<GmlpModel>());
-    add("aMLP", with_attention, attention_warmups, std::type_identity<GmlpModel>());
-    add("Transformer", layers, attention_warmups, std::type_identity<TransformerModel>());
-    add("GAU", gau(sizes, gated::ScoreKernel::relu2, parameters), attention_warmups, std::type_identity<GauModel>());
-    add("FLASH", flash(sizes, 16, parameters), attention_warmups, std::type_identity<FlashModel>());
+    add("gMLP", trunk, std::type_identity<GmlpModel>());
+    add("aMLP", with_attention, std::type_identity<GmlpModel>());
+    add("Transformer", layers, std::type_identity<TransformerModel>());
+    add("GAU", gau(sizes, gated::ScoreKernel::relu2, parameters), std::type_identity<GauModel>());
+    add("FLASH", flash(sizes, 16, parameters), std::type_identity<FlashModel>());
   }
   return forms;
 }
