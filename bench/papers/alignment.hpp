@@ -1,8 +1,12 @@
 #pragma once
 
-#include <numeric>
+#include <algorithm>
+#include <string>
+#include <vector>
 
-#include "language.hpp"
+#include "common/shuffled.hpp"
+#include "gated/train/recording.hpp"
+#include "training.hpp"
 
 /// @file
 /// A task across two segments: which pairs of key and value in the second segment repeat a pair of the first?
@@ -21,37 +25,31 @@ struct AlignmentBatch {
   /// `count` sequences of at most `length` tokens.
   AlignmentBatch(Index length, Index count, gated::Random& random) {
     const auto below = [&](Index n) { return static_cast<Index>(random.uniform() * static_cast<double>(n)); };
-    const auto shuffle = [&](std::vector<Index>& list) {
-      for (std::size_t i = list.size(); i > 1; --i) {
-        std::swap(list[i - 1], list[static_cast<std::size_t>(below(static_cast<Index>(i)))]);
-      }
-    };
     const Index pairs = std::min((length - 1) / 2, keys);
     for (Index i = 0; i < count; ++i) {
-      std::vector<Index> order(static_cast<std::size_t>(keys)), value;
-      std::iota(order.begin(), order.end(), Index{0});
-      std::generate_n(std::back_inserter(value), keys, [&] { return below(values); });
-      shuffle(order);
-      order.resize(static_cast<std::size_t>(pairs));
-      for (const Index key : order) {
-        tokens.push_back(key * values + value[static_cast<std::size_t>(key)]);
+      const auto key = examples::shuffled(keys, random);
+      std::vector<Index> value;
+      for (std::size_t j = 0; j < static_cast<std::size_t>(pairs); ++j) {
+        value.push_back(below(values));
+        tokens.push_back(key[j] * values + value[j]);
       }
       tokens.push_back(separator);
-      shuffle(order);
-      for (const Index key : order) {
+      for (const Index shuffled : examples::shuffled(pairs, random)) {
+        const auto j = static_cast<std::size_t>(shuffled);
         const bool same = below(2) == 0;
         const Index offset = same ? 0 : 1 + below(values - 1);
         rows.push_back(static_cast<Index>(tokens.size()));
         targets.push_back(same ? yes : no);
-        tokens.push_back(key * values + (value[static_cast<std::size_t>(key)] + offset) % values);
+        tokens.push_back(key[j] * values + (value[j] + offset) % values);
       }
       lengths.push_back(2 * pairs + 1);
     }
   }
 };
 
-/// A form trained on the task, 2,048 tokens per step. Its result is the cross-entropy on new sequences; it also reports the
-/// share of wrong answers. Recipes are chosen in whole trainings, because a form may learn nothing for a thousand steps.
+/// A form trained on the task, 2,048 tokens per step, a fifth of the steps being warm-up. Its result is the cross-entropy on
+/// new sequences; it also reports the share of wrong answers. Learning rates are chosen in whole trainings, because a form may
+/// learn nothing for a thousand steps.
 template <class Model>
 Form alignment_form(const Setup& setup, const std::string& name, const typename Model::Config& config, Index length,
                     Index steps) {

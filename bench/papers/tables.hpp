@@ -1,8 +1,9 @@
 #pragma once
 
+#include <iosfwd>
 #include <vector>
 
-#include "language.hpp"
+#include "training.hpp"
 
 namespace papers {
 

@@ -1,5 +1,3 @@
-#include <type_traits>
-
 #include "alignment.hpp"
 #include "forms.hpp"
 #include "tables.hpp"
@@ -22,15 +20,14 @@ std::vector<Form> alignment(const Setup& setup) {
     const auto with_attention = fitted<GmlpModel>(parameters, [&](Index hidden) {
       return gmlp(sizes, GateForm::split, hidden, SpatialForm::toeplitz, setup.quick ? 8 : 64);
     });
-    const auto add = [&]<class Model>(const char* name, const typename Model::Config& config, std::type_identity<Model>) {
-      forms.push_back(alignment_form<Model>(setup, gated::text(name, " @ ", length, " tokens"), config, sizes.length, 2000));
-    };
     const auto layers = transformer(sizes, setup.quick ? 1 : 4, gated::RelativeBiasForm::none, parameters);
-    add("gMLP", trunk, std::type_identity<GmlpModel>());
-    add("aMLP", with_attention, std::type_identity<GmlpModel>());
-    add("Transformer", layers, std::type_identity<TransformerModel>());
-    add("GAU", gau(sizes, gated::ScoreKernel::relu2, parameters), std::type_identity<GauModel>());
-    add("FLASH", flash(sizes, 16, parameters), std::type_identity<FlashModel>());
+    const auto units = gau(sizes, gated::ScoreKernel::relu2, parameters);
+    const std::string at = gated::text(" @ ", length, " tokens");
+    forms.push_back(alignment_form<GmlpModel>(setup, "gMLP" + at, trunk, sizes.length, 2000));
+    forms.push_back(alignment_form<GmlpModel>(setup, "aMLP" + at, with_attention, sizes.length, 2000));
+    forms.push_back(alignment_form<TransformerModel>(setup, "Transformer" + at, layers, sizes.length, 2000));
+    forms.push_back(alignment_form<GauModel>(setup, "GAU" + at, units, sizes.length, 2000));
+    forms.push_back(alignment_form<FlashModel>(setup, "FLASH" + at, flash(sizes, 16, parameters), sizes.length, 2000));
   }
   return forms;
 }

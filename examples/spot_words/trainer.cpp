@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 #include "augment.hpp"
 #include "common/interrupt.hpp"
 #include "common/progress.hpp"
+#include "common/shuffled.hpp"
 #include "gated/train/training.hpp"
 
 namespace words {
@@ -27,16 +27,6 @@ gated::TrainingConfig<Model> training_of(const Options& options, Index classes, 
           .clip_norm = 1,
           .average_decay = 0.998,
           .micro_batches = shards_per_step};
-}
-
-/// The numbers from 0 to count - 1 in random order.
-std::vector<std::size_t> shuffled(std::size_t count, Random& random) {
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = count; i > 1; --i) {
-    std::swap(order[i - 1], order[static_cast<std::size_t>(random.uniform() * static_cast<double>(i))]);
-  }
-  return order;
 }
 
 double percent(Index part, Index whole) {
@@ -90,7 +80,7 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
               per_step);
   Matrix<float> images(shard, training.model.config.image.area());
   std::vector<Index> labels(static_cast<std::size_t>(shard));
-  std::vector<std::size_t> order;
+  std::vector<Index> order;
   const Status status(steps);
   examples::ProgressLine progress;
   double loss = 0;
@@ -98,9 +88,9 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
     const double now = training.step([&](auto& run) {
       for (Index i = 0; i < shard; ++i) {
         if (order.empty()) {
-          order = shuffled(static_cast<std::size_t>(count), training.random);
+          order = examples::shuffled(count, training.random);
         }
-        const Example example = draw_example(recordings, order.back(), training.random);
+        const Example example = draw_example(recordings, static_cast<std::size_t>(order.back()), training.random);
         order.pop_back();
         features_of(example.window, training.model.config, images.row(i));
         labels[static_cast<std::size_t>(i)] = example.label;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains each kind of mixer on MNIST, from
-# the files in the folder MNIST, and prints a table of the accuracies on the test images.
+# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains each kind of mixer on MNIST,
+# from the files in the folder MNIST, and prints a table of the accuracies on the test images.
 #
 # Each mixer gets the best of eight recipes, four learning rates by two weight decays: the one with the highest accuracy on
 # held-out training images after two epochs. With it, it trains from several seeds. Patches have 4 × 4 pixels, so 49 tokens.
@@ -53,36 +53,36 @@ train() {
     exit 1
   }
 }
+recipe() { echo "--mixer $1 --learning-rate ${2%_*} --weight-decay ${2#*_}"; } # <mixer> <rate>_<decay>
 accuracy() { awk '$1 == "right" { print $2 }' "$1"; }
 
 for mixer in $mixers; do
   for rate in 1e-3 2e-3 4e-3 8e-3; do
     for decay in 0.05 0.3; do
-      echo "tuning/$mixer/$rate-$decay --seed 0 --validate --epochs 2 --mixer $mixer --learning-rate $rate --weight-decay $decay"
+      echo "tuning/$mixer/${rate}_$decay --seed 0 --validate --epochs 2 $(recipe "$mixer" "${rate}_$decay")"
     done
   done
 done | train
 
-best() { # the learning rate and the weight decay
+best() { # <mixer>: the name of its best recipe
   for run in "$out/tuning/$1"/*/done; do
     echo "$(accuracy "$run") $(basename "$(dirname "$run")")"
-  done | LC_ALL=C sort -k 1,1nr -s | head -n 1 | sed 's/.* //; s/\(e-.\)-/\1 /'
+  done | LC_ALL=C sort -k 1,1nr -s | head -n 1 | cut -d ' ' -f 2
 }
 for seed in $(seq "$seeds"); do
   for mixer in $mixers; do
-    best "$mixer" | while read -r rate decay; do
-      echo "epochs-$epochs/$mixer-$rate-$decay-$seed --epochs $epochs --mixer $mixer --seed $seed --learning-rate $rate --weight-decay $decay"
-    done
+    chosen=$(best "$mixer")
+    echo "epochs-$epochs/$mixer-$chosen-$seed --epochs $epochs --seed $seed $(recipe "$mixer" "$chosen")"
   done
 done | train
 
 echo "| mixer | parameters | learning rate, weight decay | accuracy, mean % | smallest … largest | seconds |"
 echo "|---|---:|---|---:|---:|---:|"
 for mixer in $mixers; do
-  recipe=$(best "$mixer")
+  chosen=$(best "$mixer")
   for seed in $(seq "$seeds"); do
-    cat "$out/epochs-$epochs/$mixer-$(echo "$recipe" | tr ' ' -)-$seed/done"
-  done | awk -v mixer="$mixer" -v recipe="$(echo "$recipe" | sed 's/ /, /')" -v seeds="$seeds" '
+    cat "$out/epochs-$epochs/$mixer-$chosen-$seed/done"
+  done | awk -v mixer="$mixer" -v recipe="${chosen%_*}, ${chosen#*_}" -v seeds="$seeds" '
     $1 == "model" && / parameters/ { parameters = $5 }
     $1 == "time" { seconds += $2; n += 1 }
     $1 == "right" { sum += $2; if (least == "" || $2 < least) least = $2; if ($2 > largest) largest = $2 }

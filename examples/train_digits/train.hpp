@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "common/filters.hpp"
 #include "common/interrupt.hpp"
 #include "common/progress.hpp"
+#include "common/shuffled.hpp"
 #include "curve.hpp"
 #include "data.hpp"
 #include "evaluation.hpp"
@@ -83,16 +83,6 @@ gated::Training<Model> begin_or_resume(const Options& options, const typename Mo
   return resume<Model>(options.resume, model, data, steps, history);
 }
 
-/// The indices from 0 to count - 1 in random order.
-inline std::vector<Index> shuffled(Index count, Random& random) {
-  std::vector<Index> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), Index{0});
-  for (std::size_t i = order.size(); i > 1; --i) {
-    std::swap(order[i - 1], order[static_cast<std::size_t>(random.uniform() * static_cast<double>(i))]);
-  }
-  return order;
-}
-
 /// Trains whole epochs, to the last step or until asked to stop. At the end of an epoch a training can be resumed, because the
 /// order of the next one is not drawn yet.
 template <class Model>
@@ -105,7 +95,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
   examples::ProgressLine progress;
   double saved = 0;
   for (bool last = training.steps_done() >= steps; !last;) {
-    const auto order = shuffled(data.images.count(), training.random);
+    const auto order = examples::shuffled(data.images.count(), training.random);
     for (Index i = 0; i < per_epoch; ++i) {
       const auto batch =
           std::span(order).subspan(static_cast<std::size_t>(i * batch_size), static_cast<std::size_t>(batch_size));

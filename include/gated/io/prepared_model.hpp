@@ -53,22 +53,29 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
   const auto found = find_tensor(file, parts[0]);
   const Dtype dtype = found->second.dtype;
   if constexpr (std::is_same_v<T, float>) {
-    if (parts.size() == 1 && (dtype == Dtype::BF16 || dtype == Dtype::I8)) {
-      if (const WeightCodes codes = codes_in(file, found->first, parts[0]); opening.keeps(codes.format)) {
-        pack_codes(weights, weight.data(), codes);
-        return file.release(parts[0].part_of(found->second.bytes));
+    const auto codes_of = [&](const FileTensor& part) -> std::optional<WeightCodes> {
+      const auto tensor = find_tensor(file, part);
+      if (tensor->second.dtype != Dtype::BF16 && tensor->second.dtype != Dtype::I8) {
+        return std::nullopt;
       }
-    } else if (parts.size() > 1 && are_rows(parts, info.shape)) {
-      GatheredCodes gathered;
-      const auto append = [&](const FileTensor& part) {
-        const auto piece = find_tensor(file, part);
-        const bool added = piece->second.dtype == Dtype::I8 && gathered.append(codes_in(file, piece->first, part));
-        file.release(part.part_of(piece->second.bytes));
-        return added;
-      };
-      if (std::all_of(parts.begin(), parts.end(), append) && opening.keeps(gathered.view().format)) {
-        return pack_codes(weights, weight.data(), gathered.view());
+      const WeightCodes codes = codes_in(file, tensor->first, part);
+      return opening.keeps(codes.format) ? std::optional(codes) : std::nullopt;
+    };
+    if (const auto codes = codes_of(parts[0]); codes && parts.size() == 1) {
+      pack_codes(weights, weight.data(), *codes);
+      return file.release(parts[0].part_of(found->second.bytes));
+    }
+    GatheredCodes gathered;
+    const auto append = [&](const FileTensor& part) {
+      const auto codes = codes_of(part);
+      const bool added = codes && gathered.append(*codes);
+      if (added) {
+        file.release(part.part_of(find_tensor(file, part)->second.bytes));
       }
+      return added;
+    };
+    if (are_rows(parts, info.shape) && std::all_of(parts.begin(), parts.end(), append)) {
+      return pack_codes(weights, weight.data(), gathered.view());
     }
   }
   const auto bytes = parts[0].part_of(found->second.bytes);
@@ -83,11 +90,7 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
   }
   std::vector<T> numbers(weight.size());
   read_parameter<T>(file, names, info, numbers);
-  const bool is_bf16 = std::is_same_v<T, float> && std::all_of(parts.begin(), parts.end(), [&](const FileTensor& part) {
-                         return find_tensor(file, part)->second.dtype == Dtype::BF16;
-                       });
-  pack_numbers<T>(weights, info, weight.data(), numbers,
-                  opening.format.value_or(is_bf16 ? WeightFormat::bf16 : WeightFormat::float32));
+  pack_numbers<T>(weights, info, weight.data(), numbers, opening.format.value_or(WeightFormat::float32));
 }
 
 }  // namespace detail

@@ -148,10 +148,10 @@ class SafetensorsView {
       static_cast<void>(at.skip(','));
     }
     const auto bytes = Count(found.rows) * found.columns * static_cast<Index>(size_of(found.dtype));
-    require<FileError>(begin <= end && end <= data_.size() && bytes != Count::most &&
-                           end - begin == static_cast<std::size_t>(bytes.value()),
-                       "SafetensorsView: a tensor of ", found.rows, " × ", found.columns, " lies at bytes ", begin, " to ", end,
-                       " of ", data_.size(), ", which are too few or too many. The file is truncated or malformed.");
+    require<FileError>(
+        begin <= end && end <= data_.size() && bytes != Count::most && end - begin == static_cast<std::size_t>(bytes.value()),
+        "SafetensorsView: a tensor of ", found.rows, " × ", found.columns, " lies at bytes ", begin, " to ", end, " of ",
+        data_.size(), ", which are too few or too many. The file is truncated or malformed.");
     found.bytes = data_.subspan(begin, end - begin);
     return found;
   }

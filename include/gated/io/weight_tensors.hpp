@@ -89,18 +89,18 @@ class GatheredCodes {
     if (rows_ > 0 && (rows.format != format_ || rows.columns != columns_)) {
       return false;
     }
-    const auto add = [&](std::vector<std::byte>& to, const std::byte* from, Index row_bytes) {
-      to.insert(to.end(), from, from + rows.rows * row_bytes);
-    };
-    add(codes_, rows.codes, rows.columns * code_bytes(rows.format));
-    add(scales_, rows.scales, scales_per_row(rows.format, rows.columns) * Index{sizeof(float)});
+    codes_.insert(codes_.end(), rows.codes, rows.codes + rows.rows * rows.columns * code_bytes(rows.format));
+    if (rows.scales != nullptr) {
+      const Index count = rows.rows * scales_per_row(rows.format, rows.columns);
+      scales_.insert(scales_.end(), rows.scales, rows.scales + count * Index{sizeof(float)});
+    }
     format_ = rows.format;
     columns_ = rows.columns;
     rows_ += rows.rows;
     return true;
   }
 
-  WeightCodes view() const { return {format_, rows_, columns_, codes_.data(), scales_.data()}; }
+  WeightCodes view() const { return {format_, rows_, columns_, codes_.data(), scales_.empty() ? nullptr : scales_.data()}; }
 
  private:
   WeightFormat format_ = WeightFormat::int8;

@@ -1,17 +1,16 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "gated/core/count.hpp"
+#include "gated/core/joined_name.hpp"
 #include "gated/core/parameters.hpp"
 #include "gated/train/clip.hpp"
 #include "gated/train/moving_average.hpp"
@@ -31,19 +30,7 @@ class TrainingError : public Error {
 
 namespace detail {
 
-/// "gated.Training<gated.GmlpLanguageModel>", concatenated at compile time.
-template <class Model>
-inline constexpr auto training_architecture = [] {
-  constexpr std::string_view before = "gated.Training<", name = Model::architecture;
-  std::array<char, before.size() + name.size() + 2> joined{};
-  std::size_t end = 0;
-  for (const std::string_view part : {before, name, std::string_view(">")}) {
-    for (const char c : part) {
-      joined[end++] = c;
-    }
-  }
-  return joined;
-}();
+inline constexpr const char* training_word = "gated.Training";
 
 }  // namespace detail
 
@@ -84,7 +71,7 @@ struct Training {
   using Model = ModelType;
   using Scalar = typename Model::Scalar;
   using Config = TrainingConfig<Model>;
-  static constexpr const char* architecture = detail::training_architecture<Model>.data();
+  static constexpr const char* architecture = detail::joined_name<detail::training_word, Model::architecture>.data();
 
   Model model;
   AdamW<Model> optimizer;
