@@ -127,7 +127,7 @@ expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')
-import pathlib, convert
+import json, pathlib, convert
 tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/timm_gmlp_small.safetensors'))
 state = {'module.' + name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
 torch.save({'state_dict': state, 'epoch': 3}, 'plain.pth')
@@ -138,12 +138,18 @@ def state_of_case(name, prefix):
     return {prefix + name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
 
 torch.save({'epoch': 3, 'model_state_dict': state_of_case('kwmlp_postnorm', '')}, 'kwmlp.pth')
+tensors, about = convert.read_safetensors(pathlib.Path('${CASES}/llama_bias_headdim.safetensors'))
+pathlib.Path('bare').mkdir(exist_ok=True)
+torch.save(state_of_case('llama_bias_headdim', ''), 'bare/pytorch_model.bin')
+pathlib.Path('bare/config.json').write_text(json.dumps(json.loads(about['config'])['config_full']))
 torch.save({'state_dict': {'backbone.stem.0.conv.weight': torch.ones(2, 3, 1, 1), **state_of_case('rtmcc_head', 'head.')}},
            'rtmpose.pth')
 ")
 expect(0 "" ${PYTHON} -B wrap.py)
 expect(0 "kwmlp.safetensors: Keyword-MLP" ${PYTHON} ${HERE}/convert.py kwmlp.pth)
 expect(0 "It is a GmlpImageClassifier of.*.norm_position.:.res_post." ${PROGRAM} kwmlp.safetensors)
+expect(0 "bare.safetensors: transformers" ${PYTHON} ${HERE}/convert.py bare bare.safetensors)
+expect(0 "It is a TextTransformer of.*.head.:{.form.:.none." ${PROGRAM} bare.safetensors)  # its file has no lm_head
 expect(0 "rtmpose.safetensors: mmpose, RTMCCHead, [0-9,]+ elements in 12 tensors" ${PYTHON} ${HERE}/convert.py rtmpose.pth)
 expect(0 "It is a PoseHead of.*load_model<gated::PoseHead<float>>" ${PROGRAM} rtmpose.safetensors)
 file(WRITE ${FOLDER}/labels.txt "a\nb\nc\nd\ne\n")
