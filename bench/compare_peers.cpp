@@ -1,10 +1,10 @@
 /// Runs one workload in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
-/// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights, float32 by default;
-/// int8-products and int8-rows-products also multiply in integers. When ready, prints a line of JSON: the error relative to the
+/// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights (default: float32);
+/// int8-products and int8-rows-products also multiply in int8. When ready, prints a line of JSON: the error relative to the
 /// largest output, the flops of a run, and, for a batch, whether its first and last sequence give the same bits when run alone.
-/// Then reads lines, each with a number of runs, and answers each with a line of JSON: the milliseconds of each run, after a
-/// warm-up run, and the machine's peak, the higher of two measurements before and after the runs.
+/// For each line of input, a number of runs, prints a line of JSON: the milliseconds of each run (after a warm-up run), and the
+/// machine's peak: the higher of two measurements, one before and one after the runs.
 
 #include <cmath>
 #include <cstring>
@@ -74,7 +74,7 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
     Sequences sequences;
     Matrix<float> x, y;
     gated::Workspace<float> workspace;
-    gated::PreparedWeights<float> prepared = {};  // the peers pack their weights untimed, too
+    gated::PreparedWeights<float> prepared = {};  // packed outside the timed runs, as for the peers
 
     void operator()() { model.forward(x, sequences, y, workspace); }
   };
@@ -95,7 +95,7 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
                                  : std::optional(is_same_alone(run->model, sequences, run->x, run->y, run->workspace))};
 }
 
-/// A text transformer loaded from the file, and its texts. Peers read them padded to the longest.
+/// A text transformer loaded from the file, and its texts. The peers get the same texts, padded to the longest.
 struct TextRun {
   gated::TextTransformer<float> model;
   gated::Sequences sequences;
@@ -113,7 +113,7 @@ struct TextRun {
     workspace.use(setup.products);
   }
 
-  /// The work that calls `f(*run)`, whose flops are those of the trunk and of `logits` rows of logits.
+  /// The workload that calls `f(*run)`. Its flops are those of the trunk and of `logits` rows of logits.
   static Work of(const std::shared_ptr<TextRun>& run, const bench::WorkFile& file, Index logits,
                  const std::function<void(TextRun&)>& f) {
     f(*run);
@@ -164,7 +164,7 @@ Work opening(const std::string& path, Threads threads) {
   return {[start] { start(); }, bench::WorkFile(path).error_of(std::span(y.data(), static_cast<std::size_t>(y.size())))};
 }
 
-/// A training step. The losses of the first steps are compared with the file's.
+/// A training step. Its error compares the losses of the first steps with those in the file.
 Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
@@ -186,14 +186,14 @@ Work training(const bench::WorkFile& file, Threads threads) {
   return work;
 }
 
-/// The parameter names of FLASHTransformer's layers only.
+/// The parameter names of FLASHTransformer's layers, without its embedding and head.
 gated::NameMap flash_trunk_names() {
   gated::NameMap names{.origin = "FLASH-pytorch"};
   gated::detail::add_lucidrains_flash(names, "blocks.*.", "layers.*.");
   return names;
 }
 
-/// The parameter names of a layer of MossFormer2, its attention and its FSMN.
+/// The parameter names of one layer of MossFormer2: attention and FSMN.
 gated::NameMap mossformer_block_names() {
   gated::NameMap names{.origin = "ClearerVoice-Studio"};
   gated::detail::add_shared_chunk_attention(names, "attention.", "attention.");
@@ -210,7 +210,7 @@ gated::NameMap blocks_of(gated::NameMap names) {
   return names;
 }
 
-/// The blocks of an image mixer, with the sizes in the file.
+/// The blocks of an MLP-Mixer or ResMLP, with the depth and width in the file.
 template <class Trunk, class Preset>
 Work mixer(const bench::WorkFile& file, const Preset& preset, const Setup& setup) {
   const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);
@@ -272,7 +272,7 @@ Setup setup_named(Threads threads, std::string_view word) {
                                        gated::list_of_names<gated::WeightFormat>(), ", int8-products, int8-rows-products.");
   gated::require<gated::ArgumentError>(!in_integers || gated::scales_per_row(*format, 1) > 0,
                                        "no integer products with weights in ", gated::name_of(*format),
-                                       ". There are: int8-products, int8-rows-products.");
+                                       ". Use int8-products or int8-rows-products.");
   return {threads, *format, in_integers ? gated::int8_products() : nullptr};
 }
 
@@ -290,7 +290,7 @@ int main(int count, char** arguments) {
     const bool opens = file.config.value("opens", false), trains = file.config.contains("training");
     gated::require<gated::ArgumentError>(setup.format == gated::WeightFormat::float32 || !(opens || trains), "FORMAT ",
                                          gated::name_of(setup.format),
-                                         ": expected float32 for an opening or a training. Leave FORMAT out.");
+                                         ": expected float32 for a workload that opens or trains a model. Leave FORMAT out.");
     const Work work = opens ? opening(arguments[1], threads) : make_work(file, setup);
     nlohmann::json ready{{"runtime", "gated"}, {"flops", work.flops}};
     if (work.same_alone.has_value()) {

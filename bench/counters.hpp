@@ -32,7 +32,7 @@ inline void count_bytes(benchmark::State& state, double time, double bytes) { st
 
 inline void count_tokens(benchmark::State& state, double time, double tokens) { state.counters["tokens/s"] = tokens / time; }
 
-/// The number of threads, taken from the benchmark's argument with this index.
+/// The thread count, which is the benchmark argument `state.range(argument)`.
 inline Threads threads_of(const benchmark::State& state, std::size_t argument) {
   return Threads{static_cast<int>(state.range(argument))};
 }

@@ -14,16 +14,16 @@
 /// @file
 /// The floating-point operations (flops) of a model's dense products: two per multiply-add.
 ///
-/// Channel projections are counted from the model's weights; token mixing has its formulas here. Only necessary products count:
-/// a causal matrix counts as its triangle, and activations, norms and biases do not count. The share of the peak computed from
-/// these flops is therefore a lower bound on how busy the multipliers were, and skipping unnecessary work cannot raise the share
-/// above one.
+/// Channel projections are counted from the sizes of the model's weights, token mixing with the formulas below. Only necessary
+/// products count: a causal matrix counts as its lower triangle; activations, norms and biases do not count. The share of the
+/// peak computed from these flops is therefore a lower bound on how busy the multipliers were, and skipping unnecessary work
+/// cannot raise the share above one.
 
 namespace bench {
 
 using gated::Index;
 
-/// The multiply-adds of one column of W v, where W is tokens × tokens.
+/// The multiply-adds to compute one column of W v, where W is tokens × tokens, or its lower triangle if causal.
 inline double pairs(double tokens, bool causal) { return causal ? tokens * (tokens + 1) / 2 : tokens * tokens; }
 
 /// Flops of a spatial projection: W v for each of `channels` channels.
@@ -57,8 +57,8 @@ inline double mixing_flops(const gated::GatedAttentionUnit<float>& layer, Index 
   return 2.0 * pairs(static_cast<double>(length), c.causal) * static_cast<double>(c.query_key + c.value);
 }
 
-/// For sequences of whole chunks, or shorter than one chunk. In the causal form, the first chunk does not read the memory, and
-/// the last does not add to it.
+/// Exact if `length` is a multiple of the chunk, or less than one chunk. If causal, the first chunk does not read the memory of
+/// earlier chunks, and the last does not add to it.
 inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const auto n = static_cast<double>(length), chunk = static_cast<double>(std::min(c.chunk, length));
@@ -66,10 +66,10 @@ inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index
   return 2.0 * (n / chunk * pairs(chunk, c.causal) * (s + e) + 2 * (c.causal ? n - chunk : n) * s * e);
 }
 
-/// Flops of the scores and the weighted values. Pairs hidden by a window do not count.
+/// Flops of the scores and the weighted values. Pairs outside the attention window do not count.
 inline double mixing_flops(const gated::SelfAttention<float>& layer, Index length) {
   const auto& c = layer.config;
-  const auto hidden = static_cast<double>(std::max<Index>(length - 1 - c.reach(), 0));  // keys of the last query, on one side
+  const auto hidden = static_cast<double>(std::max<Index>(length - 1 - c.reach(), 0));  // keys outside the last query's window
   return 4.0 * static_cast<double>(c.heads * c.width()) *
          (pairs(static_cast<double>(length), c.causal) - (c.causal ? 0.5 : 1.0) * hidden * (hidden + 1));
 }
@@ -87,7 +87,7 @@ inline double mixing_flops(const gated::DepthwiseConvolution<float>& conv, Index
   return 2.0 * static_cast<double>(conv.weight.size()) * static_cast<double>(length);
 }
 
-/// An incomplete last chunk has fewer scores.
+/// An incomplete last chunk counts only the scores of its own tokens.
 inline double mixing_flops(const gated::SharedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const Index whole = length / c.chunk * c.chunk;
@@ -138,7 +138,7 @@ double flops_of(const gated::LanguageModel<Trunk>& model, Index count, Index len
          2.0 * embedding * static_cast<double>(count * length);
 }
 
-/// Flops of a text transformer on `texts`, with `logits` rows of logits.
+/// Flops of a text transformer that reads `texts` and computes `logits` rows of logits.
 inline double flops_of(const gated::TextTransformer<float>& model, const gated::Sequences& texts, Index logits) {
   double sum = projection_flops(model.trunk, texts.total()) +
                2.0 * static_cast<double>(model.embedding.weight.size()) * static_cast<double>(logits);
@@ -156,13 +156,13 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
          (model.head ? projection_flops(*model.head, images) : 0);
 }
 
-/// The same; each image is a sequence of one row.
+/// The same for callers that pass a sequence length: here, an image is one row.
 template <class Trunk>
 double flops_of(const gated::ImageClassifier<Trunk>& model, Index images, Index) {
   return flops_of(model, images);
 }
 
-/// Flops of a trunk's MLPs and gates, which mix features, patches and series.
+/// Flops of the MLPs and gates in the trunk of a forecaster, which mix features, patches and series.
 inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   double sum = 0;
   for (const auto& level : trunk.levels) {
@@ -174,7 +174,7 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// Flops of forecasting `items` items of `each` series, for a model without prefix and without forecast mixing.
+/// Flops to forecast `items` items of `each` series. The model must have no frequency prefix and no forecast mixing.
 inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
   const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +

@@ -12,7 +12,7 @@ using gated::Matrix;
 using gated::Sequences;
 using gated::Workspace;
 
-/// Times `layer.forward()` on `count` sequences of `length` tokens. `threads` is the index of the argument with the thread count.
+/// Times `layer.forward()` on `count` sequences of `length` tokens. `state.range(threads)` is the thread count.
 template <class Layer>
 void forward(benchmark::State& state, const Layer& layer, Index count, Index length, Index in, Index out, double flops,
              std::size_t threads) {

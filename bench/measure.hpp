@@ -42,7 +42,7 @@ std::vector<double> time_runs(int runs, F&& f) {
   return times;
 }
 
-/// The mean seconds per call of `f`, over as many calls as take `at_least` seconds: a single short call says little.
+/// The mean seconds per call of `f`. Repeats the call until `at_least` seconds have passed: one short call is too noisy.
 template <class F>
 double seconds_per_call(double at_least, F&& f) {
   const double start = seconds();
@@ -60,7 +60,7 @@ double seconds_per_call(double at_least, F&& f) {
 using Measurement = std::function<double()>;
 
 /// Interleaves measurements: every turn calls each measurement once, so a disturbance of the machine hits them all. The first
-/// turn is a warm-up. `[i][turn]` is the value that `measurements[i]` returned.
+/// turn is a warm-up. In the result, `[i][turn]` is the value that `measurements[i]` returned in that turn.
 inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Measurement>& measurements) {
   std::vector<std::vector<double>> figures(measurements.size());
   for (int turn = -1; turn < turns; ++turn) {
@@ -100,8 +100,8 @@ inline std::vector<std::int64_t> thread_counts() {
 
 namespace detail {
 
-/// The number of independent chains of multiply-adds. With 32 registers, 16 chains keep four units of latency 4 busy; with 16
-/// registers, 12 chains keep three busy. No sum is spilled.
+/// The number of independent chains of multiply-adds. With 32 vector registers, 16 chains keep four units with a latency of 4
+/// cycles busy; with 16 registers, 12 chains keep three busy. Either way, all sums stay in registers.
 inline constexpr unsigned chains = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 16 : 12;
 
 template <class T>

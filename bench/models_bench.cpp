@@ -90,7 +90,7 @@ void flash_text(benchmark::State& state) {
   text<gated::FlashLanguageModel<float>>(state, config, 1, state.range(0), threads_of(state, 1));
 }
 
-/// GAU-α as published, up to its hidden states.
+/// GAU-α in its published size, from tokens to hidden states.
 void gau_encoder(benchmark::State& state) {
   const auto config =
       gated::gau_presets::gau_alpha_encoder({.vocabulary = 12000}, gated::gau_presets::gau_alpha({.channels = 768}));

@@ -1,4 +1,4 @@
-/// Products in the models' shapes, and element-wise ops.
+/// Matmuls in the models' shapes, and element-wise ops.
 
 #include <array>
 
@@ -18,14 +18,14 @@ using gated::Workspace;
 
 // --- Products ---
 
-/// Which factor is transposed.
+/// Which factor is transposed (t), in the notation of BLAS.
 enum class Form {
   nt,  ///< x Wᵀ: channel projections, scores
-  nn,  ///< W v: spatial projections, attention; the gradient of a projection's input
+  nn,  ///< W v: spatial projections, attention's weighted values, the gradient of a projection's input
   tn   ///< xᵀ y: the gradient of a weight, the memory of linear attention
 };
 
-/// The factors of an m × n product over k, and its result.
+/// The factors and the result of a matmul, m × k times k × n.
 struct Product {
   Matrix<float> a, b, y;
   Form form;
@@ -50,7 +50,7 @@ void product(benchmark::State& state, Form form) {
   count_product(state, run(state, [&] { gated::matmul(p.left(), p.right(), p.y, workspace); }));
 }
 
-/// A product with fused bias and activation, as in the models' projections.
+/// A matmul with fused bias and activation, as in the models' projections.
 void product_bias_gelu(benchmark::State& state) {
   Product p(state, Form::nt);
   Workspace<float> workspace(threads_of(state, 3));
@@ -70,7 +70,7 @@ void product_bias_gate(benchmark::State& state) {
                 }));
 }
 
-/// Eigen's own product, for comparison.
+/// Eigen's own matmul, for comparison.
 void eigen_product(benchmark::State& state) {
   Product p(state, Form::nt);
   Eigen::setNbThreads(threads_of(state, 3).count());
@@ -128,7 +128,7 @@ BENCHMARK_CAPTURE(activation, silu, Activation::silu)->Name("ops/silu")->Apply(o
 BENCHMARK_CAPTURE(activation, relu2, Activation::relu2)->Name("ops/relu2")->Apply(on_cache_and_memory);
 BENCHMARK_CAPTURE(activation, laplace, Activation::laplace)->Name("ops/laplace")->Apply(on_cache_and_memory);
 
-/// Times `f(x, y, workspace)`, with the shape of x and y given by the first two arguments: rows, columns.
+/// Times `f(x, y, workspace)`. The benchmark's first two arguments are the rows and columns of x and y.
 template <class F>
 void by_rows(benchmark::State& state, const F& f) {
   const Matrix<float> x = Matrix<float>::Random(state.range(0), state.range(1));
@@ -150,7 +150,7 @@ void scale_norm(benchmark::State& state) {
   by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
-/// Runs in place, repeatedly: the values converge to equal shares, which take as long as any others.
+/// Runs in place on its own output: the values converge, but the time does not depend on them.
 void softmax(benchmark::State& state, bool causal) {
   by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, workspace, {.causal = causal}); });
 }

@@ -1,4 +1,4 @@
-/// The machine's peaks: the reference for all other rows.
+/// The machine's peaks: the reference for all other rows of gated_bench.
 
 #include <vector>
 

@@ -17,7 +17,7 @@ using gated::Workspace;
 using State = gated::State<float>;
 
 constexpr Index channels = 512, depth = 4;
-constexpr Index steps = 256;  // a whole chunk of FLASH: each step of the cycle counts once
+constexpr Index steps = 256;  // one chunk of FLASH, so each position in a chunk is timed once
 
 /// The state of `model` after a prefill of `tokens` tokens.
 template <class Model>
@@ -45,11 +45,11 @@ double weight_bytes(const Model& model) {
   return static_cast<double>(bytes);
 }
 
-/// The mean number of tokens that a step reads, its own included, in layers that read all tokens so far.
+/// The mean number of tokens that a step reads, including its own, in layers that read all tokens so far.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
-/// Times `steps` steps of `model`, from a copy of the state `start`. A step reads `state_floats` floats of the state and of the
-/// row of W that multiplies it.
+/// Times `steps` steps of `model`, from a copy of the state `start`. In addition to the weights counted by weight_bytes(), a
+/// step reads `state_floats` floats: of the state, and of the row of W that multiplies it.
 template <class Model>
 void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
   const Threads threads = threads_of(bench_state, 1);
@@ -81,11 +81,11 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
   bench_state.counters["state MB"] = static_cast<double>(start.bytes()) * 1e-6;
 }
 
-/// A step reads the memory, if there is one, and on average half the keys and values of the open chunk.
+/// A step reads the memory, if there is one, and on average half the keys and values of the current chunk.
 void flash(benchmark::State& state) {
   static gated::Random random(1);
   static const gated::Flash<float> model({.depth = depth, .block = gated::flash_presets::lucidrains({.channels = channels})}, random);
-  static std::map<Index, State> known;  // a benchmark is called several times
+  static std::map<Index, State> known;  // kept, because Google Benchmark calls this function several times
   auto start = known.find(state.range(0));
   if (start == known.end()) {
     start = known.emplace(state.range(0), state_after(model, state.range(0))).first;

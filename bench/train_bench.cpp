@@ -8,7 +8,7 @@ namespace bench {
 
 namespace {
 
-/// Forward pass, backward pass, AdamW on texts of `length` tokens.
+/// Times a training step (forward pass, backward pass, AdamW) on texts of `length` tokens.
 template <class Model>
 void step(benchmark::State& state, const typename Model::Config& config, Index length, bool recompute) {
   gated::Random random(1);

@@ -1,11 +1,11 @@
-# Finds the dependencies and creates the targets that carry them. The build and the installed package both include this file, so
-# each searches the machine it runs on, and no path is baked into the package.
+# Finds the dependencies and creates the targets gated::<component> that link them. The build and the installed package both
+# include this file, so each searches the machine it runs on, and no path is baked into the package.
 
 set(GATED_COMPONENTS io openmp native compiled c)
 
 # Finds Eigen. Sets `problem` to an error message on failure, to "" otherwise.
 #
-# The version is compared here, not by find_package: the version file of 3.4.0 refuses "3.4...5", that of 5.x refuses "3.4".
+# The version is compared here, not by find_package: Eigen 3.4.0's version file refuses "3.4...5", and 5.x's refuses "3.4".
 function(gated_find_eigen problem)
   set(${problem} "" PARENT_SCOPE)
   if(TARGET Eigen3::Eigen)
@@ -21,7 +21,7 @@ the folder of its Eigen3Config.cmake.")
   endif()
 endfunction()
 
-# Warns once if no build type is set, which compiles without optimisation.
+# Warns once if no build type is set: compilers then do not optimise.
 function(gated_check_build_type)
   get_property(has_configurations GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   get_property(has_warned GLOBAL PROPERTY gated_has_warned_of_build_type)
@@ -37,7 +37,7 @@ endfunction()
 # and loops run on one thread.
 function(gated_find_threads)
   if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
-     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # without linking, every library seems present
+     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # if checks do not link, every library seems present
     return()
   endif()
   find_package(Threads QUIET)
@@ -46,7 +46,7 @@ function(gated_find_threads)
   endif()
 endfunction()
 
-# Creates gated::c if the library of the C interface is installed beside this package.
+# Creates gated::c if the shared library of the C interface is installed with this package.
 function(gated_find_installed_c)
   cmake_path(GET CMAKE_CURRENT_FUNCTION_LIST_DIR PARENT_PATH share)
   cmake_path(GET share PARENT_PATH share)
@@ -57,7 +57,7 @@ function(gated_find_installed_c)
     add_library(gated::c SHARED IMPORTED GLOBAL)
     set_target_properties(gated::c PROPERTIES IMPORTED_LOCATION "${library}"
                                               INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include")
-    if(WIN32)  # what find_library() finds there
+    if(WIN32)  # there, find_library() finds the import library
       set_target_properties(gated::c PROPERTIES IMPORTED_IMPLIB "${library}")
     endif()
   endif()
@@ -111,7 +111,7 @@ function(gated_add_component component problem)
     add_library(gated_compiled STATIC EXCLUDE_FROM_ALL ${sources})
     add_library(gated::compiled ALIAS gated_compiled)
     target_link_libraries(gated_compiled PUBLIC gated::io)
-    # Eigen's alignment is fixed: programs with any -march can link it.
+    # Fixes Eigen's alignment, so that programs with any -march can link the library.
     target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED GATED_PORTABLE EIGEN_MAX_ALIGN_BYTES=64)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
     # Shared libraries that link it do not export its symbols.
@@ -120,7 +120,7 @@ function(gated_add_component component problem)
     if(NOT MSVC)
       target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
     endif()
-    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # programs can drop what they do not call
+    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # the linker can drop unused functions
       target_compile_options(gated_compiled PRIVATE -ffunction-sections -fdata-sections)
     endif()
     if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised constants despite hidden visibility

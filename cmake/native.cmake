@@ -29,7 +29,7 @@ function(gated_native_flags flags summary)
 
   set(cpuinfo "")
   if(EXISTS /proc/cpuinfo)
-    file(READ /proc/cpuinfo cpuinfo LIMIT 8192)  # one core is enough
+    file(READ /proc/cpuinfo cpuinfo LIMIT 8192)  # the entry of one core is enough
   endif()
   set(machine "${CMAKE_SYSTEM_PROCESSOR}")
   if(cpuinfo MATCHES "model name[ \t]*:[ \t]*([^\n]+)")

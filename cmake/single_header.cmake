@@ -4,8 +4,8 @@
 # gated/io/model_file.hpp. Each appears once, after the headers it includes. Headers of other libraries are still included.
 #
 #   --only      only the headers listed and what they include, without gated/gated.hpp
-#   --baseline  kernels for the instruction set of the compiler's flags only (GATED_ONLY_BASELINE), which is shorter and compiles
-#               faster
+#   --baseline  kernels only for the instruction set of the compiler's flags (GATED_ONLY_BASELINE): a shorter header, which
+#               compiles faster
 
 cmake_minimum_required(VERSION 3.21)
 cmake_path(SET checkout NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/..")
@@ -28,7 +28,7 @@ if(NOT output OR NOT headers)
 endif()
 
 set(visited "")   # headers that are in `body` or about to be
-set(includes "")  # lines for the top
+set(includes "")  # #include lines for the top
 set(body "")
 
 macro(append_header header)
@@ -38,7 +38,7 @@ macro(append_header header)
   endif()
 endmacro()
 
-# Removes the kernels of the instruction sets beyond the compiler's flags.
+# Removes the kernels for instruction sets that the compiler's flags do not enable.
 macro(remove_forms text)
   string(FIND "${${text}}" "#if GATED_CHOOSES_FORM\n" begin)
   if(begin GREATER -1)
@@ -90,7 +90,7 @@ function(append_unvisited_header header)
   endforeach()
 
   file(READ "${file}" text)
-  # A single header does not use gated::compiled, so it contains the definitions that follow a header.
+  # A single header does not use gated::compiled, so it also contains each header's definitions (.inl).
   string(REGEX REPLACE "\n#if defined\\(GATED_COMPILED\\)\n#include [^\n]*\n#else\n" "\n#if !defined(GATED_COMPILED)\n" text "${text}")
   string(REGEX REPLACE "\n#if defined\\(GATED_COMPILED\\)\n#include [^\n]*\n#endif\n" "\n" text "${text}")
   set(definitions "")

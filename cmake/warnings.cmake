@@ -1,4 +1,4 @@
-# Warnings that gated's headers do not trigger. For gated's own programs only: users choose their own.
+# Warnings that gated's headers do not trigger. For gated's own programs only: users choose their own warnings.
 
 add_library(gated_warnings INTERFACE)
 if(MSVC)

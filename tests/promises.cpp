@@ -12,7 +12,7 @@
 namespace gated::test::detail {
 namespace {
 
-/// A layer whose state no other layer accepts.
+/// A layer whose stream state no other layer accepts.
 template <class T>
 struct Stranger : Layer<Stranger<T>> {
   static constexpr const char* name = "Stranger";
@@ -27,12 +27,35 @@ struct Stranger : Layer<Stranger<T>> {
   }
 };
 
-/// Checks of expect_promises() on a Subject, for one scalar type.
+/// x + layer(x), or layer(x) if the shapes differ. x is in scratch memory if `in_scratch`, otherwise in the caller's memory.
+template <class T>
+struct BesideItself : Layer<BesideItself<T>> {
+  static constexpr const char* name = "BesideItself";
+
+  const Subject<T>* layer;
+  bool in_scratch;
+
+  BesideItself(const Subject<T>& layer_, bool in_scratch_) : layer(&layer_), in_scratch(in_scratch_) {}
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return layer->contract(); }
+
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    if (in_scratch) {
+      x = scale(run, x, number(T{1}));
+    }
+    const auto y = layer->call(run, x);
+    const bool fits = run.rows(y) == run.rows(x) && run.columns(y) == run.columns(x);
+    return fits ? add(run, x, y) : y;
+  }
+};
+
+/// The checks of expect_promises(), for a layer of one scalar type.
 template <class T>
 class PromiseChecks {
  public:
   PromiseChecks(Subject<T>& subject, const Promises& promises) : subject_(subject), promises_(promises) {
-    if (!subject.mixes) {  // each token is a sequence
+    if (!subject.mixes) {  // then each token is tested as a sequence by itself
       promises_.causal = true;
       Index total = 0;
       for (const Index length : promises.lengths) {
@@ -47,10 +70,10 @@ class PromiseChecks {
 
   void all() {
     const bool streams = promises_.causal && promises_.streams;
-    promise("each sequence of a batch is bit-equal to itself alone", &PromiseChecks::sequences_are_alone);
+    promise("each sequence of a batch is bit-equal to the same sequence alone", &PromiseChecks::sequences_are_alone);
     promise("y may be x, and both may be blocks of larger matrices", &PromiseChecks::views_are_enough);
     promise("an empty batch has an empty result", &PromiseChecks::nothing_is_made_of_nothing);
-    promise("x + layer(x) is bit-equal if x is scratch of the run", &PromiseChecks::inputs_stay);
+    promise("x + layer(x) has the same bits if x is scratch memory", &PromiseChecks::inputs_stay);
     promise("any number of threads gives equal bits", &PromiseChecks::threads_change_nothing);
     promise("a NaN or an infinity reaches no other sequence and no earlier token", &PromiseChecks::bad_numbers_stay);
     promise("record() is bit-equal to forward()", &PromiseChecks::training_is_forward);
@@ -59,19 +82,19 @@ class PromiseChecks {
     promise("a saved model is the same when loaded", &PromiseChecks::files_hold_all);
     promise("quantized weights are bit-equal to a float layer with the rounded values",
             &PromiseChecks::quantized_weights_are_rounded_ones);
-    promise("with int8 products, sequences, threads and steps are still bit-equal",
+    promise("with int8 products, sequences alone, more threads and stream steps give the same bits",
             &PromiseChecks::integer_products_keep_promises);
     promise("mismatched shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
       promise("gradients match central differences", &PromiseChecks::gradients_are_right);
     }
     if (subject_.masked) {
-      promise("masked tokens reach no other, and a mask of ones changes nothing", &PromiseChecks::masks_hide);
+      promise("masked tokens reach no other tokens, and a mask of ones changes nothing", &PromiseChecks::masks_hide);
     }
     if (streams) {
       promise("streams of any step size are bit-equal, also to forward() unless they sum in a different order",
               &PromiseChecks::streams_are_forward);
-      promise("a copied state branches, and rewind() works or is refused", &PromiseChecks::states_are_values);
+      promise("a copied state continues independently, and rewind() works or is refused", &PromiseChecks::states_are_values);
       promise("an invalid step is refused and changes nothing", &PromiseChecks::steps_are_refused);
       promise("a NaN or an infinity reaches no earlier token of a stream", &PromiseChecks::bad_numbers_stay_in_streams);
       promise("warm stream steps allocate nothing", &PromiseChecks::streams_allocate_nothing);
@@ -85,7 +108,7 @@ class PromiseChecks {
   struct Input {
     Sequences sequences = Sequences::single(0);
     Matrix<T> x;
-    std::vector<std::uint8_t> mask;  // hides about a quarter of the tokens, never the first of a sequence
+    std::vector<std::uint8_t> mask;  // 0 for about a quarter of the tokens, never for the first of a sequence
   };
 
   void promise(const char* text, void (PromiseChecks::*check)()) {
@@ -113,7 +136,7 @@ class PromiseChecks {
     return batch;
   }
 
-  /// The masks to test: none, and the batch's mask if the layer takes one.
+  /// The masks to test: an empty one and, if the layer takes masks, the batch's mask.
   std::vector<Mask> masks_of(const Input& batch) const {
     return subject_.masked ? std::vector<Mask>{Mask(), Mask(batch.mask)} : std::vector<Mask>{Mask()};
   }
@@ -176,20 +199,32 @@ class PromiseChecks {
   }
 
   void inputs_stay() {
+    const BesideItself<T> from_caller(subject_, false), from_scratch(subject_, true);
     for (const Mask mask : masks_of(batch_)) {
-      EXPECT_TRUE(same_bits(subject_.forward_beside(true, batch_.x, batch_.sequences, mask),
-                            subject_.forward_beside(false, batch_.x, batch_.sequences, mask)));
-      EXPECT_TRUE(same_bits(subject_.record_beside(true, batch_.x, batch_.sequences, mask),
-                            subject_.forward_beside(false, batch_.x, batch_.sequences, mask)))
-          << "recorded";
+      Workspace<T> workspace;
+      const Matrix<T> expected = from_caller.forward(batch_.x, batch_.sequences, workspace, mask);
+      EXPECT_TRUE(same_bits(from_scratch.forward(batch_.x, batch_.sequences, workspace, mask), expected));
+      Tape<T> tape;
+      subject_.begin(tape, nullptr);
+      const Variable y = record(tape, from_scratch, tape.input(batch_.x), batch_.sequences, mask);
+      EXPECT_TRUE(same_bits(tape[y], expected)) << "recorded";
     }
     if (promises_.causal && promises_.streams) {
-      EXPECT_TRUE(same_bits(subject_.stream_beside(true, x_), subject_.stream_beside(false, x_))) << "streamed";
+      EXPECT_TRUE(same_bits(streamed_by(from_scratch), streamed_by(from_caller))) << "streamed";
     }
+  }
+  Matrix<T> streamed_by(const BesideItself<T>& layer) const {
+    Matrix<T> y(longest_, subject_.out);
+    Workspace<T> workspace;
+    auto state = layer.start(longest_);
+    for (Index t = 0; t < longest_; ++t) {
+      layer.extend(x_.middleRows(t, 1), state, y.middleRows(t, 1), workspace);
+    }
+    return y;
   }
 
   void threads_change_nothing() {
-    std::vector<Index> lengths;  // enough rows for several groups and several tasks per loop
+    std::vector<Index> lengths;  // enough rows for several groups of sequences, and several tasks per loop
     for (Index total = 0; total < 1200;) {
       for (const Index length : promises_.lengths) {
         lengths.push_back(length);
@@ -218,7 +253,7 @@ class PromiseChecks {
     }
   }
 
-  /// Tokens to spoil in a sequence of `longest_` tokens: the ends, the middle, and both sides of a boundary between row blocks.
+  /// Tokens for spoiled(): both ends of a sequence, its middle, and both sides of the boundary between blocks of 128 rows.
   std::vector<Index> places() const {
     std::set<Index> tokens;
     for (const Index t : {Index{0}, Index{1}, longest_ / 2, Index{127}, Index{128}, longest_ - 1}) {
@@ -227,7 +262,7 @@ class PromiseChecks {
     return {tokens.begin(), tokens.end()};
   }
 
-  /// If `nan_first`, token t of x becomes NaN and later tokens become infinite; otherwise the reverse.
+  /// x with token t set to NaN and all later tokens to infinity if `nan_first`; otherwise the reverse.
   static Matrix<T> spoiled(Matrix<T> x, Index t, bool nan_first) {
     constexpr T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
     x.bottomRows(x.rows() - t).setConstant(nan_first ? infinity : nan);
@@ -264,7 +299,7 @@ class PromiseChecks {
 
   // --- Streams ---
 
-  /// Streams x in steps of `steps` rows. The last size repeats; the final step may be shorter.
+  /// Streams x in steps of steps[0], steps[1], … rows. The last size repeats; the final step may be shorter.
   Matrix<T> streamed(const Matrix<T>& x, const std::vector<Index>& steps, State<T>& state, Threads threads = {}) const {
     Workspace<T> workspace(threads);
     workspace.use(engine_);
@@ -279,7 +314,7 @@ class PromiseChecks {
     return y;
   }
 
-  /// The exact output that every stream of x must have.
+  /// The output that every stream of x must have, bit for bit.
   Matrix<T> reference_of(const Matrix<T>& x) const {
     const Matrix<T> y = forward(x, Sequences::single(longest_));
     if (!promises_.streams_otherwise) {
@@ -385,7 +420,7 @@ class PromiseChecks {
   void start_is_refused() {
     const std::string message = message_of<ArgumentError>([&] { subject_.start(longest_); });
     EXPECT_NE(message.find("::start: "), std::string::npos)
-        << message;  // names the layer, or a layer inside it that cannot stream
+        << message;  // names this layer, or the layer inside it that cannot stream
   }
 
   // --- Training ---
@@ -424,7 +459,7 @@ class PromiseChecks {
           tape.backward(subject_.record(tape, tape.input(batch_.x), batch_.sequences, mask), cotangent);
         };
         step();
-        step();  // starts with its memory merged into one chunk
+        step();  // at its start, merges the tape's memory into one chunk
         EXPECT_EQ(allocations_during(step), 0) << "a training step, " << threads << " threads";
       }
     }
@@ -472,7 +507,7 @@ class PromiseChecks {
 
   using Shown = std::map<std::string, Matrix<T>>;
 
-  /// The outputs shown to a hook during `run(workspace)`, by path.
+  /// The outputs that a hook sees during `run(workspace)`, by path.
   Shown shown_by(const std::function<void(Workspace<T>&)>& run) const {
     Shown shown;
     Workspace<T> workspace;
@@ -485,7 +520,7 @@ class PromiseChecks {
 
   void expect_all_shown(const Shown& shown, const Matrix<T>& y) {
     for (const std::string& layer : subject_.layers()) {
-      const auto first = shown.lower_bound(layer);  // the layer, or one of its parts
+      const auto first = shown.lower_bound(layer);  // the path of the layer, or of one of its parts
       EXPECT_TRUE(first != shown.end() && (first->first == layer || first->first.starts_with(layer + ".")))
           << "\"" << layer << "\" is not shown";
     }
@@ -532,7 +567,7 @@ class PromiseChecks {
     });
   }
 
-  /// Uses an engine in this scope.
+  /// Sets the pointer `place` to `engine` for the current scope.
   struct Using {
     Using(const ProductEngine<T>*& place, const ProductEngine<T>* engine) : place_(place) { place_ = engine; }
     ~Using() { place_ = nullptr; }
@@ -597,7 +632,7 @@ class PromiseChecks {
   Promises promises_;
   Input batch_;
   Index longest_ = 0;
-  Matrix<T> x_;  // the input of one sequence
+  Matrix<T> x_;  // the input of a sequence of `longest_` tokens
   const ProductEngine<T>* engine_ = nullptr;
 };
 

@@ -12,56 +12,57 @@
 #include "tests/layers/settings_of.hpp"
 #include "tests/subject.hpp"
 
-/// Checks what every layer promises to its users. The test of a layer then needs only configurations and the layer's formula:
+/// Checks what every layer promises to its users, so that a layer's own test only has to check its formula:
 ///
 ///     TEST(GmlpBlock, KeepsItsPromises) {
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12}, {.lengths = {9, 9}});
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12, .causal = true}, {.causal = true});
 ///     }
 ///
-/// Link gated_test_promises and gated_test_allocations, which replaces the global allocation functions
+/// Link gated_test_promises and gated_test_allocations. The latter replaces the global allocation functions
 /// (tests/core/allocations.hpp).
 
 namespace gated::test {
 
-/// The promises in which layers differ, for one configuration, and the inputs to test them on.
+/// Promises that not all layers make, for one configuration, and how to test them.
 struct Promises {
   std::vector<Index> lengths = {7, 0, 9, 1};  ///< sequence lengths of the test batch
   bool causal = false;                        ///< no output depends on a later token
-  bool streams = true;                        ///< if causal, it streams; otherwise start() throws
-  bool rewinds = true;                        ///< if it streams, it can rewind; otherwise rewind() throws
-  bool streams_otherwise = false;             ///< streams equal a batch only up to rounding: they sum in a different order
+  bool streams = true;                        ///< a causal layer streams; if false, start() throws
+  bool rewinds = true;                        ///< a stream can rewind; if false, rewind() throws
+  bool streams_otherwise = false;             ///< streams sum in another order: they equal forward() only up to rounding
   bool mask_hides = true;                     ///< masked tokens reach no other token, at any magnitude
   bool trains = true;                         ///< gradients are checked against central differences
-  double tolerance = 1e-6;                    ///< of a gradient, relative to the parameter's largest gradient
+  double tolerance = 1e-6;                    ///< allowed error of a gradient, relative to the parameter's largest gradient
 };
 
-/// Builds Layer<float> and Layer<double> from `config`, moves their parameters away from the initial values, and expects:
+/// Builds Layer<float> and Layer<double> from `config`, perturbs their initial parameters, and expects:
 ///
-/// * each sequence of a batch is bit-equal to the same sequence alone; y may be x; both may be blocks of larger matrices, or empty;
-/// * 1, 2 and 3 threads give the same bits, forward and backward;
-/// * x + layer(x) has the same bits whether x belongs to the caller or is scratch: a layer overwrites only inputs moved in;
+/// * each sequence of a batch is bit-equal to the same sequence alone; y may be x; both may be blocks of larger matrices, or
+///   empty;
+/// * 1, 2 and 3 threads give the same bits in the forward and the backward pass;
+/// * x + layer(x) has the same bits whether x is the caller's or scratch memory: a layer overwrites only inputs moved in;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token. This is checked in
 ///   forward(), record() and extend();
 /// * if the layer is causal, streams of any step size are bit-equal to each other and, unless `streams_otherwise`, to
-///   forward(); a copied state branches; rewind() works or throws; states of other layers are refused;
+///   forward(); a copied state continues independently; rewind() works or throws; states of other layers are refused;
 /// * if the layer is not causal, start() throws;
 /// * record() is bit-equal to forward(), and gradients match central differences;
-/// * a warm forward(), stream step and training step allocate nothing;
-/// * a masked token reaches no other, and a mask of ones changes nothing;
+/// * forward(), stream steps and training steps allocate nothing once warm, that is, after a first such call;
+/// * a masked token reaches no other token, and a mask of ones changes nothing;
 /// * a hook sees each layer once and changes nothing;
-/// * a model that can be saved is the same when loaded;
-/// * uninitialised weights are refused by name, but explicit zeros are accepted;
-/// * bf16 and int8 weights are bit-equal to the float layer with the rounded values;
-/// * with int8 products, sequences alone, more threads and stream steps still give the same bits;
+/// * if the layer can be saved, the loaded copy is the same;
+/// * uninitialised weights are refused, with an error that names them, but explicit zeros are accepted;
+/// * with bf16 and int8 weights, results are bit-equal to a float layer with the rounded weights;
+/// * with int8 products too, batches and single sequences, any number of threads, and stream steps give the same bits;
 /// * mismatched shapes raise an error that names the layer, and nothing is written.
 ///
-/// A layer derives from Layer (layers/layer.hpp), or has contract() and `forward(x, sequences, y, workspace)`. Streams are
-/// tested if it has start(), masks if its contract takes one, and files if it has an `architecture`.
+/// A layer must derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. Streams are
+/// tested if it has start(), masks if its contract takes them, and files if it has an `architecture`.
 template <template <class> class Layer>
 void expect_promises(const typename Layer<float>::Config& config, const Promises& promises = {});
 
-/// Overload for layers that have no member type Config.
+/// Overload for layers without a member type Config.
 template <template <class> class Layer, class Config>
 requires(!requires { typename Layer<float>::Config; }) void expect_promises(const Config& config,
                                                                             const Promises& promises = {});

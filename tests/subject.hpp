@@ -20,30 +20,6 @@
 
 namespace gated::test::detail {
 
-/// Computes x + layer(x), or layer(x) if their shapes differ. x is scratch if `in_scratch`, else it belongs to the caller.
-template <class L>
-struct BesideItself : gated::Layer<BesideItself<L>> {
-  using T = typename L::Scalar;
-  static constexpr const char* name = "BesideItself";
-
-  const L* layer;
-  bool in_scratch;
-
-  BesideItself(const L& layer_, bool in_scratch_) : layer(&layer_), in_scratch(in_scratch_) {}
-  static constexpr auto fields() { return std::tuple{}; }
-  Contract contract() const { return layer->contract(); }
-
-  template <class Run>
-  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    if (in_scratch) {
-      x = scale(run, x, number(T{1}));
-    }
-    const auto y = run(*layer, x);
-    const bool fits = run.rows(y) == run.rows(x) && run.columns(y) == run.columns(x);
-    return fits ? add(run, x, y) : y;
-  }
-};
-
 /// True for classes derived from Layer. False for models that define their own forward(), such as TinyTimeMixer.
 template <class L>
 concept IsLayer = std::is_base_of_v<gated::Layer<L, typename L::Scalar>, L>;
@@ -56,16 +32,18 @@ struct Subject {
   bool mixes, masked, starts;
 
   virtual ~Subject() = default;
-  virtual Index rows(Index input_view) const = 0;
+  virtual Contract contract() const = 0;
+  Index rows(Index input_rows) const { return contract().output_rows(input_rows); }
   virtual void forward(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
                        Mask mask) const = 0;
   virtual State<T> start(Index capacity) const = 0;
   virtual void extend(const ConstView<T>& x, State<T>& state, View<T> y, Workspace<T>& workspace) const = 0;
   virtual void begin(Tape<T>& tape, Random* noise) = 0;  // sets the gradient to 0
   virtual Variable record(Tape<T>& tape, Variable x, const Sequences& sequences, Mask mask) const = 0;
-  virtual Matrix<T> forward_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) const = 0;
-  virtual Matrix<T> stream_beside(bool in_scratch, const ConstView<T>& x) const = 0;
-  virtual Matrix<T> record_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) = 0;
+  // layer(x) inside another layer's run
+  virtual RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x) const = 0;
+  virtual RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x) const = 0;
+  virtual Variable call(Recording<T>& run, const Variable& x) const = 0;
   virtual Matrix<T> gradient() const = 0;            // gradients of all parameters, concatenated
   virtual std::set<std::string> layers() const = 0;  // paths that a hook must see
   virtual void expect_gradients(const Sequences& sequences, Mask mask, double tolerance) const = 0;
@@ -86,7 +64,7 @@ class SubjectOf final : public Subject<T> {
     this->starts = IsLayer<Layer>;
   }
 
-  Index rows(Index input_view) const override { return layer_.contract().output_rows(input_view); }
+  Contract contract() const override { return layer_.contract(); }
 
   void forward(const ConstView<T>& x, const Sequences& sequences, View<T> y, Workspace<T>& workspace,
                Mask mask) const override {
@@ -117,27 +95,15 @@ class SubjectOf final : public Subject<T> {
   Variable record(Tape<T>& tape, Variable x, const Sequences& sequences, Mask mask) const override {
     return record_of(tape, layer_, x, sequences, mask);
   }
-  Matrix<T> forward_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) const override {
-    Workspace<T> workspace;
-    return BesideItself<Layer>(layer_, in_scratch).forward(x, sequences, workspace, mask);
-  }
-  Matrix<T> stream_beside(bool in_scratch, const ConstView<T>& x) const override {
-    Matrix<T> y(x.rows(), this->out);
+  RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x) const override { return run(layer_, x); }
+  RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x) const override {
     if constexpr (IsLayer<Layer>) {
-      const BesideItself<Layer> both(layer_, in_scratch);
-      auto state = both.start(x.rows());
-      Workspace<T> workspace;
-      for (Index t = 0; t < x.rows(); ++t) {
-        both.extend(x.middleRows(t, 1), state, y.middleRows(t, 1), workspace);
-      }
+      return run(layer_, x);
+    } else {
+      return x;
     }
-    return y;
   }
-  Matrix<T> record_beside(bool in_scratch, const ConstView<T>& x, const Sequences& sequences, Mask mask) override {
-    Tape<T> tape;
-    begin(tape, nullptr);
-    return tape[gated::record(tape, BesideItself<Layer>(layer_, in_scratch), tape.input(x), sequences, mask)];
-  }
+  Variable call(Recording<T>& run, const Variable& x) const override { return run(layer_, x); }
   Matrix<T> gradient() const override {
     std::vector<T> all;
     for_each_parameter([&](const ParameterInfo&, auto values) { all.insert(all.end(), values.begin(), values.end()); },

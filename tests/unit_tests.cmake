@@ -54,7 +54,7 @@ function(gated_test_program target floor)
 endfunction()
 
 # gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, … of GATED_TESTS_PER_UNIT
-# files each, or <floor>_<name>_test if that is 1. Sets <result> to the first header that each unit includes.
+# files each, or a program <floor>_<name>_test per file if it is 1. Sets <result> to the first header that each unit includes.
 function(gated_floor_tests floor result)
   set(firsts "")
   set(number 0)

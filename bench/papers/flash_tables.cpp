@@ -11,7 +11,7 @@ namespace papers {
 
 namespace {
 
-/// §3 and §4: score kernels, and token mixers, at equal parameters.
+/// §3 and §4 compare score kernels and token mixers, here at equal parameters.
 std::vector<Form> attention(const Setup& setup) {
   const Sizes sizes(setup, 64, 6, 256);
   const Index parameters = parameters_of_gau(sizes);
@@ -22,7 +22,7 @@ std::vector<Form> attention(const Setup& setup) {
     return language_form<TransformerModel>(setup, name, transformer(sizes, sizes.depth / 2, bias, parameters), sizes.length,
                                            4000, {}, attention_warmups);
   };
-  const auto large_queries = [](GauModel& model, gated::Random&) {  // N(0, 0.02²) makes all scores equal at first
+  const auto large_queries = [](GauModel& model, gated::Random&) {  // from N(0, 0.02²), all scores would start nearly equal
     for (auto& block : model.trunk.blocks) {
       block.offset_scale.weight.setOnes();
     }
@@ -35,7 +35,7 @@ std::vector<Form> attention(const Setup& setup) {
           of_transformer("Transformer rotary and T5", gated::RelativeBiasForm::t5)};
 }
 
-/// The ablations of FLASH's attention: chunk size, and its local and its global part alone.
+/// Ablations of FLASH's attention: the chunk size, the local part alone, the global part alone.
 std::vector<Form> chunks(const Setup& setup) {
   const Sizes sizes(setup, 64, 6, 512);
   const Index parameters = parameters_of_gau(Sizes(setup));
@@ -47,7 +47,7 @@ std::vector<Form> chunks(const Setup& setup) {
   for (const Index chunk : {16, 64, 256}) {
     add(gated::text("chunks of ", chunk), chunk);
   }
-  const auto without = [](Index query) {  // the query and the key below it; if both are 0, their gradients are, too
+  const auto without = [](Index query) {  // zeroes the rows of a query and its key: their gradients stay 0
     return [query](FlashModel& model, gated::Random&) {
       for (auto& block : model.trunk.blocks) {
         block.offset_scale.weight.middleRows(query, 2).setZero();
@@ -65,7 +65,7 @@ std::vector<Form> chunks(const Setup& setup) {
   return forms;
 }
 
-/// Prints the time of a step of `Model` on sequences of `length` bytes: the fastest of five, after a warm-up.
+/// Prints the time of a training step of `Model` on sequences of `length` bytes: the fastest of five, after a warm-up.
 template <class Model>
 void print_time(const Setup& setup, int threads, const char* form, const typename Model::Config& config, Index length,
                 std::ostream& out) {
@@ -77,7 +77,7 @@ void print_time(const Setup& setup, int threads, const char* form, const typenam
     const auto start = std::chrono::steady_clock::now();
     step(training);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    least = turn == 1 || (turn > 1 && seconds < least) ? seconds : least;  // the first allocates memory
+    least = turn == 1 || (turn > 1 && seconds < least) ? seconds : least;  // the first step allocates memory
   }
   out << form << ",0,0,100,1," << length << ",ms," << 1000 * least << std::endl;
 }

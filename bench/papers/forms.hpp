@@ -25,7 +25,7 @@ struct Sizes {
   Index query_key() const { return channels / 2; }
 };
 
-/// gMLP's models have F = 6·C if the gate splits, and 4·C otherwise.
+/// A gMLP. If `hidden` is 0, the hidden width is F = 6·C if the gate splits, and 4·C otherwise.
 inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = GateForm::split, Index hidden = 0,
                                            SpatialForm spatial = SpatialForm::toeplitz, Index attention = 0) {
   return {.vocabulary = sizes.vocabulary,
@@ -42,8 +42,8 @@ inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = G
 /// A gMLP's number of parameters, which other models are fitted to.
 inline Index parameters_of(const gated::GmlpLanguageModelConfig& config) { return gated::parameter_count(GmlpModel(config)); }
 
-/// The config_of(width) with the number of parameters nearest to `parameters`.
-/// Errors: ArgumentError if it differs by more than 2 %, unless the models are tiny.
+/// The config_of(width) whose number of parameters is nearest to `parameters`.
+/// Errors: ArgumentError if that number differs from `parameters` by more than 2 %, unless `parameters` is below 50,000.
 template <class Model, class ConfigOf>
 typename Model::Config fitted(Index parameters, const ConfigOf& config_of) {
   constexpr Index step = 4;
@@ -62,7 +62,7 @@ inline gated::GauEncoderConfig gau(const Sizes& sizes) {
                         {.channels = sizes.channels, .max_length = sizes.length, .query_key = sizes.query_key()})}};
 }
 
-/// The number of parameters of gau(), which the forms of FLASH's tables get.
+/// The number of parameters of gau(), to which the forms of FLASH's tables are fitted.
 inline Index parameters_of_gau(const Sizes& sizes) { return gated::parameter_count(GauModel(gau(sizes))); }
 
 inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel, Index parameters) {
@@ -78,7 +78,7 @@ inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel
   });
 }
 
-/// FLASH as in its paper, with the norm of gau().
+/// FLASH as in its paper, but with layer norm, like gau().
 inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, Index parameters) {
   return fitted<FlashModel>(parameters, [&](Index value) {
     auto layer = gated::flash_presets::paper(
@@ -89,8 +89,8 @@ inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, In
   });
 }
 
-/// A Transformer with rotary positions. At equal width, one layer has 12·C² weights if it is 4·C wide inside, two gated
-/// attention units 13·C² and two blocks of gMLP 18·C².
+/// A Transformer with rotary positions. With F = 4·C, one layer has 12·C² weights; two gated attention units of C channels have
+/// 13·C², two blocks of gMLP 18·C².
 inline TransformerModel::Config transformer(const Sizes& sizes, Index layers, gated::RelativeBiasForm bias, Index parameters) {
   return fitted<TransformerModel>(parameters, [&](Index hidden) {
     return TransformerModel::Config{

@@ -9,7 +9,7 @@ namespace papers {
 
 namespace {
 
-/// A gMLP with 6 blocks of 64 channels.
+/// A gMLP, trained as a masked language model on sequences of its trunk's length.
 Form gmlp_form(const Setup& setup, const std::string& name, const gated::GmlpLanguageModelConfig& config, Index steps = 4000,
                const Changes<GmlpModel>& changes = {}) {
   return language_form<GmlpModel>(setup, name, config, config.trunk.length, steps, changes);
@@ -18,7 +18,7 @@ Form gmlp_form(const Setup& setup, const std::string& name, const gated::GmlpLan
 /// The paper's model: a split gate and a Toeplitz W that starts near zero.
 Form paper_form(const Setup& setup) { return gmlp_form(setup, "gMLP", gmlp(Sizes(setup))); }
 
-/// Table 3: the forms of s(Z).
+/// Table 3: the forms of the gate s(Z).
 std::vector<Form> gates(const Setup& setup) {
   const Sizes sizes(setup);
   const auto multiplicative = gmlp(sizes, GateForm::multiplicative);
@@ -32,7 +32,7 @@ std::vector<Form> gates(const Setup& setup) {
           gmlp_form(setup, "split at their parameters", split)};
 }
 
-/// The share of W's squares in its mean along diagonals: 1 for a Toeplitz W, (2n − 1)/n² expected for independent weights.
+/// The share of ‖W‖² in the means of W's diagonals: 1 for a Toeplitz W, about (2n − 1)/n² for independent weights.
 double toeplitz_share(const gated::Matrix<float>& w) {
   double all = w.cast<double>().squaredNorm(), toeplitz = 0;
   for (Index d = 1 - w.rows(); d < w.cols(); ++d) {
@@ -53,8 +53,8 @@ void draw_weights(const std::filesystem::path& path, const std::string& title, c
   examples::write_svg(path, figure);
 }
 
-/// §4: a Toeplitz W against a dense one. Figure 9: how far dense ones become Toeplitz, with a picture of seed 1 after a tenth
-/// of the steps and at the end.
+/// §4: a Toeplitz W against a dense one. Figure 9: how far a dense W becomes Toeplitz, with a picture of W from seed 1 after a
+/// tenth of the steps and at the end.
 std::vector<Form> weights(const Setup& setup) {
   const Sizes sizes(setup);
   const auto watch = [folder = setup.folder](const GmlpModel& model, const Run& run, Index step, Rows& rows) {
@@ -72,8 +72,8 @@ std::vector<Form> weights(const Setup& setup) {
           gmlp_form(setup, "dense W at gMLP's parameters", fitted<GmlpModel>(parameters_of(gmlp(sizes)), dense))};
 }
 
-/// §2.1: W starts near zero and b at 1, so a block starts as a feed-forward layer. Other starts: W a bit larger, and W and b as
-/// in a linear layer.
+/// §2.1: W starts near zero and b at 1, so a block starts as a feed-forward layer. Other starts: W from N(0, 0.02²); W from
+/// N(0, 1/n) and b = 0, as in a linear layer.
 std::vector<Form> starts(const Setup& setup) {
   const auto small = [](GmlpModel& model, gated::Random& random) {
     for (auto& block : model.trunk.blocks) {
@@ -104,7 +104,7 @@ std::vector<Form> amlp(const Setup& setup) {
   return {paper_form(setup), language_form<GmlpModel>(setup, "aMLP", config, sizes.length, 4000, {}, attention_warmups)};
 }
 
-/// §4.2, Figure 4: gMLP and the Transformer over a factor of 16 in the parameters of the blocks.
+/// §4.2, Figure 4: gMLP and the Transformer in four sizes; the largest has 16 times the block parameters of the smallest.
 std::vector<Form> scaling(const Setup& setup) {
   std::vector<Form> forms;
   for (const Index channels : {24, 40, 64, 96}) {

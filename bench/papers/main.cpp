@@ -11,12 +11,12 @@ namespace {
 
 constexpr const char* usage =
     "usage: compare_forms [--quick] [--threads N] [--seeds N] [--table NAME]... [--form NAME]... [--out FOLDER] [texts...]\n"
-    "       --threads  trainings side by side\n"
-    "       --out      where runs are kept, in runs.csv, and tables are written (.)\n"
+    "       --threads  runs trained side by side\n"
+    "       --out      folder of the finished runs, runs.csv, and of the tables (.)\n"
     "       compare_forms --list prints the names of the tables\n"
-    "Without texts, it trains on the project's own.\n";
+    "Without texts, it trains on the project's own files.\n";
 
-/// The positive number after an option.
+/// Parses the positive number given after an option.
 int number_in(const std::string& option, const char* given) {
   std::size_t read = 0;
   int number = 0;

@@ -21,14 +21,14 @@
 #include "gated/core/parallel.hpp"
 
 /// @file
-/// The protocol: each form gets its best recipe on the validation part, then three seeds on the test part. Runs train side by
-/// side, one thread each, and finished runs are kept.
+/// The protocol: each form's recipe is chosen on the validation part, then three seeds are measured on the test part. Runs
+/// train side by side, one thread each, and finished runs are saved.
 
 namespace papers {
 
 using gated::Index;
 
-/// What is chosen for each form.
+/// Hyperparameters chosen for each form.
 struct Recipe {
   double rate = 4e-3;    ///< the highest learning rate
   double warmup = 0.05;  ///< as a share of the steps
@@ -36,7 +36,7 @@ struct Recipe {
   auto operator<=>(const Recipe&) const = default;
 };
 
-/// One training.
+/// One training run.
 struct Run {
   static constexpr int tuning = 0;  ///< the seed of runs that choose a recipe; they are measured on the validation part
 
@@ -48,7 +48,7 @@ struct Run {
   auto operator<=>(const Run&) const = default;
 };
 
-/// A measurement: at step x during a training, or at its end.
+/// A measurement: at step x during a run, or at its end.
 struct Row {
   Index x;
   std::string quantity;
@@ -56,7 +56,7 @@ struct Row {
 };
 using Rows = std::vector<Row>;
 
-/// The quantity that recipes are chosen by: the least wins.
+/// The quantity by which recipes are chosen: the lowest value wins.
 inline constexpr const char* result = "result";
 
 inline double value_of(const Rows& rows, const std::string& quantity) {
@@ -64,8 +64,8 @@ inline double value_of(const Rows& rows, const std::string& quantity) {
   return found == rows.end() ? std::numeric_limits<double>::infinity() : found->value;
 }
 
-/// A row of a table: a model that is trained by the protocol. Runs are kept by the form's name, so a name has one configuration
-/// in all tables. After a change of the configuration, delete runs.csv.
+/// A row of a table: a model that is trained by the protocol. Runs are stored under the form's name, so a name must have the
+/// same configuration in all tables. After a change of the configuration, delete runs.csv.
 struct Form {
   std::string name;
   Index steps;                            ///< of the runs on the test part
@@ -77,7 +77,7 @@ struct Form {
 /// The warm-ups that forms try.
 inline const std::vector<double> plain_warmups = {0.05}, attention_warmups = {0.05, 0.2};
 
-/// The finished runs, in a CSV file. A run's last row is its time; rows of stopped runs are dropped.
+/// The finished runs, in a CSV file. A run's last row is its time; the rows of interrupted runs are dropped.
 class Results {
  public:
   static constexpr const char* header = "form,rate,warmup,steps,seed,x,quantity,value";
@@ -125,7 +125,7 @@ class Results {
     gated::require<gated::FileError>(static_cast<bool>(file.flush()), "cannot write ", path_.string());
   }
 
-  /// Writes these runs to a file, which is replaced when all are written.
+  /// Writes `runs` to a file. An existing file is replaced only after all runs are written.
   void write_table(const std::filesystem::path& path, const std::vector<Run>& runs) const {
     const std::filesystem::path unfinished = path.string() + ".tmp";
     std::ofstream file(unfinished);
@@ -155,17 +155,17 @@ class Results {
   std::map<Run, Rows> runs_;
 };
 
-/// The extent of the protocol.
+/// Options of the protocol.
 struct Protocol {
-  int threads = 1;                                 ///< trainings side by side
-  int seeds = 3;                                   ///< on the test part
+  int threads = 1;                                 ///< runs trained side by side
+  int seeds = 3;                                   ///< per form, on the test part
   std::vector<double> rates = {1e-3, 2e-3, 4e-3};  ///< learning rates to start with
-  bool widen = true;                               ///< while the best rate is the least or the largest, tries one beyond
+  bool widen = true;                               ///< as long as the best rate is the lowest or highest tried, tries one more
 };
 
 using FormRun = std::pair<const Form*, Run>;
 
-/// Trains the runs that have no results yet, side by side.
+/// Trains, side by side, those of the `wanted` runs that have no results yet.
 inline void train_all(const std::vector<FormRun>& wanted, int threads, Results& results) {
   std::vector<FormRun> runs;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(runs), [&](const auto& r) { return !results.find(r.second); });

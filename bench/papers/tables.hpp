@@ -7,7 +7,7 @@
 
 namespace papers {
 
-/// The forms that a paper compares.
+/// A table: its name, and the forms that it compares.
 struct Table {
   const char* name;
   std::vector<Form> (*forms)(const Setup&);
@@ -18,7 +18,7 @@ std::vector<Table> gmlp_tables();
 std::vector<Table> flash_tables();
 std::vector<Table> task_tables();
 
-/// FLASH, §4: prints the time of a step by length, with the same number of bytes per step, as CSV.
+/// FLASH, §4: prints as CSV the time of a training step by sequence length, at the same number of bytes per step.
 void print_times(const Setup& setup, int threads, std::ostream& out);
 
 }  // namespace papers

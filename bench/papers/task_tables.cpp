@@ -3,13 +3,13 @@
 #include "tables.hpp"
 
 /// @file
-/// The table of a task made by rule.
+/// The table of a synthetic task.
 
 namespace papers {
 
 namespace {
 
-/// Why aMLP exists (gMLP, §4.3): comparing two segments, by length, at equal parameters.
+/// A task like those for which gMLP, §4.3, proposes aMLP: comparing two segments, by length, at equal parameters.
 std::vector<Form> alignment(const Setup& setup) {
   std::vector<Form> forms;
   for (const Index length : {16, 32, 64}) {

@@ -16,16 +16,16 @@
 
 namespace papers {
 
-/// What all trainings share.
+/// Settings that all runs share.
 struct Setup {
   bool quick = false;                  ///< only checks that everything works
-  std::filesystem::path folder = ".";  ///< for other files than results
+  std::filesystem::path folder = ".";  ///< for runs.csv, the tables and the pictures
   std::shared_ptr<const text::Corpus> corpus{};
 
   Index steps(Index wanted) const { return quick ? 6 : wanted; }
 };
 
-/// The training of a model by a recipe.
+/// A new training run of a model, by a recipe.
 template <class Model>
 gated::Training<Model> new_training(const typename Model::Config& config, const Recipe& recipe, Index steps, int seed) {
   const auto warmup = static_cast<Index>(recipe.warmup * static_cast<double>(steps));
@@ -37,15 +37,16 @@ gated::Training<Model> new_training(const typename Model::Config& config, const 
       gated::Random(static_cast<std::uint64_t>(1000 + seed)));
 }
 
-/// What a form does apart from its configuration.
+/// What a form changes besides its configuration.
 template <class Model>
 struct Changes {
   std::function<void(Model&, gated::Random&)> start{};                       ///< changes the initial parameters
-  std::function<void(const Model&, const Run&, Index step, Rows&)> watch{};  ///< measures at each look, also before step 1
+  std::function<void(const Model&, const Run&, Index step, Rows&)> watch{};  ///< called before step 1 and at each measurement
 };
 
-/// Trains for `run.steps` steps: `step(training)` does one and returns its loss. `measure(model, x, thorough)` returns rows,
-/// the first of which is to become small. Looks 20 times on the way. The result of a training that diverges is infinity.
+/// Trains for `run.steps` steps: `step(training)` does one and returns its loss. `measure(model, x, thorough)` returns rows;
+/// the first row's value is to be minimised. Measures 20 times during the run, and thoroughly at its end. The result of a run
+/// that diverges is infinity.
 template <class Model, class Step, class Measure>
 Rows train(const typename Model::Config& config, const Run& run, const Changes<Model>& changes, Step&& step,
            const Measure& measure) {

@@ -61,7 +61,7 @@ class Trunk {
 
  private:
   memory make(const memory::desc& desc) { return memory(desc, engine_); }
-  /// A copy of a model's values, in row-major order.
+  /// A copy of the values at `from`, whose layout is `desc`.
   memory copied(const float* from, const memory::desc& desc) {
     const memory to = make(desc);
     std::copy_n(from, desc.get_size() / sizeof(float), static_cast<float*>(to.get_data_handle()));
@@ -88,7 +88,7 @@ class Trunk {
                                   {DNNL_ARG_SHIFT, copied(layer.bias.data(), floats({layer.bias.size()}, Tag::a))}});
   }
 
-  /// `to` ← `from` Wᵀ + b, then the post-ops. Uses the first rows of W and b, one per column of `to`.
+  /// `to` ← `from` Wᵀ + b, then the post-ops. Reads as many rows of W, and as many elements of b, as `to` has columns.
   void linear(const memory& from, const float* w, const float* bias, const memory& to, const dnnl::post_ops& post) {
     const memory::dim in = from.get_desc().dims()[1], out = to.get_desc().dims()[1];
     dnnl::primitive_attr attributes;

@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { join, resolve } from 'node:path';
 
-/** The header of a safetensors file and where it ends. */
+/** The header of a safetensors file, and the offset where it ends. */
 function header(file) {
   const end = 8 + Number(file.readBigUInt64LE(0));
   return { entries: JSON.parse(file.toString('utf8', 8, end)), end };
@@ -69,7 +69,7 @@ const feeds = { input: new ort.Tensor(input.type, input.values, input.shape) };
 const { output } = await session.run(feeds);
 const error = relativeError(output.data, tensor(file, 'output').values);
 const runtime = `ONNX Runtime ${version}${format ? `, ${format}` : ''}`;
-// JSON has no NaN and would write null.
+// JSON has no NaN: stringify() would write null.
 console.log(JSON.stringify({ runtime, error: Number.isFinite(error) ? error : String(error) }));
 
 /** Opens a session and computes its first result. */

@@ -31,7 +31,7 @@ struct Series {
   }
 };
 
-/// Measures three series in turns.
+/// Measures three series, in interleaved turns.
 template <class A, class B, class C>
 void measure(const TableOptions& options, Index length, const A& a, const B& b, const C& c) {
   const gated::Matrix<float> x = gated::Matrix<float>::Random(length, channels);

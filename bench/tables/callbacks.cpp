@@ -8,7 +8,7 @@ namespace bench {
 
 namespace {
 
-/// The sorted times of `count` calls.
+/// The sorted times of `count` calls of `f`.
 template <class F>
 std::vector<double> times_of(Index count, F f) {
   std::vector<double> times(static_cast<std::size_t>(count));
@@ -44,7 +44,7 @@ void table_of_callbacks(const TableOptions& options) {
   stream.process(block, block);
   const auto callbacks = times_of(count, [&] { stream.process(block, block); });
   print("a hop of the denoiser, 10 ms of sound", callbacks);
-  // What the machine does to a loop that touches no memory and takes as long.
+  // For comparison, the machine's own interruptions: the times of a loop of the same duration that touches no memory.
   volatile double sink = 0;
   const auto spin = [&](Index turns) {
     double x = 1;

@@ -4,8 +4,8 @@ namespace bench {
 
 namespace {
 
-/// The seconds that all gates of `model` take, run as in a forward pass: each with its own weights, in place. Only the first
-/// may find the input, `z`, outside the caches. For long sequences every fourth gate is measured, and counts four times.
+/// The seconds of all gates of `model`, run as in a forward pass: in place, each with its own weights. Only the first may find
+/// its input `z` outside the caches. For long sequences only every fourth gate is measured, and counts four times.
 double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::MatrixView<float>& z,
                         gated::Workspace<float>& workspace) {
   gated::Batch<float> run(workspace, sequences);
@@ -26,7 +26,7 @@ void measure(const TableOptions& options, Index length) {
   }
   gated::Random random(1);
   gated::Gmlp<float> model(config, random);
-  // Multiplies by W as a plain product, to which flops and shares refer, or as the library does by default.
+  // Sets the sequence length from which W is multiplied by Fourier transform. Flops and shares refer to matmul (`never`).
   const auto multiply_from = [&model](Index fourier_from) {
     for (auto& block : model.blocks) {
       block.gate.proj.config.fourier_from = fourier_from;

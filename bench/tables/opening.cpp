@@ -59,7 +59,7 @@ Figures in_a_process(const Job& job) {
   return found;
 }
 
-/// Measures `open`, which opens a model and passes it to its argument. Runs the model twice on one text.
+/// Measures `open(use)`, which opens a model and passes it to `use`. Runs the model twice on one text.
 template <class Open>
 Figures opened(const Open& open) {
   const double before = memory("VmRSS"), own = memory("RssAnon"), of_files = memory("RssFile"), start = seconds();
@@ -128,7 +128,7 @@ void table_of_openings(const TableOptions& options) {
        [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(rows), use); }); }}};
   for (int turn = 0; turn < options.turns(); ++turn) {
     for (Form& form : forms) {
-      in_a_process(form.measure);  // a warm-up, see README.md
+      in_a_process(form.measure);  // a warm-up: the system then has memory at hand
       const Figures found = in_a_process(form.measure);
       for (std::size_t i = 0; i < found.size(); ++i) {
         form.figures[i].push_back(found[i]);

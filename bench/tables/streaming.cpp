@@ -15,8 +15,8 @@ using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
-/// A series at one position: the mean seconds per token from there on, each step's seconds in its best turn, and the bytes of
-/// the state.
+/// A series at one position: measures the mean seconds per token there, and holds each step's seconds in its best turn, and the
+/// bytes of the state.
 struct Stream {
   const char* series;
   Index position;
@@ -39,12 +39,12 @@ struct PreparedWorkspace {
   }
 };
 
-/// A turn of a stream: `restart()` goes back to its first position, `step(x, y)` reads one token.
+/// The steps of a turn: `restart()` goes back to the first position, `step(x, y)` reads one token.
 struct Steps {
   Index tokens, columns;
   std::function<void()> restart;
   std::function<void(const Matrix<float>& x, Matrix<float>& y)> step;
-  bool goes_on = false;  // the counted tokens follow the warm-up, instead of repeating it
+  bool goes_on = false;  // the timed tokens follow those of the warm-up, instead of repeating them
 };
 
 /// Measures the mean seconds of `steps.tokens` steps, after as many warm-up steps, which evict other streams from the caches.
@@ -75,8 +75,8 @@ Stream stream(const char* series, const TableOptions& options, Index position, s
   return made;
 }
 
-// The time of a single layer's step depends on its position, not on the values in the state. These three series therefore set
-// the position and leave the state zero.
+// The time of a single layer's step depends on its position, not on the values in the state. The next three functions therefore
+// set only the position, and leave the state zero.
 
 void add_flash_layer(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
@@ -110,7 +110,7 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   }
 }
 
-/// Steps of a gMLP block differ in time: up to 1,024 steps before a position are counted, after as many warm-up steps.
+/// The steps of a gMLP block differ in time, so up to 1,024 steps before a position are timed, after as many warm-up steps.
 void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
                     gated::Random& random, Streams& streams) {
   for (const Index position : positions) {
@@ -126,7 +126,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
     const Index many = std::min<Index>(1024, (position - 1) / 2);
     const bool are_many = many >= 16 && !options.quick;
     const auto restart = [=] {
-      *state = State();  // drops the sums computed ahead, too
+      *state = State();  // also drops the sums computed ahead
       *state = block->start();
       state->skip(are_many ? position - 2 * many : position - 1);
     };
@@ -136,7 +136,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
   }
 }
 
-/// A whole model, which reaches its positions by prefill, thousands of tokens at a time.
+/// A whole model. Its state reaches each position by prefill, up to 4,096 tokens at a time.
 void add_flash_model(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
   const auto model = std::make_shared<const gated::Flash<float>>(flash_trunk(true), random);
@@ -176,7 +176,7 @@ void table_of_streaming(const TableOptions& options) {
   const auto times = by_turns(options.turns(), measurements);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     print_row("streaming", streams[i].series, streams[i].position, "tokens/s", 1 / median(times[i]));
-    const std::vector<double>& steps = *streams[i].steps;  // each in its best turn, without interruptions
+    const std::vector<double>& steps = *streams[i].steps;  // each step's time in its best turn, without interruptions
     const double slowest = *std::max_element(steps.begin(), steps.end());
     print_row("streaming", streams[i].series, streams[i].position, "slowest ms", 1e3 * slowest);
     print_row("streaming", streams[i].series, streams[i].position, "slowest of median", slowest / median(steps));

@@ -97,7 +97,7 @@ void table_of_blocks(const TableOptions&);
 /// Tokens per second of streaming, by position.
 void table_of_streaming(const TableOptions&);
 
-/// Whole models by number of threads.
+/// Trunks by number of threads.
 void table_of_threads(const TableOptions&);
 
 /// One thread and several, on an idle machine and beside a program that keeps one processor busy.
@@ -112,7 +112,7 @@ void table_of_weights(const TableOptions&);
 /// Trunks with products in float and in bf16, by threads.
 void table_of_products(const TableOptions&);
 
-/// Portable arithmetic: its time, divided by that of the fastest, by kernels, on one thread.
+/// Portable arithmetic: its time divided by that of the fastest arithmetic, by form of the kernels, on one thread.
 void table_of_arithmetic(const TableOptions&);
 
 /// Ways to open a large model: time to open, time to the first result, and memory.
@@ -121,7 +121,7 @@ void table_of_openings(const TableOptions&);
 /// The forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 
-/// Toeplitz weights as plain products and by Fourier transform: the length from which the transform is faster.
+/// Toeplitz weights multiplied by matmul and by Fourier transform, by length: where the transform becomes faster.
 void table_of_crossovers(const TableOptions&);
 
 }  // namespace bench

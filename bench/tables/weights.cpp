@@ -52,7 +52,7 @@ struct Steps {
     workspace.use(precision.products);
   }
 
-  /// The mean seconds of `tokens` steps from the start of a text, after a warm-up of as many.
+  /// The mean seconds of `tokens` steps from the start of a text, after as many warm-up steps.
   double operator()(Index tokens) {
     double time = 0;
     for (int pass = 0; pass < 2; ++pass) {
@@ -71,7 +71,7 @@ struct Steps {
   }
 };
 
-/// Reads as many bytes as the weights have, in tasks of 256 KiB: the limit of memory-bound steps.
+/// Reads as many bytes as the weights take, in tasks of 256 KiB: a memory-bound step cannot be faster.
 class Read {
  public:
   Read(std::size_t bytes, int threads)

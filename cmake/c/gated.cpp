@@ -1,3 +1,3 @@
-// The shared library of gated::c: the functions of gated/c/gated.h.
+// Source of the shared library gated::c: defines the functions of gated/c/gated.h.
 
 #include "gated/c/implementation.hpp"

@@ -1,4 +1,4 @@
-// Definitions of io/ that do not depend on the model.
+// The definitions in io/ that do not depend on the type of the model.
 
 #include "gated/io/atomic_file.inl"
 #include "gated/io/checkpoint.inl"

@@ -1,3 +1,3 @@
-// Definitions of core/ that do not depend on the scalar.
+// The definitions in core/ that do not depend on the scalar type.
 
 #include "gated/core/parallel.inl"

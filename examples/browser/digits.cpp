@@ -1,4 +1,4 @@
-// Reads drawn digits, shows what the model's gates do, and learns a writer's hand.
+// Reads drawn digits, shows what the model's gates do, and learns a writer's handwriting.
 
 #include <algorithm>
 #include <optional>
@@ -22,7 +22,7 @@ struct Reader {
   Model model;
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace{};
-  std::vector<Matrix<float>> at_rest{};  ///< the gates for a black picture, once they are needed
+  std::vector<Matrix<float>> at_rest{};  ///< the gates for a black picture, computed on first use
 
   explicit Reader(Model m) : model(std::move(m)), weights(gated::prepare(model)) { workspace.use(weights); }
   Reader(const Reader&) = delete;
@@ -60,7 +60,7 @@ struct Drawing {
   Use use;
 };
 
-/// A training on the writer's drawings.
+/// A training run on the writer's drawings.
 struct Lesson {
   static constexpr Index steps = 40, batch = 10;  // a few seconds
 
@@ -83,7 +83,7 @@ struct Lesson {
             .clip_norm = 1.0};
   }
 
-  /// One step: half of the batch is the writer's, half is rehearsed; all are distorted at random.
+  /// One step: half of the batch are the writer's drawings, half rehearsed ones; all are distorted at random.
   double step(const std::vector<Drawing>& drawings) {
     const auto& model = training.model.config;
     Matrix<float> inputs(batch, ink::side * ink::side);
@@ -106,7 +106,7 @@ struct Lesson {
 std::optional<Reader> shipped, taught;
 std::optional<Lesson> lesson;
 std::vector<Drawing> drawings;
-Matrix<float> picture = Matrix<float>::Zero(1, ink::side* ink::side);  // the last one that was read
+Matrix<float> picture = Matrix<float>::Zero(1, ink::side* ink::side);  // the last picture read
 
 /// Adds a row to the answer.
 void add(const Matrix<float>& row) {
@@ -116,7 +116,7 @@ void add(const Matrix<float>& row) {
 /// The model that answers: the taught one, if there is one.
 Reader& reader() { return taught ? *taught : page::expect_open(shipped); }
 
-/// The share of the drawings of a use that a model reads right, and their number.
+/// Adds two numbers to the answer: of the drawings with this use, how many the model reads right, and how many there are.
 void add_share_right(Reader& model, Use use) {
   float right = 0, count = 0;
   for (const Drawing& drawing : drawings) {
@@ -146,8 +146,8 @@ PAGE_EXPORT(int, classify)() {
   });
 }
 
-/// Answers for each block how its gate moves on the picture of classify(), at each patch, from where it is for a black one (the
-/// mean over the channels), the patch where it moves most, and the filter of this patch.
+/// Answers for each block: how far its gate moves at each patch from a black picture to the last picture of classify() (mean
+/// over the channels), the patch where it moves most, and the filter of that patch (its row of W).
 PAGE_EXPORT(int, gates)() {
   return page::respond([] {
     Reader& by = reader();
@@ -166,7 +166,7 @@ PAGE_EXPORT(int, gates)() {
   });
 }
 
-/// Keeps the strokes in the input as a drawing of `label`.
+/// Keeps the strokes in the input as a drawing of the digit `label`, for this Use.
 PAGE_EXPORT(int, keep)(int label, int use) {
   return page::respond([&] {
     drawings.push_back({ink::picture_of(page::input_numbers()), Index{label}, static_cast<Use>(use)});
@@ -182,7 +182,7 @@ PAGE_EXPORT(int, forget)() {
   });
 }
 
-/// A step of the lesson, which the first call begins. Answers the steps done and their number, and the loss.
+/// Makes a step of the lesson; the first call begins it. Answers the steps done, the total number of steps, and the loss.
 PAGE_EXPORT(int, teach)() {
   return page::respond([] {
     if (!lesson) {
@@ -194,8 +194,8 @@ PAGE_EXPORT(int, teach)() {
   });
 }
 
-/// Ends the lesson; its model answers from now on. Answers pairs (right, of): the held-out drawings before and after, then the
-/// rehearsed ones before and after.
+/// Ends the lesson; the taught model answers from now on. Answers pairs (right, all): the held-out drawings before and after
+/// the lesson, then the rehearsed ones before and after.
 PAGE_EXPORT(int, end_lesson)() {
   return page::respond([] {
     taught.emplace(lesson ? std::move(lesson->training.model) : page::expect_open(shipped).model);

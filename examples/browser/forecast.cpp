@@ -1,4 +1,4 @@
-// Forecasts the series of a CSV as the example `forecast` does, whose readers and windows it compiles.
+// Forecasts the series of a CSV, with the reader and the windows of the example `forecast`.
 
 #include <cmath>
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace forecast;
 
-constexpr Index season = 7;  // rows, of the naive forecast
+constexpr Index season = 7;  // in rows, for the naive forecast
 
 std::optional<Model> model;
 std::optional<Table> table;
@@ -22,7 +22,7 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-/// The reader's source of text: the bytes that the page was given. `path` is the file's name in messages.
+/// Replaces the reader's file access: returns the bytes that the page was given.
 std::string examples::read_text_file(const std::filesystem::path&) { return std::string(page::input_text()); }
 
 /// Loads the model file in the input.
@@ -30,8 +30,8 @@ PAGE_EXPORT(int, open)() {
   return page::respond([] { model.emplace(page::load<Model>("births.safetensors")); });
 }
 
-/// Reads the CSV in the input, whose first `name_size` bytes are its name. Answers the number of series, the rows, those that
-/// the model sees and those that it forecasts; as text the names of the series, a line each.
+/// Reads the CSV in the input, whose first `name_size` bytes are its name. Answers four counts (series, rows, rows that the
+/// model sees, rows that it forecasts) and, as text, the series' names, one per line.
 PAGE_EXPORT(int, read)(std::size_t name_size) {
   return page::respond([=] {
     const auto& opened = page::expect_open(model);
@@ -52,7 +52,7 @@ PAGE_EXPORT(int, read)(std::size_t name_size) {
   });
 }
 
-/// Answers the times, a line each, `horizon` of them after the last row.
+/// Answers the times of all rows and of the `horizon` rows after them, one per line.
 PAGE_EXPORT(int, times)() {
   return page::respond([] {
     const Table& all = page::expect_open(table);
@@ -65,12 +65,12 @@ PAGE_EXPORT(int, times)() {
   });
 }
 
-/// Answers what to know about the table: gaps, missing rows, unknown times.
+/// Answers notes on the table: gaps, missing rows, unknown times.
 PAGE_EXPORT(int, remarks)() {
   return page::respond([] { page::answer.text = notes(page::expect_open(table)); });
 }
 
-/// Answers the values of a series, NaN in gaps.
+/// Answers the values of series `one`, NaN in gaps.
 PAGE_EXPORT(int, values)(int one) {
   return page::respond([=] {
     const Table& all = page::expect_open(table);

@@ -8,7 +8,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Drawings as pictures like MNIST's.
+/// Scales and centres drawings the way MNIST's digits were.
 
 namespace ink {
 
@@ -18,12 +18,12 @@ inline constexpr Index side = 28;       ///< of a picture, in pixels
 inline constexpr float box = 20;        ///< side of the box that the digit fills, before it is centred by its mass
 inline constexpr float pen_radius = 1;  ///< in pixels
 
-/// A point of the drawing on the picture: p · scale + (x, y).
+/// Maps a point p of the drawing to the picture: p · scale + (x, y).
 struct Placement {
   float scale = 1, x = 0, y = 0;
 };
 
-/// The distance of (x, y) to the segment from a to b.
+/// The distance from the point (x, y) to the line segment between a and b.
 inline float distance(float x, float y, const float* a, const float* b) {
   const float dx = b[0] - a[0], dy = b[1] - a[1], square = dx * dx + dy * dy;
   const float along = square > 0 ? std::clamp(((x - a[0]) * dx + (y - a[1]) * dy) / square, 0.0F, 1.0F) : 0;
@@ -58,8 +58,8 @@ inline gated::Matrix<float> draw(std::span<const float> points, const Placement&
   return picture;
 }
 
-/// The drawing as MNIST has it: scaled into a box of 20 × 20 pixels, and its centre of mass in the middle of 28 × 28. White ink
-/// is 1. The pen is as wide for a small drawing as for a large one. Without points, the picture is black.
+/// The drawing in MNIST's form: scaled into a box of 20 × 20 pixels, with its centre of mass in the middle of 28 × 28. White
+/// ink is 1. The pen's width does not depend on the drawing's size. Without points, the picture is black.
 inline gated::Matrix<float> picture_of(std::span<const float> points) {
   constexpr float most = std::numeric_limits<float>::max();
   float low[2] = {most, most}, high[2] = {-most, -most};

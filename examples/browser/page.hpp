@@ -13,14 +13,14 @@
 #include "gated/io/config_json.hpp"
 
 /// @file
-/// The functions of a WebAssembly module that worker.js calls. A module has one source that includes this file.
+/// The functions of a WebAssembly module that worker.js calls. A module is one source that includes this file.
 
-/// Begins the definition of a function that JavaScript calls `name`.
+/// Begins the definition of a function that JavaScript calls as `name`.
 #define PAGE_EXPORT(type, name) __attribute__((export_name(#name))) type page_##name
 
 namespace page {
 
-/// What the last call answers.
+/// The answer to the last call.
 struct Answer {
   std::vector<float> numbers = {};
   std::string text = {};  ///< the error's message if the call failed
@@ -55,8 +55,8 @@ Opened& expect_open(std::optional<Opened>& opened) {
   return *opened;
 }
 
-/// Loads the model file in the input, which build.sh has written with save_model() and which therefore is trusted. load_model()
-/// also explains what is wrong with other files, which takes 100 KB.
+/// Loads the model file in the input. The file is trusted: build.sh wrote it with save_model(). load_model() would also explain
+/// what is wrong with other files, but its code takes 100 KB.
 template <class Model>
 Model load(const char* name) {
   const auto file = gated::SafetensorsFile::parse(input, name);
@@ -72,7 +72,7 @@ Model load(const char* name) {
 
 }  // namespace page
 
-/// Makes room for `size` bytes of input and returns their place.
+/// Makes room for `size` bytes of input and returns their address.
 PAGE_EXPORT(inline std::byte*, input_room)(std::size_t size) {
   page::input.resize(size);
   return page::input.data();

@@ -1,4 +1,4 @@
-// Measures gMLP-S/16 with random weights.
+// Runs gMLP-S/16 with random weights, for worker.js to time.
 
 #include <optional>
 
@@ -18,7 +18,7 @@ gated::Matrix<float> image;
 
 }  // namespace
 
-/// Draws the weights.
+/// Builds the model with random weights, and a random image.
 PAGE_EXPORT(int, build)() {
   return page::respond([] {
     gated::Random random(1);

@@ -18,7 +18,7 @@ T argument(const nlohmann::json& arguments, const char* key, T missing) {
   return found == arguments.end() || found->is_null() ? missing : found->template get<T>();
 }
 
-/// One integer for both sides, or [height, width].
+/// The image size in argument `key`: one integer for both sides, or [height, width].
 inline gated::ImageSize image_size(const nlohmann::json& arguments, const char* key) {
   const auto& value = arguments.at(key);
   return value.is_array() ? gated::ImageSize{value.at(0), value.at(1)} : gated::ImageSize{value, value};

@@ -13,11 +13,11 @@ namespace parity {
 
 /// A case: parameters, inputs and outputs of an original implementation, in one safetensors file.
 ///
-/// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and
-/// `output_f64`; if the case has gradients, also `cotangent`, `grad.<key>` and `grad.<input>`. The metadata has `case`,
-/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`. The last is a JSON
-/// object: its `config` holds the constructor's explicit arguments, `config_full` adds the defaults, `call` holds the call's
-/// arguments, and `variant` names one of several originals of a class.
+/// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and `output_f64`; if
+/// the case has gradients, also `cotangent`, `grad.<key>` of parameters and `grad.<name>` of inputs. The metadata has `case`,
+/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`. This `config` is a JSON
+/// object: its own `config` holds the constructor's explicit arguments, `config_full` adds the defaults, `call` holds the
+/// call's arguments, and `variant` tells apart several originals of one class.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);
@@ -26,7 +26,7 @@ class CaseFile {
   const std::string& name() const { return name_; }
   const std::string& family() const { return family_; }
   const std::string& class_name() const { return class_name_; }
-  /// Which of several originals of the class; empty if there is one.
+  /// Which of several originals of the class; empty if there is only one.
   const std::string& variant() const { return variant_; }
 
   /// The constructor's arguments, with defaults filled in.
@@ -46,7 +46,7 @@ class CaseFile {
   bool has(std::string_view tensor) const { return file_.contains(tensor); }
   const std::vector<gated::Index>& shape(std::string_view tensor) const { return file_.tensor(tensor).shape; }
 
-  /// A tensor as a matrix: the first `leading` dimensions become rows, the rest columns; by default, all but the last.
+  /// A tensor as a matrix: the first `leading` dimensions (by default, all but the last) become rows, the rest columns.
   template <class T>
   gated::Matrix<T> matrix(std::string_view tensor, int leading = -1) const {
     const auto& sizes = shape(tensor);

@@ -14,8 +14,8 @@ struct Verdict {
   Status status = Status::failed;
   double float_error = 0;                ///< largest difference from the original's float32, relative to its largest output
   double double_error = 0;               ///< the same in float64
-  std::optional<double> gradient_error;  ///< error of the worst gradient, in float64; none if the file has none
-  std::string message;                   ///< why it is unsupported, or a warning
+  std::optional<double> gradient_error;  ///< error of the worst gradient, in float64; empty without gradients
+  std::string message;                   ///< why the case is unsupported, or a warning
 };
 
 /// Runs a case in both precisions and compares every result in the file.

@@ -66,7 +66,7 @@ std::span<const Family> branchformer_families();
 std::span<const Family> text_transformer_families();
 std::span<const Family> bs_roformer_families();
 
-/// The lists of all files in families/.
+/// All the lists above.
 std::span<const std::span<const Family>> all_families();
 
 /// The family of `file`, or nullptr.

@@ -46,16 +46,16 @@ void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& 
   for (const auto& [name, entry] : file.file().tensors()) {
     held += name.starts_with("grad.") && !file.has(name.substr(5)) ? std::size_t{1} : 0;
   }
-  gated::require<gated::FileError>(used == held, file.name(), ": has ", held, " parameter gradients, but ", used,
-                                   " trainable parameters here.");
+  gated::require<gated::FileError>(used == held, file.name(), ": the file has ", held, " parameter gradients, expected ", used,
+                                   ", one per trainable parameter.");
 }
 
 /// If T is double and the case has gradients, adds our gradients of Σ output ⊙ cotangent, paired with the file's: one for each
 /// parameter of `model`, and one for each input whose gradient is in the file.
 ///
-/// `record(tape, input)` makes its inputs with `input`, an Inputs, and returns the output. `arrange(matrix)` brings the file's
-/// matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters whose names are in
-/// `frozen` have no gradient in the file.
+/// `record(tape, input)` records its inputs by calling `input`, an Inputs, and returns the output. `arrange(matrix)` brings the
+/// file's matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters below a path
+/// in `frozen` (in the file's names) have no gradient in the file.
 template <class T, class Model, class Record, class Arrange, class Adjust>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
                    const Record& record, const Arrange& arrange, const Adjust& adjust,
@@ -64,7 +64,7 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
     if (!file.has("cotangent")) {
       return;
     }
-    // A gradient is a model, so the file's gradients load like parameters.
+    // A gradient has the model's type, so the file's gradients load like parameters.
     Model gradient = gated::zeros_like(model), expected = gated::zeros_like(model);
     const auto is_frozen = [&](const gated::ParameterInfo& info) {
       const std::string name = names.in_file(info.path(), info.shape).name;

@@ -16,7 +16,7 @@ using gated::Index;
 using gated::Matrix;
 using gated::Sequences;
 
-/// [batch, tokens, ...] as sequences.
+/// The sequences of a tensor [batch, tokens, ...].
 inline Sequences sequences_of(const CaseFile& file, const char* tensor = "input") {
   return Sequences::uniform(file.shape(tensor).at(0), file.shape(tensor).at(1));
 }

@@ -1,4 +1,4 @@
-// check_parity CASE.safetensors...: proves that a model here computes what its original does. See README.md.
+// check_parity CASE.safetensors...: proves that a model of gated computes the same as its original. See README.md.
 
 #include <cstdio>
 #include <exception>

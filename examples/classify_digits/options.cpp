@@ -6,7 +6,7 @@ namespace digits {
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  CLI::App app("Classifies small images with a gMLP. Without options: the digits and the checkpoint beside the source.",
+  CLI::App app("Classifies small images with a gMLP. Without options, uses the digits and the checkpoint beside the source.",
                "classify_digits");
   examples::add_name(app, "--data", options.data, "FILE.csv",
                      "one image per line: its pixels, channel by channel, row by row,\nthen its class from 0 on");

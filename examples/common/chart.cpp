@@ -17,7 +17,7 @@ using gated::ArgumentError, gated::Index, gated::require, gated::text;
 
 namespace {
 
-// `row` is the height of a line of text, even on phones.
+// `row`: the height reserved for a line of text, enough for the larger text on phones.
 constexpr double paper = 640, margin = 14, row = 24, key = 20, longest_name = 16 * letter;
 constexpr double largest_cell = 12, tallest_map = 600, bar_width = 220;
 constexpr int levels = 16;  // shades of each colour of a heat map
@@ -34,7 +34,7 @@ struct Ruler {
       to = std::isnan(value) ? to : std::max(to, value);
     }
   }
-  /// Sets about `most` ticks, and the limits: those of `axis`, or else of the values, rounded outward if `outward`.
+  /// Sets the limits (of `axis`, otherwise of the values, rounded outward if `outward`) and about `most` ticks.
   void settle(const Axis& axis, double most, bool outward) {
     logarithmic = axis.scale == Scale::logarithmic;
     from = axis.from.value_or(from);
@@ -85,8 +85,8 @@ double pitch_of(const Series& s) {
 struct Plot {
   const Panel& panel;
   Ruler x = {}, y = {};
-  double edge = 0, room = 0;                        // left edge and width of its titles
-  double left = 0, top = 0, width = 0, height = 0;  // of the plot
+  double edge = 0, room = 0;                        // left edge and width of the titles
+  double left = 0, top = 0, width = 0, height = 0;  // of the plot itself
 
   explicit Plot(const Panel& p) : panel(p), height(p.height) {
     require<ArgumentError>(p.heat_map ? p.heat_map->values.size() > 0 : !p.series.empty(), "chart: the panel \"", p.title,
@@ -96,7 +96,7 @@ struct Plot {
       require<ArgumentError>(
           !s.x.empty() && s.y.size() == s.x.size() && s.high.size() == (s.form == Form::band ? s.x.size() : 0), "chart: \"",
           name, "\" has ", s.x.size(), " x, ", s.y.size(), " y and ", s.high.size(),
-          " high. Give one x or more, as many y, and a band as many high.");
+          " high values. Give at least one x, a y for each x and, for a band, a high for each x.");
       expect_values(name, s.x, false, p.x.scale);
       expect_values(name, s.y, true, p.y.scale);
       expect_values(name, s.high, true, p.y.scale);
@@ -121,7 +121,7 @@ struct Plot {
     y.settle(panel.y, panel.heat_map ? std::min(8.0, (y.to - y.from) / 3) : std::max(2.0, height / 45), !panel.heat_map);
     y.ticks.resize(panel.heat_map && panel.y.title.empty() ? 0 : y.ticks.size());
   }
-  /// Sets the ticks of x for this width, and the size of a heat map.
+  /// Sets the ticks of x, the width (at most `most_width`) and, for a heat map, the height.
   void settle_x(double most_width) {
     width = most_width;
     if (const auto& map = panel.heat_map) {
@@ -146,14 +146,14 @@ struct Plot {
     lines += (panel.title.empty() ? 0 : 1) + (panel.y.title.empty() ? 0 : 1);
     return row * static_cast<double>(lines) + (lines > 0 ? 8 : 0);
   }
-  /// How far the title of x is below the plot; tick labels are 18 below, their second line 38.
+  /// Distance from the plot down to the title of x; tick labels are 18 below the plot, their second lines 38.
   double title_below() const {
     const bool two = std::any_of(x.ticks.begin(), x.ticks.end(), [](const Tick& tick) { return !tick.below.empty(); });
     return x.ticks.empty() ? 12 : two ? 60 : 40;
   }
   double room_below() const { return title_below() + (panel.x.title.empty() ? -8 : 12); }
   double across(double value) const { return left + width * x.place(value); }
-  /// Whether y grows downwards, as the rows of a matrix.
+  /// Whether y grows downwards, like the rows of a matrix.
   bool by_rows() const { return panel.heat_map && !panel.y.to; }
   double down(double value) const { return top + height * (by_rows() ? y.place(value) : 1 - y.place(value)); }
 };
@@ -178,7 +178,7 @@ std::string drawn(const Plot& plot, const Series& s) {
     } else if (s.form == Form::bars) {
       steps += box(x - half, y, 2 * half, plot.down(0) - y);
     } else {
-      steps += (follows ? "L" : "M") + at(x, y) + (follows || s.form == Form::band ? "" : "h0");  // h0: a point alone is a dot
+      steps += (follows ? "L" : "M") + at(x, y) + (follows || s.form == Form::band ? "" : "h0");  // h0 draws lone points
       back = s.form == Form::band ? "L" + at(x, plot.down(s.high[i])) + back : "";
       dots += "M" + at(x, y) + "h0";
       follows = true;
@@ -187,7 +187,7 @@ std::string drawn(const Plot& plot, const Series& s) {
   return path(class_of(s), steps + (back.empty() ? "" : back + "z")) + dots_of(s, dots);
 }
 
-/// One path per colour, of horizontal strokes in units of cells.
+/// The heat map as one path per colour, made of horizontal strokes; coordinates are in cells.
 std::string drawn(const HeatMap& map, double left, double top, double width, double full) {
   const Index rows = map.values.rows(), columns = map.values.cols();
   const double cell = width / static_cast<double>(columns), tall = cell * map.stretch;
@@ -248,7 +248,7 @@ std::string colour_bar(double lowest, double full, double top, const std::string
   return out;
 }
 
-/// The names of the series, each at the height where its curve ends if there is room.
+/// The names of the series, each at the height where its curve ends, if there is room.
 std::string legend(const Plot& plot, double x) {
   struct Entry {
     const Series* series;
@@ -269,7 +269,7 @@ std::string legend(const Plot& plot, double x) {
     }
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.y < b.y; });
-  const auto push = [](auto begin, auto end, double side, double limit) {  // down, or up if side = -1
+  const auto push = [](auto begin, auto end, double side, double limit) {  // moves overlapping entries down, or up if side = -1
     for (auto entry = begin; entry != end; ++entry) {
       entry->y = side * std::max(side * entry->y, side * limit + entry->half);
       limit = entry->y + side * entry->half;
@@ -294,7 +294,7 @@ std::string drawn(const Plot& plot, double full) {
   const Panel& panel = plot.panel;
   const double right = plot.left + plot.width, bottom = plot.top + plot.height;
   std::string out, grid, axis, marks;
-  double y = plot.top - row / 2 - 8;  // height of the next line of text above the plot
+  double y = plot.top - row / 2 - 8;  // centre of the next line of text above the plot
   for (const auto& [value, title] : panel.marks) {
     const double x = plot.across(value);
     marks += text("M", at(x, title.empty() ? plot.top : y + 8), "V", at(bottom));
@@ -307,7 +307,7 @@ std::string drawn(const Plot& plot, double full) {
     grid += text("M", at(plot.left, plot.down(tick.at)), "h", panel.heat_map ? "-5" : at(plot.width));
     out += words("soft end", plot.left - 10, plot.down(tick.at), tick.label);
   }
-  double taken = -paper, taken_below = -paper;  // the x up to which labels reach
+  double taken = -paper, taken_below = -paper;  // right ends of the last labels in the two lines
   const auto below = [&](double middle, double down, const std::string& label, double& until) {
     const double x = std::min(middle, paper - 0.4 * room_of(label));
     if (x - room_of(label) / 2 > until && !label.empty()) {

@@ -26,7 +26,7 @@ std::string message_of(const Figure& figure) {
   return "";
 }
 
-/// The first group of each match of `pattern` in `text`.
+/// The first capture group of each match of `pattern` in `text`.
 std::vector<std::string> found(const std::string& text, const std::string& pattern) {
   std::vector<std::string> all;
   const std::regex regex(pattern);
@@ -90,7 +90,7 @@ TEST(Chart, ScalesToAnyWidth) {
   EXPECT_EQ(found(all, "@media.prefers-color-scheme:(dark)"), Labels{"dark"});
 }
 
-// The ticks must match the plot: those of y are at the heights of their values, those of x are below their values.
+// The ticks must match the plot: each y tick is at the height of its value, each x tick is below its value.
 TEST(Chart, PlacesValuesOnTheirTicks) {
   const std::string all = svg(
       {.title = "",
@@ -125,7 +125,7 @@ TEST(Chart, DrawsBandsBarsAndDots) {
   EXPECT_EQ(found(svg(figure_of(dots)), "class=\"dots c0\" d=\"M[^M]*h0M[^M]*(h0)\"").size(), 1U);
 }
 
-// Two curves that end together: their names, right of the plot, are a line of text apart.
+// Two curves that end at the same height: their names, right of the plot, are a line of text apart.
 TEST(Chart, KeepsNamesApartAndOffTheCurves) {
   const std::string all =
       svg({.title = "",
@@ -138,7 +138,7 @@ TEST(Chart, KeepsNamesApartAndOffTheCurves) {
   EXPECT_GT(std::stod(found(all, "class=\"\" x=\"([0-9.]+)\"").at(0)), right);
 }
 
-TEST(Chart, ShortensNamesWithoutRoom) {
+TEST(Chart, ShortensTitlesThatDoNotFit) {
   const std::string all =
       svg({.title = "", .panels = {{.title = std::string(99, 'x'), .series = {{.x = {0}, .y = {0}}}}}, .columns = 3});
   EXPECT_EQ(found(all, ">x+(…)<").size(), 1U) << all;
@@ -166,7 +166,7 @@ TEST(Chart, GivesHeatMapsAColourBar) {
   const std::string all = svg({.title = "", .panels = {{.heat_map = HeatMap{.values = values}}}, .colour_title = "weight"});
   EXPECT_EQ(found(all, "middle\"[^>]*>([^<]+)<"), (Labels{"−1.0", "−0.5", "0", "0.5", "1.0"}));
   EXPECT_NE(all.find(">weight<"), std::string::npos);
-  const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last match: the first ones are the colour bar's
+  const std::string map = all.substr(all.rfind("class=\"cells\""));  // the last match: earlier ones are the colour bar
   EXPECT_EQ(found(map, "class=\"more\" opacity=\"0.5\" d=\"([^\"]+)\""), Labels{"m0 0h2"});
   EXPECT_EQ(found(map, "class=\"less\" opacity=\"1\" d=\"([^\"]+)\""), Labels{"m0 1h1"});
   EXPECT_EQ(found(map, "(opacity)").size(), 2U);
@@ -176,7 +176,8 @@ TEST(Chart, RefusesWhatItCannotDraw) {
   EXPECT_EQ(message_of({.title = "A title", .panels = {}}), "chart: \"A title\" has no panels.");
   EXPECT_EQ(message_of({.title = "", .panels = {{.title = "loss"}}}), "chart: the panel \"loss\" has nothing to draw.");
   EXPECT_EQ(message_of(figure_of({.name = "loss"})),
-            "chart: \"loss\" has 0 x, 0 y and 0 high. Give one x or more, as many y, and a band as many high.");
+            "chart: \"loss\" has 0 x, 0 y and 0 high values. Give at least one x, a y for each x and, for a band, a high for "
+            "each x.");
   EXPECT_NE(message_of(figure_of({.name = "loss", .x = {0, 1}, .y = {0}})).find("\"loss\" has 2 x, 1 y"), std::string::npos);
   EXPECT_EQ(message_of(figure_of({.name = "loss", .x = {0}, .y = {infinity}})),
             "chart: \"loss\" has the value inf, expected a finite number.");

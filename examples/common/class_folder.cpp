@@ -26,7 +26,7 @@ ClassFolder list_classes(const fs::path& folder) {
     }
     classes.labels.push_back(one.filename().string());
   }
-  require<FileError>(any_held_out, name, ": too few pictures. Give a class at least 5: every fifth is held out.");
+  require<FileError>(any_held_out, name, ": too few pictures. Give at least one class 5 pictures: every fifth is held out.");
   return classes;
 }
 

@@ -18,7 +18,7 @@ struct ClassPicture {
 /// A folder with one subfolder of pictures per class, such as birds/robin/1.jpg.
 struct ClassFolder {
   std::vector<std::string> labels;     ///< the subfolders' names, sorted
-  std::vector<ClassPicture> pictures;  ///< sorted by class, then by name; every fifth of a class is held out
+  std::vector<ClassPicture> pictures;  ///< sorted by class, then by name; every fifth picture of a class is held out
 };
 
 /// Lists the files in the subfolders of `folder`, except hidden ones.

@@ -7,7 +7,7 @@
 namespace examples {
 namespace {
 
-/// "unknown option --epoch; the nearest is --epochs." for a word that CLI11 did not recognise.
+/// The message for a word that CLI11 did not recognise, such as "unknown option --epoch; the nearest is --epochs."
 std::string unknown(const CLI::App& app, const std::string& word) {
   if (!word.starts_with("-")) {
     return gated::text("unexpected argument ", word, ".");
@@ -29,14 +29,14 @@ std::string unknown(const CLI::App& app, const std::string& word) {
 void add_timm_model(CLI::App& app, TimmModel& timm) {
   add_name(app, "--config", timm.config, "FILE.json", "the config.json published beside a timm checkpoint");
   add_name(app, "--preset", timm.preset, "NAME",
-           "the timm model in a checkpoint without configuration, unless\n"
+           "the timm model of a checkpoint without configuration, unless\n"
            "--config is given: mixer_b16_224.miil_in21k_ft_in1k,\n"
-           "resmlp_12_224, ...; the file has the number of classes")
+           "resmlp_12_224, ...; the file sets the number of classes")
       ->capture_default_str();
 }
 
 void parse(CLI::App& app, int count, char** arguments) {
-  app.allow_windows_style_options(false);  // "/data/x" is a path on Windows, too
+  app.allow_windows_style_options(false);  // "/data/x" is a path, not an option
   app.get_formatter()->column_width(34);
   app.description(app.get_description() + "\n");
   app.set_help_flag("-h,--help", "show this text");

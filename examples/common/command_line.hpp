@@ -1,6 +1,6 @@
 #pragma once
 
-// CLI11 takes seconds to compile, so each example includes this in options.cpp only.
+// CLI11 takes seconds to compile, so each example includes this header in options.cpp only.
 
 #include <CLI/CLI.hpp>
 #include <limits>
@@ -15,7 +15,7 @@ namespace examples {
 
 inline constexpr int most_threads = 256;
 
-/// Adds an option whose value is a number from `lowest` to `largest`. `T` is Number, or an optional or vector of it.
+/// Adds an option that takes a number from `lowest` to `largest`. `T` is Number, or a std::optional or std::vector of it.
 template <class T, class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number lowest, Number largest,
                         const std::string& description) {
@@ -38,8 +38,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number
   return option;
 }
 
-/// Adds an option, or, if its name has no dashes, a positional argument. Its value is a path or other text, neither empty nor
-/// an option itself. `T` is a string or a path, or an optional or vector of it.
+/// Adds an option or, if its name has no dashes, a positional argument. Its value is a path or other text, which must not be
+/// empty or begin with "--". `T` is a string or a path, or a std::optional or std::vector of either.
 template <class T>
 CLI::Option* add_name(CLI::App& app, const std::string& name, T& value, const std::string& kind,
                       const std::string& description) {
@@ -57,7 +57,7 @@ inline void add_threads(CLI::App& app, int& threads, const std::string& descript
 /// Adds --config and --preset.
 void add_timm_model(CLI::App& app, TimmModel& timm);
 
-/// Parses the command line. If an option is repeated, its last value counts.
+/// Parses the command line. If an option that takes one value is repeated, the last value counts.
 ///
 /// Errors: UsageError for an unknown option, with the nearest name, and for a missing or invalid value; Help for --help.
 void parse(CLI::App& app, int count, char** arguments);

@@ -10,8 +10,8 @@ namespace examples {
 /// The weight drawn in full colour: the 99.5 % quantile of the magnitudes of nonzero weights, so outliers do not fade the rest.
 float full_colour(const gated::Matrix<float>& weights);
 
-/// Draws weights between the patches of `grid`, patches × patches. Row p becomes a tile, laid out like the patches, at the
-/// position of patch p.
+/// Draws `weights`, a matrix of patches × patches, as tiles. Row p becomes the tile at the position of patch p in `grid`;
+/// inside the tile, its weights are laid out like the patches.
 HeatMap filters(const gated::Matrix<float>& weights, gated::ImageSize grid);
 
 /// The filters of all blocks and heads, without the class token's weights, on one colour scale.

@@ -4,8 +4,8 @@
 
 namespace examples {
 
-/// The width, a multiple of `step`, for which the number of parameters of `config_of(width)` is nearest to `wanted`; 0 if even
-/// the narrowest model has more. The number of parameters must grow linearly with the width.
+/// The width, a multiple of `step`, at which Model(config_of(width)) comes nearest to `wanted` parameters; 0 if even the
+/// narrowest model has more. The number of parameters must grow linearly with the width.
 template <class Model, class ConfigOf>
 gated::Index fitting_width(gated::Index wanted, const ConfigOf& config_of, gated::Index step) {
   const gated::Index narrowest = gated::parameter_count(Model(config_of(step)));

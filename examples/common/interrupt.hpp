@@ -4,15 +4,15 @@
 
 namespace examples {
 
-/// The signal that asked the program to stop; 0 before.
+/// The signal that asked the program to stop; 0 until one arrives.
 inline volatile std::sig_atomic_t stop_signal = 0;
 
 extern "C" inline void ask_to_stop(int signal) {
   stop_signal = signal;
-  std::signal(signal, SIG_DFL);  // a second one ends the program
+  std::signal(signal, SIG_DFL);  // the same signal again ends the program at once
 }
 
-/// From now on SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can finish its work. A second one ends it at once.
+/// From now on SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can finish its work. A second signal kills it.
 inline void stop_when_asked() {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);

@@ -12,7 +12,7 @@ namespace digits {
 struct LabelledImages {
   gated::Matrix<float> pixels;       ///< B × (channels · height · width), in [0, 1]
   std::vector<gated::Index> labels;  ///< B
-  std::vector<gated::Index> rows;    ///< B, the image's index in the file
+  std::vector<gated::Index> rows;    ///< B: the index of each image in the file
   gated::Index rows_in_file = 0;
 
   gated::Index count() const { return pixels.rows(); }
@@ -21,19 +21,19 @@ struct LabelledImages {
 /// A part of the images in a file.
 enum class Part {
   all,
-  training,  ///< those with index % 5 != 4
-  held_out,  ///< those with index % 5 == 4, never trained on
+  training,  ///< images with index % 5 != 4
+  held_out,  ///< images with index % 5 == 4, never trained on
 };
 
 /// Raises FileError for a model without a classifier head.
 void expect_classes(const gated::GmlpImageClassifierConfig& config);
 
-/// Reads this part of the file. A pixel of `max_pixel` is white.
+/// Reads `part` of a CSV that has an image per line: its pixels, then its label. The pixel value `max_pixel` is white (1).
 /// Errors: FileError for columns, labels or pixels that do not fit the model.
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
                            Part part);
 
-/// The same for a table in memory, called `file` in messages.
+/// The same for a table in memory, which error messages call `file`.
 LabelledImages images_of(const gated::Matrix<float>& table, const std::string& file,
                          const gated::GmlpImageClassifierConfig& config, float max_pixel, Part part);
 

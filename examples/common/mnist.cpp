@@ -12,8 +12,8 @@ using gated::FileError, gated::Index, gated::require;
 
 namespace {
 
-/// An IDX file of unsigned bytes: 0, 0, the type, the number of dimensions; each dimension in four bytes, the most significant
-/// first; the bytes, the last dimension fastest.
+/// An IDX file of unsigned bytes. It begins with 0, 0, the type and the number of dimensions. Then come the dimensions, as
+/// big-endian 32-bit integers, and the bytes, in row-major order.
 struct Idx {
   std::vector<Index> dimensions;
   std::string bytes;

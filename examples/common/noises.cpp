@@ -19,7 +19,7 @@ Samples white(Index samples, Random& random) {
   return Samples::NullaryExpr(samples, [&](Index) { return static_cast<float>(random.normal()); });
 }
 
-/// White noise through six low passes whose corners are two octaves apart (the Voss-McCartney idea, as a filter).
+/// The sum of six low-pass filters of white noise, with corner frequencies two octaves apart (Voss-McCartney as a filter).
 Samples pink(Index samples, Random& random) {
   std::array<double, 6> low{};
   return Samples::NullaryExpr(samples, [&](Index) {
@@ -34,7 +34,7 @@ Samples pink(Index samples, Random& random) {
   });
 }
 
-/// A tone of `pitch` cycles per sample and its overtones below half the rate, each `fall` times as loud as the one before.
+/// A tone of `pitch` cycles per sample and up to 9 overtones below half the sample rate, each `fall` times as loud as the last.
 class Tone {
  public:
   Tone(double fall, Random& random) : fall_(fall) {
@@ -148,7 +148,7 @@ Samples in_room(const Samples& dry, Index rate, double seconds, Random& random) 
   constexpr int echoes = 40;
   Samples wet = dry;
   for (int i = 0; i < echoes; ++i) {
-    const double place = random.uniform();  // in the time over which echoes fade
+    const double place = random.uniform();  // the delay, as a share of `seconds`
     const auto delay = static_cast<Index>(place * seconds * static_cast<double>(rate)) + 1;
     const double sign = random.uniform() < 0.5 ? -1 : 1;
     const auto size = static_cast<float>(sign * 0.4 * std::pow(10.0, -3 * place) * random.uniform());

@@ -8,7 +8,7 @@
 #include "gated/core/random.hpp"
 #include "gated/core/words.hpp"
 
-/// Noises made by rules, rooms and mixing, for training and measuring.
+/// Synthetic noises, room echoes and mixing, for training and measuring.
 
 namespace examples {
 
@@ -21,7 +21,7 @@ enum class Noise {
   babble,  ///< several voices
   clicks,  ///< short decaying bursts at random times
   fan,     ///< pink noise and the tones of the blades, swelling slowly
-  rain,    ///< hundreds of drops a second, over a faint white noise
+  rain,    ///< hundreds of drops a second, over faint white noise
   siren    ///< a tone that sweeps up and down, with overtones
 };
 
@@ -29,21 +29,21 @@ constexpr auto names_of(Noise) {
   return gated::words_for<Noise>("white", "pink", "hum", "babble", "clicks", "fan", "rain", "siren");
 }
 
-/// Noise of power 1: `samples` samples at `rate`. Babble mixes 4 to 8 of `voices`, each from a random start; without voices, it
-/// is pink noise.
+/// Noise of power 1: `samples` samples at `rate` Hz. Babble mixes 4 to 8 of `voices`, each from a random start; without voices,
+/// it is pink noise.
 Samples noise(Noise kind, gated::Index samples, gated::Index rate, std::span<const Samples> voices, gated::Random& random);
 
-/// The sound in a room: adds 40 echoes at random times within `seconds`, over which echoes fade by 60 dB.
+/// The sound in a room: adds 40 echoes at random delays up to `seconds`, the time in which echoes fade by 60 dB.
 Samples in_room(const Samples& dry, gated::Index rate, double seconds, gated::Random& random);
 
-/// The mean of the squares.
+/// The mean square of the samples.
 double power(const Samples& x);
 
-/// The factor that brings `noise` to a signal-to-noise ratio, in dB, with `speech`; 0 if either is silent.
+/// The factor for `noise` at which its mix with `speech` has a signal-to-noise ratio of `ratio` dB; 0 if either is silent.
 float scale_for(const Samples& speech, const Samples& noise, double ratio);
 
-/// The scale-invariant signal-to-distortion ratio of an estimate, in dB: 10 log₁₀(|a s|² / |a s - y|²) with the best a (Le Roux
-/// et al., arXiv:1811.02508).
+/// The scale-invariant signal-to-distortion ratio of an estimate y of speech s, in dB: 10 log₁₀(|a s|² / |a s - y|²) with the a
+/// that minimises |a s - y|² (Le Roux et al., arXiv:1811.02508).
 double si_sdr(const Samples& estimate, const Samples& speech);
 
 }  // namespace examples

@@ -34,7 +34,7 @@ double band(const Samples& x, double from, double to) {
   return sum;
 }
 
-TEST(Noises, HavePowerOneAndComeAgainFromTheSameSeed) {
+TEST(Noises, HaveUnitPowerAndRepeatForTheSameSeed) {
   const std::vector<Samples> voices{tone(200), tone(300)};
   for (const Noise kind : all) {
     Random one(3), two(3), three(4);
@@ -46,7 +46,7 @@ TEST(Noises, HavePowerOneAndComeAgainFromTheSameSeed) {
   }
 }
 
-TEST(Noises, HaveTheSpectraOfTheirNames) {
+TEST(Noises, HaveTheExpectedSpectra) {
   Random random(1);
   const auto ratio = [&](Noise kind) {
     const Samples x = noise(kind, second, rate, {}, random);
@@ -68,7 +68,7 @@ TEST(Noises, RoomsAddEchoesAfterTheSound) {
   EXPECT_EQ(wet.tail(second - 101 - 4801), Samples::Zero(second - 101 - 4801));
 }
 
-TEST(Noises, MixAtARatio) {
+TEST(Noises, MixAtTheGivenRatio) {
   Random random(1);
   const Samples speech = tone(440), x = noise(Noise::white, second, rate, {}, random);
   for (const double ratio : {-5.0, 0.0, 20.0}) {

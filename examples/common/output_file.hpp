@@ -6,7 +6,7 @@
 
 namespace examples {
 
-/// Checks, before long work, that its result can be written to `file`.
+/// Checks that a result can be written to `file`; call it before long work.
 /// Errors: FileError if the folder is missing, or `file` is a directory.
 inline void expect_place_for(const std::filesystem::path& file) {
   namespace fs = std::filesystem;

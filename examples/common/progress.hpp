@@ -12,17 +12,17 @@ class ProgressLine {
 
   bool on_terminal() const { return on_terminal_; }
 
-  /// Replaces the line shown; on a terminal only.
+  /// Replaces the current line; on a terminal only.
   void show(const std::string& line);
 
-  /// Replaces the line shown with `line`, which stays.
+  /// Replaces the current line with `line`, which stays on the screen.
   void keep(const std::string& line);
 
  private:
   bool on_terminal_;
 };
 
-/// "[=====>    ]": a bar of `width` characters at `part`, from 0 to 1.
+/// "[=====>    ]": a bar of `width` characters, filled up to `part` (0 to 1).
 std::string progress_bar(double part, int width);
 
 }  // namespace examples

@@ -12,8 +12,8 @@ namespace examples {
 
 using gated::Index, gated::Matrix;
 
-/// A WAV file at another rate; if `mono`, the mean of its channels. Any part has the samples of gated::resample() on the whole
-/// file.
+/// A WAV file resampled to another rate; if `mono`, the mean of its channels. A part has the same samples as if
+/// gated::resample() had converted the whole file.
 class Recording {
  public:
   Recording(const std::filesystem::path& path, Index rate, bool mono = false) : file_(path), rate_(rate), mono_(mono) {}
@@ -21,7 +21,7 @@ class Recording {
   Index rate() const { return rate_; }
   Index rate_of_file() const { return file_.rate(); }
   Index channels() const { return mono_ ? 1 : file_.channels(); }
-  /// Frames at the model's rate.
+  /// The number of frames after resampling.
   Index frames() const {
     return static_cast<Index>(
         std::ceil(static_cast<double>(file_.frames()) * static_cast<double>(up()) / static_cast<double>(down())));
@@ -30,7 +30,7 @@ class Recording {
 
   /// Frames first … first + count - 1, as frames × channels.
   Matrix<float> read(Index first, Index count) const {
-    // `up` frames here last as long as `down` frames of the file: a block, and a part begins with a block.
+    // A block is `up` frames at `rate`, as long as `down` frames of the file. Reading starts at the start of a block.
     const Index reach = gated::detail::ResamplingFilter(static_cast<double>(up()) / static_cast<double>(down())).taps();
     const Index before = std::max<Index>(first / up() - reach / down() - 1, 0);
     const Index after = std::min((first + count) / up() + reach / down() + 2, (file_.frames() + down() - 1) / down());

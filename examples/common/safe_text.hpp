@@ -4,21 +4,21 @@
 
 namespace text {
 
-/// Makes untrusted bytes safe to show on a terminal, one at a time.
+/// Makes untrusted bytes safe to show on a terminal, byte by byte.
 ///
 /// UTF-8 passes unchanged, once a character is complete. Other bytes, and control characters other than newline and tab (they
-/// could move the cursor or retitle the window), are escaped as \x1b.
+/// could move the cursor or retitle the window), are escaped: ESC becomes \x1b.
 class SafeText {
  public:
-  /// The text to show after `byte`; empty within a character.
+  /// The text to show after `byte`; empty while a character is incomplete.
   std::string add(unsigned char byte);
 
   /// The escaped bytes of a character that is incomplete at the end.
   std::string finish();
 
  private:
-  std::string pending_;      // the beginning of a character
-  std::size_t missing_ = 0;  // bytes it still needs
+  std::string pending_;      // the first bytes of an incomplete character
+  std::size_t missing_ = 0;  // how many bytes complete the character
 };
 
 }  // namespace text

@@ -11,7 +11,7 @@
 
 namespace examples {
 
-/// Classes for text (`end` and `middle` anchor it), for shapes, and for each Colour (c0, c1, …). Text is larger on phones,
+/// CSS classes for text (`end` and `middle` anchor it), for shapes, and for each Colour (c0, c1, …). Text is larger on phones,
 /// where the picture is small.
 inline constexpr const char* style = R"(<style>
 svg{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Helvetica,Arial,sans-serif}
@@ -34,7 +34,7 @@ text{fill:#1f2328}.soft{fill:#59636e}.title{font-size:1.15em;font-weight:600}.he
 </style>
 )";
 
-/// Text as XML. Control characters become blanks.
+/// Escapes text for XML. Control characters become blanks.
 inline std::string escaped(const std::string& plain) {
   std::string out;
   for (const char c : plain) {
@@ -53,20 +53,20 @@ inline std::string box(double x, double y, double w, double h) {
 inline std::string path(const std::string& kind, const std::string& steps) {
   return steps.empty() ? "" : gated::text("<path class=\"", kind, "\" d=\"", steps, "\"/>\n");
 }
-/// A line of text, centred at height y.
+/// A line of text, vertically centred at y.
 inline std::string words(const std::string& kind, double x, double y, const std::string& plain) {
   return plain.empty() ? ""
                        : gated::text("<text class=\"", kind, "\" x=\"", at(x), "\" y=\"", at(y), "\" dy=\".35em\">",
                                      escaped(plain), "</text>\n");
 }
 
-inline constexpr double letter = 10;  // the width reserved for a letter, even on phones
+inline constexpr double letter = 10;  // the width reserved for a letter, enough for the larger text on phones
 
-/// The width reserved for a text in UTF-8.
+/// The width reserved for a UTF-8 text.
 inline double room_of(const std::string& utf8) {
   return letter * static_cast<double>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
-/// A text, cut with … if it is wider than `most`.
+/// A text, truncated with "…" if it is wider than `most`.
 inline std::string fitted(std::string utf8, double most) {
   if (room_of(utf8) <= most) {
     return utf8;
@@ -76,7 +76,7 @@ inline std::string fitted(std::string utf8, double most) {
   }
   return utf8 + "…";
 }
-/// A text wrapped to lines of width `most`.
+/// A text, wrapped into lines no wider than `most`.
 inline std::vector<std::string> lines_of(const std::string& whole, double most) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0, end = 0; begin < whole.size(); begin = end + 1) {

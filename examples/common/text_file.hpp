@@ -6,7 +6,7 @@
 namespace examples {
 
 /// The bytes of a text file.
-/// Errors: FileError, with its name, if the file is missing, a directory, unreadable or UTF-16.
+/// Errors: FileError, naming the file, if it is missing, a directory, unreadable or UTF-16.
 std::string read_text_file(const std::filesystem::path& path);
 
 }  // namespace examples

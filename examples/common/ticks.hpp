@@ -25,7 +25,7 @@ inline double round_step(double range, double most) {
   return power * (fits(1) ? 1 : fits(2) ? 2 : fits(5) ? 5 : 10);
 }
 
-/// `value` with the decimals of `step`: "1,048,576", "−0.05", "2e−6".
+/// `value` with as many decimals as `step`: "1,048,576", "−0.05", "2e−6".
 inline std::string number(double value, double step) {
   const auto exponent_of = [](double x) { return static_cast<int>(std::floor(std::log10(x) + 1e-9)); };
   const double size = std::abs(value);
@@ -43,7 +43,7 @@ inline std::string number(double value, double step) {
   return (value < 0 ? "−" : "") + text;
 }
 
-/// At most about `most` round numbers from `from` to `to`.
+/// Ticks at round numbers from `from` to `to`, at most `most` + 1 of them.
 inline std::vector<Tick> round_ticks(double from, double to, double most) {
   std::vector<Tick> ticks;
   const double step = round_step(to - from, most);
@@ -71,7 +71,7 @@ inline std::vector<Tick> log_ticks(double from, double to) {
 inline constexpr std::int64_t one_hour = 3600, one_day = 24 * one_hour, one_month = 2'629'746,
                               one_year = 12 * one_month;  // mean length in seconds
 
-/// The tick at `time` for steps of `step` seconds: the time of day above the date, or day or month above the year, or the year.
+/// The tick at `time` for steps of `step` seconds. Label: time of day above the date, day or month above the year, or the year.
 inline Tick time_tick(std::int64_t time, std::int64_t step) {
   using namespace std::chrono;
   constexpr std::array names{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -93,7 +93,7 @@ inline Tick time_tick(std::int64_t time, std::int64_t step) {
   return {at, text.data(), day};
 }
 
-/// At most about `most` round times, in seconds since 1970: minutes, hours, days, Mondays, months or years.
+/// Ticks at round times, in seconds since 1970, about `most` or fewer: minutes, hours, days, Mondays, months or years.
 inline std::vector<Tick> time_ticks(double from, double to, double most) {
   using namespace std::chrono;
   auto step = static_cast<std::int64_t>(std::max(1.0, round_step((to - from) / one_year, most))) * one_year;

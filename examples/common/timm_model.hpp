@@ -5,7 +5,7 @@
 
 namespace examples {
 
-/// The model in a checkpoint without a configuration; the options of add_timm_model() in command_line.hpp.
+/// The model of a checkpoint without a configuration, as set by the options of add_timm_model() (command_line.hpp).
 struct TimmModel {
   std::string preset = "gmlp_s16_224";  ///< a timm model name
   std::filesystem::path config;         ///< timm's config.json; empty for the preset

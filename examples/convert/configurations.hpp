@@ -37,7 +37,7 @@ class Shapes {
 
   bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
 
-  /// True if there is a tensor `name` with the prefix of the first one that ends with `ending`.
+  /// True if the file has a tensor prefix + `name`, where prefix + `ending` is the first tensor with that ending.
   bool has_beside(std::string_view ending, std::string_view name) const {
     const auto& tensors = file_.tensors();
     const auto mark =
@@ -158,7 +158,7 @@ inline gated::GmlpLanguageModelConfig lucidrains_text(const Shapes& shapes) {
 
 // --- FLASH-pytorch and FLASHQuad_pytorch's FLASH ---
 
-/// `config` with the sizes of the layer whose names begin with `layer`.
+/// `config` with the sizes of the layer whose tensor names begin with `layer`.
 template <class Config>
 Config flash_layer(Config config, const Shapes& shapes, const std::string& layer) {
   config.channels = shapes.size(layer + "to_qk.0.weight", 1);
@@ -271,8 +271,8 @@ inline gated::GmlpConfig labml(const Shapes& shapes) {
                                    shapes.size("sgu.weight", 0));
 }
 
-/// A layer of a LightConv model; decoder layers are causal. For predicted taps, a file has only the product H·K of the number
-/// of heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
+/// A layer of a LightConv model; decoder layers are causal. For predicted taps, the shapes give only the product H·K of the
+/// number of heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
 inline gated::LightConvBlockConfig light_conv_block(const Shapes& shapes) {
   const std::string learned = "conv.weight", predicted = "conv.weight_linear.weight";
   const Index width = shapes.size("linear2.weight", 1);
@@ -312,7 +312,7 @@ inline gated::FnetConfig fnet(const Shapes& shapes) {
 
 // --- granite-tsfm and transformers: forecasters ---
 
-/// A trunk whose names begin with `trunk`. Its last or only level sees whole patches.
+/// A trunk whose tensor names begin with `trunk`. Its last or only level sees whole patches.
 inline gated::SeriesTrunkConfig series_trunk(const Shapes& shapes, const std::string& trunk, Index channels) {
   const std::string mlp = ".feature_mixer.mlp.fc1.weight", series = ".channel_feature_mixer.mlp.fc1.weight";
   const Index levels = shapes.count(trunk + ".mixers.", ".mixer_layers.0" + mlp);
@@ -323,7 +323,7 @@ inline gated::SeriesTrunkConfig series_trunk(const Shapes& shapes, const std::st
           .mixes_series = shapes.has(first + series)};
 }
 
-/// A forecaster whose encoder's names begin with `encoder`. Patches are assumed not to overlap.
+/// A forecaster whose encoder's tensor names begin with `encoder`. Patches are assumed not to overlap.
 inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::string& encoder) {
   const std::string head = "head.base_forecast_block.weight", forecast_mixer = "head.fcm_block.";
   const std::string backbone = encoder + "mlp_mixer_encoder", decoder = "decoder.decoder_block";
@@ -376,7 +376,7 @@ inline gated::TinyTimeMixerConfig patchtsmixer(const Shapes& shapes) {
 
 // --- ClearerVoice-Studio ---
 
-/// A MossFormer2 mask network whose names begin with `network`, for `speakers` speakers.
+/// A MossFormer2 mask network whose tensor names begin with `network`, for `speakers` speakers.
 inline gated::MaskNetworkConfig mask_network(const Shapes& shapes, const std::string& network, Index speakers) {
   const std::string trunk = network + "mdl.intra_mdl.mossformerM.", layer = trunk + "layers.0.", fsmn = trunk + "fsmn.0.";
   const std::string unit = fsmn + "gated_fsmn.", memory = unit + "fsmn.";
@@ -405,7 +405,7 @@ inline gated::SpeechSeparatorConfig separator(const Shapes& shapes) {
 
 // --- ESPnet and WeNet ---
 
-/// An E-Branchformer. Without position scores, the number of heads leaves no trace: they are assumed to be 64 wide.
+/// An E-Branchformer. Without position scores, the number of heads leaves no trace: heads are assumed to be 64 wide.
 inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wenet) {
   const std::string layer = "encoders.0.", gate = layer + "cgmlp.csgu.";
   const Index channels = shapes.size(layer + "norm_mha.weight", 0);
@@ -436,7 +436,7 @@ inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wene
 
 // --- Text transformers and BS-RoFormer ---
 
-/// The width of heads that leave no trace: 64 if that divides `outputs`, otherwise one head has all.
+/// The width assumed for heads that leave no trace: 64 if that divides `outputs`, otherwise `outputs` (one head).
 inline Index usual_width(Index outputs) { return outputs % 64 == 0 ? 64 : outputs; }
 
 /// A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without norms of queries and keys, heads are assumed to be 64 wide.

@@ -715,7 +715,7 @@ def main():
         sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, a different model that gated does not support.")
     known = next((origin for origin in ORIGINS if shapes.has(*origin[2:]) and FITS.get(origin[1], lambda _: True)(shapes)), None)
     if known is None:
-        sys.exit(f"{arguments.input}: the names are of no known origin: {', '.join(list(tensors)[:5])}, …")
+        sys.exit(f"{arguments.input}: the names match no known origin: {', '.join(list(tensors)[:5])}, …")
     origin, describe = known[:2]
     if describe is light_conv_block and any("encoder_attn." in name for name in tensors):
         sys.exit(f"{arguments.input}: these layers attend to an encoder, which gated does not support. To convert a layer of the "

@@ -1,23 +1,23 @@
-# Run by ctest: gated_inspect describes files and, if a Python has torch, convert.py makes a file that load_model() opens from a
-# checkpoint of each origin.
+# Run by ctest: gated_inspect describes files. If a Python has torch, convert.py converts a checkpoint of each origin to a file
+# that load_model() opens.
 
-# Runs a command. It must exit with code `expected`, and its output match `pattern`.
+# Runs a command. The exit code must be `expected`, and the output must match `pattern`.
 function(expect expected pattern)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code STREQUAL expected OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "${ARGN}\nexit code ${code}, expected ${expected}; this should match ${pattern}:\n${said}")
+    message(FATAL_ERROR "${ARGN}\nexit code ${code}, expected ${expected}; the output should match ${pattern}:\n${said}")
   endif()
 endfunction()
 
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
 
-# A training stopped by train_text: its progress, and the C++ that resumes it. An unknown type is reported.
+# A training run that train_text has stopped: its progress, and the C++ that resumes it. An unknown type is reported.
 foreach(model IN ITEMS gmlp transformer)
   expect(130 "stopped +after step 2" ${TRAIN} ${HERE}/README.md --model ${model} --parameters 11000 --channels 16 --depth 2 --length 32
     --batch 2 --steps 4 --stop-after 2 --sample 0 --out ${model}.safetensors)
 endforeach()
-set(training "It is a training of which 2 of 4 steps are done.\n\n +AdamW +{.learning_rate.:0.00[0-9]+,.*schedule +{.form.:.cosine..*learning rate +[0-9.e-]+ at the next step")
+set(training "It is a training run with 2 of 4 steps done.\n\n +AdamW +{.learning_rate.:0.00[0-9]+,.*schedule +{.form.:.cosine..*learning rate +[0-9.e-]+ at the next step")
 expect(0 "model.*${training}.*It is a GmlpLanguageModel of 1[0-9]+ parameters.*#include <gated/train.hpp>.*auto training = gated::load_model<gated::Training<gated::GmlpLanguageModel<float>>>[(].gmlp.training.safetensors.[)];.*training.result[(][)]"
        ${PROGRAM} gmlp.training.safetensors)
 expect(0 "${training}.*It holds a gated.Training<gated.LanguageModel<.*cannot open. load_model<Type>[(].transformer.training.safetensors.[)]"
@@ -117,13 +117,13 @@ foreach(case IN LISTS cases)
   expect(0 "It is a ${expected} of .*load_model<gated::${expected}<float>>" ${PROGRAM} ${name}.out.safetensors)
   read_off(${name}.out.safetensors)
   if(NOT case AND NOT config STREQUAL "${config_of_${name}}")
-    message(FATAL_ERROR "${name}: convert.py reads off\n${config}\nand gated_inspect\n${config_of_${name}}")
+    message(FATAL_ERROR "${name}: convert.py derives\n${config}\nbut gated_inspect derives\n${config_of_${name}}")
   endif()
 endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickle wrapped as trainers do, with labels. A pickle that holds more than tensors needs --trust.
+# A pickle in a trainer's wrapper, with labels. A pickle that holds more than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')
@@ -219,6 +219,6 @@ foreach(case "facebook|ResmlpImageClassifier" "across|GatedCrossAttention" "espn
   expect(0 "It is a ${expected} of .*load_model<gated::${expected}<float>>" ${PROGRAM} ${name}.out.safetensors)
   read_off(${name}.out.safetensors)
   if(NOT config STREQUAL read_by_inspect)
-    message(FATAL_ERROR "${name}: convert.py reads off\n${config}\nand gated_inspect\n${read_by_inspect}")
+    message(FATAL_ERROR "${name}: convert.py derives\n${config}\nbut gated_inspect derives\n${read_by_inspect}")
   endif()
 endforeach()

@@ -54,18 +54,18 @@ struct AnyModel {
 
 bool is_training(const std::string& architecture) { return architecture.starts_with("gated.Training<"); }
 
-/// Prints a training's progress and settings.
+/// Prints the progress and the settings of a training run.
 void print_training(const SafetensorsFile& file) {
   const auto written = file.metadata().find("config");
   auto json = nlohmann::json::parse(written == file.metadata().end() ? "" : written->second, nullptr, false);
   gated::require<gated::FileError>(json.is_object(), file.name(),
-                                   ": expected the configuration of a training in the metadata.");
+                                   ": expected the configuration of a training run in the metadata.");
   json.erase("model");
   const auto config = gated::from_json<gated::TrainingConfig<AnyModel>>(json.dump(), file.name() + ": configuration");
   config.check();
   const Index done = config.progress.steps;
   const bool ends = config.schedule.form != gated::ScheduleForm::constant;
-  std::printf("It is a training of which %td%s steps are done%s\n\n", done,
+  std::printf("It is a training run with %td%s steps done%s\n\n", done,
               ends ? gated::text(" of ", config.schedule.steps).c_str() : "",
               ends && done >= config.schedule.steps ? ": set_schedule() prolongs it." : ".");
   std::printf("  AdamW          %s\n  schedule       %s\n", gated::to_json(config.optimizer).c_str(),
@@ -76,7 +76,7 @@ void print_training(const SafetensorsFile& file) {
               config.micro_batches);
 }
 
-/// If the metadata names a Model or its training, opens the file, prints the C++ that opens it, and returns true.
+/// If the metadata names a Model or a training run of one, opens the file, prints the C++ that opens it, and returns true.
 template <class Model>
 bool open_as(const SafetensorsFile& file, const char* type) {
   using Training = gated::Training<Model>;
@@ -140,7 +140,7 @@ void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, co
       "Options that leave no trace in a file (causal, an activation, a chunk's length) have the original's defaults here.");
 }
 
-/// Describes a file of another origin, or with a type that this program does not know.
+/// Describes a file that gated did not write, or whose model type this program does not know.
 void print_origin(const SafetensorsFile& file, const std::string& architecture) {
   const gated::Origin* const origin = is_training(architecture) ? nullptr : gated::origin_of(file);
   if (origin == nullptr && !architecture.empty()) {
@@ -150,7 +150,7 @@ void print_origin(const SafetensorsFile& file, const std::string& architecture) 
     return;
   }
   if (origin == nullptr) {
-    std::puts("The names are of no known origin. Write a NameMap for them: see gated/io/name_map.hpp.");
+    std::puts("The names match no known origin. Write a NameMap for them: see gated/io/name_map.hpp.");
     return;
   }
   std::printf("The names are those of %s.\n\n", origin->writer);

@@ -34,9 +34,9 @@ bool sign(const SafetensorsFile& file) {
   }
   if constexpr (std::same_as<Model, gated::SpeechSeparator<float>>) {
     gated::raise<gated::FileError>(file.name(),
-                                   ": a SpeechSeparator reads waves of any length, and a signature has rows of one.");
+                                   ": a SpeechSeparator reads waves of any length, but a signature needs a fixed length.");
   } else if constexpr (std::same_as<Model, gated::GatedCrossAttention<float>>) {
-    gated::raise<gated::FileError>(file.name(), ": a GatedCrossAttention reads two inputs, and a signature has one.");
+    gated::raise<gated::FileError>(file.name(), ": a GatedCrossAttention reads two inputs, but a signature needs one input.");
   } else {
     print_signatures(gated::load_model<Model>(file), file);
     return true;
@@ -54,7 +54,7 @@ Options:
 
 using Files = std::vector<std::string>;
 
-/// Parses the command line. Without CLI11, the program builds wherever gated does.
+/// Parses the command line. Does not use CLI11, so the program builds wherever gated does.
 Files parse_options(int count, char** arguments) {
   const Files files(arguments + 1, arguments + count);
   for (const std::string& file : files) {
@@ -76,8 +76,8 @@ int run(const Files& files) {
     const SafetensorsFile file(path);
     const bool known = gated::any_known_model([&]<class Model>(const char*) { return sign<Model>(file); });
     gated::require<gated::FileError>(known, file.name(),
-                                     ": holds no model that this program knows. gated_inspect says what it holds, and "
-                                     "gated/io/signature.hpp signs any model.");
+                                     ": holds no model that this program knows. Run gated_inspect to see what it holds; "
+                                     "gated/io/signature.hpp can sign any model.");
   }
   return 0;
 }

@@ -16,7 +16,7 @@ TEST(EmaMlp, KeepsItsPromises) {
                           {.lengths = {50, 7, 0, 130, 1}, .causal = true, .rewinds = false, .trains = false});
 }
 
-// --- The numbers of PyTorch, in reference.safetensors ---
+// --- PyTorch's outputs and gradients, in reference.safetensors ---
 
 const Sequences lengths = Sequences::of_lengths({50, 7, 1});
 
@@ -33,7 +33,7 @@ Matrix<T> stored(const std::string& name) {
   return x;
 }
 
-/// The parameters under `prefix`. The file has the rows of `rates` under Mega's names.
+/// The parameters under `prefix`. The file stores the rows of `rates` under Mega's names.
 template <class T>
 EmaMlp<T> stored_model(const std::string& prefix = "model.") {
   EmaMlp<T> model(gated::from_json<EmaMlpConfig>(reference().metadata().at("config")));

@@ -25,7 +25,7 @@ Matrix<float> smoothed(const Matrix<float>& x, const gated::Sequences& sequences
   return y;
 }
 
-/// The model over one sequence, token by token.
+/// Runs the model over one sequence, token by token.
 Matrix<float> streamed(const Model& model, const Matrix<float>& x) {
   gated::Workspace<float> workspace;
   auto state = model.start();

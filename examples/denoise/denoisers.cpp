@@ -30,9 +30,9 @@ bool is_mossformer(const SafetensorsFile& file) {
   return architecture == Network::architecture;
 }
 
-/// Streams the channels in blocks of a second, and then as much silence as the streams are late.
+/// Streams the channels in blocks of a second, followed by as much silence as the streams' latency.
 void denoise(const Denoiser& model, const Recording& recording, const Take& take) {
-  std::deque<gated::DenoiseStream<float>> streams;  // a stream stays in its place
+  std::deque<gated::DenoiseStream<float>> streams;  // a deque, because a stream cannot move
   for (Index c = 0; c < recording.channels(); ++c) {
     streams.emplace_back(model);
   }
@@ -47,7 +47,7 @@ void denoise(const Denoiser& model, const Recording& recording, const Take& take
       streams[static_cast<std::size_t>(c)].process(all, all);
       block.col(c) = samples;
     }
-    const Index early = std::clamp<Index>(late - done, 0, count);  // from before the recording
+    const Index early = std::clamp<Index>(late - done, 0, count);  // output samples that precede the recording
     more = take(block.bottomRows(count - early));
     done += count;
   }
@@ -60,7 +60,7 @@ void denoise(const Network& network, const Recording& recording, int threads, co
   const gated::SpeechEnhancement options = gated::mossformer2_enhancement();
   gated::Workspace<float> workspace{gated::Threads(threads)};
   gated::SpeechEnhancement whole = options;
-  whole.windows.one_pass_length = recording.frames();  // the windows are cut here
+  whole.windows.one_pass_length = recording.frames();  // each segment is already a window
   try {
     gated::enhance_in_windows<float>(
         recording.frames(), options.windows, [&](Index first, Index count) { return recording.read(first, count); },
@@ -110,7 +110,7 @@ void denoise_stream(const std::filesystem::path& path) {
   std::fprintf(stderr, "%td samples a second, %td samples late\n", model.config.rate, stream.latency());
   std::vector<std::byte> in(2 * static_cast<std::size_t>(model.config.hop)), out;
   std::vector<float> samples(in.size() / 2);
-  Index early = stream.latency();  // samples from before the first one
+  Index early = stream.latency();  // output samples that precede the first input
   const auto pass = [&](std::span<float> block) {
     stream.process(block, block);
     out.clear();

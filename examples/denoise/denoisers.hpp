@@ -10,18 +10,18 @@ namespace denoise {
 
 using examples::Recording, gated::Index, gated::Matrix;
 
-/// Takes the next frames × channels of a result; false to stop.
+/// Receives the next part of a result, frames × channels; returns false to stop.
 using Take = std::function<bool(gated::ConstView<float>)>;
 
 /// The rate at which the model in a file works.
 /// Errors: FileError if the file is neither a SpeechDenoiser nor MossFormer2_SE_48K.
 Index rate_of(const std::filesystem::path& model);
 
-/// Removes the noise of each channel with the model in a file, and gives the frames of the result in order. Memory: for a
-/// second of sound, or for a window of MossFormer2's, however long the recording is.
+/// Removes the noise of each channel with the model in a file, and passes the result to `take` part by part. Memory: one second
+/// of sound, or one window of MossFormer2, however long the recording is.
 void denoise(const std::filesystem::path& model, const Recording& recording, int threads, const Take& take);
 
-/// Cleans raw 16-bit samples from stdin to stdout, a hop at a time. Each sample leaves latency() samples after it came.
+/// Cleans raw 16-bit samples from stdin to stdout, a hop at a time. Each sample leaves latency() samples after it came in.
 /// Errors: FileError if stdin ends within a sample, or stdout is closed; ArgumentError for a model that cannot stream.
 void denoise_stream(const std::filesystem::path& model);
 

@@ -1,6 +1,6 @@
-# Run by ctest. The shipped model cleans a noisy sentence; a stream gives the samples of the file. Training writes the same model
-# for any number of threads. Silence, clipping, one sample and other rates are cleaned; what cannot be is refused. A closed pipe, a
-# full disk and Ctrl-C leave valid files.
+# Run by ctest. The shipped model cleans a noisy sentence; a stream gives the same samples as the file. Training writes the same
+# model for any number of threads. Silence, clipping, a single sample and other rates are cleaned; invalid input is refused. A
+# closed pipe, a full disk and Ctrl-C leave valid files.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -13,7 +13,7 @@ file(READ ${FOLDER}/clean.svg picture)
 if(NOT picture MATCHES "dB.*>kHz<.*>8<.*>seconds<")
   message(FATAL_ERROR "the picture lacks its units: ${picture}")
 endif()
-# On this sentence of a person whom the training never heard, the model gains 5 dB in noises that it knows and 3 dB in others.
+# On this sentence, by a person who is not in the training data, the model gains 5 dB in known noises and 3 dB in unknown ones.
 expect_run(0 "known +-?0.0 +[-0-9.]+ +([5-9]|1[0-9])\\.[0-9]\n.*unknown +-?0.0 +[-0-9.]+ +([3-9]|1[0-9])\\.[0-9]\n" --test ${FOLDER}/speech)
 
 set(small --train ${FOLDER}/speech --steps 3 --batch 2 --channels 8 --depth 1)
@@ -48,7 +48,7 @@ foreach(sound IN ITEMS silence clipped one)
   expect_run(0 "× real time" ${FOLDER}/${sound}.wav ${FOLDER}/out.wav)
   expect_run(0 "× real time" ${FOLDER}/out.wav ${FOLDER}/again.wav)
 endforeach()
-expect_run(0 "The model works at 16000 samples a second, and so does .*out.wav." ${FOLDER}/silence.wav ${FOLDER}/out.wav)
+expect_run(0 "The model's rate, 16000 samples a second, is also the rate of .*out.wav." ${FOLDER}/silence.wav ${FOLDER}/out.wav)
 expect_run(1 "nan.wav: the sample at byte [0-9]+ is NaN or infinite" ${FOLDER}/nan.wav ${FOLDER}/out.wav)
 expect_run(1 "slow.wav: the rate at byte 24 is 4000, expected 8000 to 96000" ${FOLDER}/slow.wav ${FOLDER}/out.wav)
 

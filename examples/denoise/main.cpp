@@ -40,8 +40,8 @@ void clean(const denoise::Options& options) {
   });
   progress.keep(line(seconds()));
   if (recording.rate() != recording.rate_of_file()) {
-    progress.keep(
-        gated::text("  The model works at ", recording.rate(), " samples a second, and so does ", options.out.string(), "."));
+    progress.keep(gated::text("  The model's rate, ", recording.rate(), " samples a second, is also the rate of ",
+                              options.out.string(), "."));
   }
   if (!options.picture.empty()) {
     denoise::draw(options.picture, recording, examples::Recording(options.out, recording.rate()));
@@ -51,7 +51,7 @@ void clean(const denoise::Options& options) {
 int run(denoise::Options options) {
   examples::stop_when_asked();
 #if defined(SIGPIPE)
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of a write
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe becomes a write error
 #endif
   options.model = options.model.empty() ? DENOISE_FOLDER "denoise.safetensors" : options.model;
   if (!options.train.empty()) {

@@ -11,23 +11,23 @@ Options parse_options(int count, char** arguments) {
       "Removes the noise from a recording of speech.\n\n"
       "  denoise noisy.wav clean.wav          a file\n"
       "  arecord … | denoise --stream | aplay …   while it comes in: raw 16-bit samples at the model's rate\n\n"
-      "Ctrl-C leaves what is done as a valid file; in a training, the model so far.",
+      "Ctrl-C leaves a valid file of the part done so far; with --train, the model so far.",
       "denoise");
   examples::add_name(app, "in", options.in, "IN.wav", "the recording, mono or stereo, of any rate from 8 to 96 kHz");
   examples::add_name(app, "out", options.out, "OUT.wav", "the result, at the model's rate; with --train, the model");
   examples::add_name(app, "--model", options.model, "FILE",
-                     "a model of --train, or MossFormer2_SE_48K made by convert.py\n(the one shipped with the example)");
+                     "a model from --train, or MossFormer2_SE_48K from convert.py\n(the one shipped with the example)");
   app.add_flag("--stream", options.stream,
                "read raw samples from stdin and write them to stdout, mono, 16 bits,\nlittle-endian");
   examples::add_name(app, "--picture", options.picture, "FILE.svg", "draw the spectrograms before and after");
   examples::add_name(app, "--train", options.train, "FOLDER",
-                     "train a new model on the speech in a folder: WAV files, and raw\nones of 16 bits at 16 kHz");
+                     "train a new model on the speech in a folder: WAV files, and raw\nfiles of 16 bits at 16 kHz");
   examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on the speech in a folder, in eight noises");
-  examples::add_number(app, "--steps", options.steps, Index{1}, Index{10'000'000}, "with --train, its steps");
+  examples::add_number(app, "--steps", options.steps, Index{1}, Index{10'000'000}, "with --train, the number of steps");
   examples::add_number(app, "--batch", options.batch, Index{1}, Index{4096}, "with --train, pieces of 3 seconds per step");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "with --train, the peak learning rate");
   examples::add_number(app, "--channels", options.channels, Index{2}, Index{4096}, "with --train, the width of the model");
-  examples::add_number(app, "--depth", options.depth, Index{1}, Index{100}, "with --train, its blocks");
+  examples::add_number(app, "--depth", options.depth, Index{1}, Index{100}, "with --train, the number of blocks");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");
   examples::add_threads(app, options.threads);

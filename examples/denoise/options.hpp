@@ -10,12 +10,12 @@ namespace denoise {
 /// The command line.
 struct Options {
   std::filesystem::path in, out;           ///< WAV files
-  std::filesystem::path model;             ///< of --train, or MossFormer2_SE_48K by convert.py; empty for the one shipped
+  std::filesystem::path model;             ///< from --train or convert.py; empty for the shipped model
   bool stream = false;                     ///< raw samples from stdin to stdout
   std::filesystem::path picture;           ///< an SVG of both spectrograms
   std::filesystem::path train;             ///< a folder of speech to train on
   std::filesystem::path test;              ///< a folder of speech to measure on
-  gated::Index steps = 3000;               ///< of the whole training
+  gated::Index steps = 3000;               ///< in the whole training
   gated::Index batch = 16;                 ///< pieces of 3 seconds per step
   double rate = 3e-3;                      ///< the highest learning rate
   gated::Index channels = 128, depth = 6;  ///< of a new model
@@ -24,7 +24,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError for options that do not go together.
+/// Errors: those of examples::parse(); UsageError for options that exclude each other, or a file that is missing.
 Options parse_options(int count, char** arguments);
 
 }  // namespace denoise

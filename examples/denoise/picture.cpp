@@ -11,7 +11,7 @@ using gated::Index, gated::Matrix;
 constexpr Index columns = 240, rows = 80;
 constexpr float range = 60;  // dB
 
-/// The mean power of each part of the sound and of the spectrum, in dB, from high frequencies to low ones.
+/// The mean power in dB: a column per part of the sound, a row per band of the spectrum, high frequencies first.
 Matrix<float> spectrogram(const examples::Recording& recording) {
   const gated::SpectrumOptions options{.length = 2 * rows * ((recording.rate() / 50 + 2 * rows - 1) / (2 * rows)),
                                        .hop = recording.rate() / 100};
@@ -19,7 +19,7 @@ Matrix<float> spectrogram(const examples::Recording& recording) {
   const Index bins = options.length / 2 / rows;
   Matrix<float> picture(rows, wide);
   for (Index c = 0; c < wide; ++c) {
-    // The first 100 ms of the column at most: hours take no longer than seconds.
+    // Reads at most the first 100 ms of each column, so a recording of hours takes no longer than a short one.
     const Index begin = c * frames / wide,
                 longest = std::min((c + 1) * frames / wide - begin + options.length, recording.rate() / 10);
     const Index count = std::min(longest, frames - begin);

@@ -17,8 +17,8 @@ namespace {
 ///
 ///     m = Re(S X*) / |X|², from 0 to 1 (the phase-sensitive mask, Erdogan et al. 2015)
 ///
-/// and the loss is the mean of (w mask - w m)² with w = |X|^0.85, relative to its mean over the piece: nearly the error of the
-/// spectrum, where loud vowels rule.
+/// and the loss is the mean of (w mask - w m)², with w = |X|^0.85 divided by its mean over the piece. (w = |X| would give the
+/// error of the spectrum, which loud vowels dominate.)
 struct Batch {
   Matrix<float> features, weights, target;
   gated::Sequences pieces;
@@ -43,7 +43,7 @@ Batch batch_of(std::span<const std::vector<Samples>> speech, const gated::Spectr
   return batch;
 }
 
-/// The mean of (w mask - w m)², recorded.
+/// The mean of (w mask - w m)², recorded on the tape.
 gated::Recorded<float> loss_of(gated::TrainingRun<float>& run, const Model& model, const Batch& batch) {
   gated::Tape<float>& tape = run.tape();
   gated::Recording<float> recording(tape, batch.pieces);

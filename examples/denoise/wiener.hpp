@@ -5,16 +5,16 @@
 
 #include "gated/audio/spectral_mask.hpp"
 
-/// What a network has to beat: a filter without parameters that learned nothing.
+/// The baseline that a network must beat: a filter that has learned nothing.
 
 namespace denoise {
 
-/// Speech with its noise subtracted from the power spectrum, causally: a Wiener filter with a decision-directed estimate of
-/// the speech (Ephraim and Malah 1984), and the noise from the least power of the last second (Martin 1994).
+/// Subtracts the noise from the power spectrum of noisy speech, causally: a Wiener filter with a decision-directed estimate of
+/// the speech (Ephraim and Malah 1984), and the least power of the last second as the estimate of the noise (Martin 1994).
 inline gated::Vector<float> wiener(const gated::Vector<float>& noisy, const gated::SpectrumOptions& spectrum) {
   constexpr gated::Index memory = 100;  // frames
   constexpr float smoothing = 0.8f, bias = 2, trust = 0.95f, floor = 0.1f;
-  gated::Vector<float> padded = gated::Vector<float>::Zero(noisy.size() + 2 * spectrum.length);  // the ends have one frame
+  gated::Vector<float> padded = gated::Vector<float>::Zero(noisy.size() + 2 * spectrum.length);  // ends are in only one frame
   padded.segment(spectrum.length, noisy.size()) = noisy;
   const gated::Matrix<float> power = gated::power_spectrum<float>(padded, spectrum);
   const gated::Index ends = spectrum.length / spectrum.hop;  // frames with silence

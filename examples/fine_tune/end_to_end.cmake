@@ -25,7 +25,7 @@ expect_run(1 "^fine_tune: broken/empty/notes.txt: cannot be read as a JPEG or PN
 foreach(class IN ITEMS lying standing)
   file(COPY ${FOLDER}/stripes/${class}/1.png DESTINATION ${FOLDER}/broken/few/${class})
 endforeach()
-expect_run(1 "^fine_tune: broken/few: too few pictures. Give a class at least 5: every fifth is held out.\n$" ${MODEL} broken/few
+expect_run(1 "^fine_tune: broken/few: too few pictures. Give at least one class 5 pictures: every fifth is held out.\n$" ${MODEL} broken/few
      out.safetensors)
 expect_run(1 "^fine_tune: no/such/out.safetensors: there is no folder no/such. Create it first.\n$" ${MODEL} stripes no/such/out.safetensors)
 expect_no_file(FILE stripes out.safetensors)

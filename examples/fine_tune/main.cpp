@@ -112,7 +112,7 @@ int run(const tune::Options& options) {
   std::iota(order.begin(), order.end(), Index{0});
   Matrix<float> inputs(batch, pictures.inputs[0].cols());
   while (training.steps_done() < steps) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {  // another batch, drawn without repetition
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {  // the next batch: distinct pictures, drawn at random
       const auto other = i + static_cast<std::size_t>(training.random.uniform() * static_cast<double>(order.size() - i));
       std::swap(order[i], order[other]);
       inputs.row(static_cast<Index>(i)) = pictures.inputs[0].row(order[i]);

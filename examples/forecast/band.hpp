@@ -9,14 +9,14 @@
 
 namespace forecast {
 
-/// A model of a quantile.
+/// An edge of a band: a model trained for a quantile.
 struct Edge {
   double quantile = 0;
   Model model;
 };
 
 /// The edges of a band around the forecasts of `model`, the lower first; empty if there are no paths.
-/// Errors: ArgumentError unless the paths are models of two different quantiles, with the context, horizon and series of `model`.
+/// Errors: ArgumentError unless the paths are models of two quantiles, with the same context, horizon and series as `model`.
 inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& paths, const Model& model) {
   std::vector<Edge> band;
   for (const auto& path : paths) {
@@ -26,12 +26,11 @@ inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& pat
                                          ", expected quantile. Train it with --fine-tune --loss quantile --quantile 0.1.");
     band.push_back({loss.quantile, load(path)});
     const auto& own = band.back().model;
-    gated::require<gated::ArgumentError>(own.config.context == model.config.context && own.out() == model.out() &&
-                                             own.chosen == model.chosen && own.config.known == model.config.known &&
-                                             own.config.resolutions == model.config.resolutions,
-                                         "--band: ", path.string(), " sees ", own.config.context, " rows and forecasts ",
-                                         own.out(), " or other series, but the model sees ", model.config.context,
-                                         " and forecasts ", model.out(), ". Fine-tune it from that model.");
+    gated::require<gated::ArgumentError>(
+        own.config.context == model.config.context && own.out() == model.out() && own.chosen == model.chosen &&
+            own.config.known == model.config.known && own.config.resolutions == model.config.resolutions,
+        "--band: ", path.string(), " sees ", own.config.context, " rows and forecasts ", own.out(), "; expected ",
+        model.config.context, " and ", model.out(), ", and the series of the model. Fine-tune it from that model.");
   }
   std::sort(band.begin(), band.end(), [](const Edge& a, const Edge& b) { return a.quantile < b.quantile; });
   gated::require<gated::ArgumentError>(band.empty() || band[0].quantile < band[1].quantile,
@@ -40,14 +39,14 @@ inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& pat
   return band;
 }
 
-/// Swaps two forecasts where they cross.
+/// Swaps the two forecasts where they cross.
 inline void uncross(Matrix<float>& low, Matrix<float>& high) {
   const Matrix<float> larger = low.cwiseMax(high);
   low = low.cwiseMin(high);
   high = larger;
 }
 
-/// The share of the values in all windows that lie between the edges.
+/// The share of all observed values in the windows' horizons that lie inside the band.
 inline double coverage(const std::vector<Edge>& band, const Series& series, std::span<const Index> windows, Index frequency,
                        gated::Workspace<float>& workspace) {
   Index inside = 0, count = 0;

@@ -11,32 +11,33 @@ namespace forecast {
 /// unit of the last digit.
 struct Calendar {
   enum class Unit {
-    tick,     ///< durations, and differences of numbers
-    month,    ///< the same day of each month, or the last, at the same hour
-    weekday,  ///< Monday to Friday, at the same hour
+    tick,     ///< equal durations, or equal differences of plain numbers
+    month,    ///< the same day of each month, or its last day, at the same time of day
+    weekday,  ///< Monday to Friday, at the same time of day
     row       ///< numbers like 0.33, 0.67, 1.00: equal steps, rounded
   };
 
   Unit unit = Unit::tick;
   std::int64_t per_second = 0;  ///< ticks per second; 0 for plain numbers
   std::int64_t clock = 0;       ///< months and weekdays: ticks since midnight
-  unsigned month_day = 1;       ///< months: the day, 0 for the last
+  unsigned month_day = 1;       ///< months: the day of the month; 0 for the last day
   double first = 0, slope = 1;  ///< rows: the tick of row 0, and ticks per row
   double tick = 1;              ///< plain numbers: the value of a tick
 
-  /// The calendar of this unit that fits all of `ticks` (two or more), or none. For plain numbers, `scale` ticks are 1.
+  /// The calendar of this unit that fits all of `ticks` (two or more), or none. For plain numbers, `scale` ticks make 1.
   static std::optional<Calendar> of(Unit unit, const std::vector<std::int64_t>& ticks, std::int64_t per_second,
                                     std::int64_t scale);
 
+  /// Converts ticks to a count of units (ticks, months, weekdays or rows), and back.
   std::int64_t count_of(std::int64_t ticks) const;
   std::int64_t ticks_at(std::int64_t count) const;
-  /// The first count whose date cannot be written. Unlimited for ticks, which the caller checks.
+  /// The first count whose date is too late to write; unlimited for ticks and rows, whose limit the caller checks.
   std::int64_t end() const;
-  /// "3 months", "1 hour", "0.25 seconds", or for numbers "5".
+  /// A difference of counts in words: "3 months", "1 hour", "0.25 seconds"; for plain numbers, "5".
   std::string spell(std::int64_t count) const;
 };
 
-/// 10 to the power of `digits`, 0 to 18.
+/// 10 to the power of `digits`, which must be 0 to 18.
 constexpr std::int64_t power_of_ten(int digits) { return digits == 0 ? 1 : 10 * power_of_ten(digits - 1); }
 
 /// a / b, rounded down; b > 0.

@@ -29,7 +29,7 @@ std::pair<Index, Index> count_separators(std::string_view text, char separator) 
   return {counts[0], counts[1]};
 }
 
-/// The most frequent separator with equal counts in both lines.
+/// The most frequent separator in line 1, if possible one that line 2 has as often.
 char separator_of(std::string_view text) {
   char best = ',';
   std::pair<bool, Index> most{false, 0};
@@ -72,7 +72,7 @@ DelimitedText split(std::string_view text, const std::string& name) {
       const std::size_t end = std::min(text.find_first_of(ends), text.size());
       const std::string_view rest = trimmed(text.substr(0, end));
       require<FileError>(!is_quoted || rest.empty(), name, ": line ", line,
-                         ": text after a closing quote. Double the quotes within quotes.");
+                         ": text after a closing quote. Double every quote inside a quoted field.");
       row.fields.push_back(field + std::string(rest));
       text.remove_prefix(end);
       more = text.starts_with(split.separator);

@@ -12,13 +12,13 @@ namespace forecast {
 struct DelimitedText {
   char separator = ',';
   struct Row {
-    gated::Index line = 1;  ///< where it begins, from 1
+    gated::Index line = 1;  ///< on which the row begins, counted from 1
     std::vector<std::string> fields;
   };
   std::vector<Row> rows;
 };
 
-/// Splits UTF-8 text at ',', ';' or tabs: the most frequent separator that gives the first two lines the same number of fields.
+/// Splits UTF-8 text at ',', ';' or tabs: the most frequent in line 1, if possible one that gives line 2 as many fields.
 ///
 /// Lines end in LF, CR or CRLF; empty lines at the end are ignored. Fields may be quoted as in RFC 4180: "a ""b"", c". Blanks
 /// around fields are dropped. `name` names the text in messages.

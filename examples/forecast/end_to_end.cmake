@@ -27,7 +27,7 @@ expect_run(0 "before +validation MSE.*epoch   1" ${DATA} --model ${FOLDER}/one/m
   --loss huber --share 0.1 --out ${FOLDER}/tuned)
 expect_run(0 "sees 28 rows and forecasts 7" ${DATA} --model ${FOLDER}/tuned/model.safetensors --out ${FOLDER}/tuned)
 
-# A second series with gaps, and hours without a calendar.
+# A second series has gaps, and the hours are plain counts.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 300)
   math(EXPR load "100 + (${i} * 37) % 24")
@@ -42,7 +42,7 @@ file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
   --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
-# A series that depends on another one, whose future is known for 7 more rows.
+# A series that depends on another; the future of the other is known for 7 more rows.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 407)
   math(EXPR wind "(${i} * ${i} * 7 + ${i} * 13) % 101")
@@ -61,7 +61,7 @@ if(NOT lines MATCHES "^hour,load,wind;401,[-0-9.]+,;")
 endif()
 expect_run(0 "TinyTimeMixer +MSE 0" ${FOLDER}/known.csv --model ${FOLDER}/known/model.safetensors --known wind
   --out ${FOLDER}/known)
-expect_run(1 "--known names 0 columns, but the model needs the future of 1." ${FOLDER}/known.csv
+expect_run(1 "--known names 0 columns, but the model needs the future of 1 series." ${FOLDER}/known.csv
   --model ${FOLDER}/known/model.safetensors)
 expect_run(1 "no column is called \"winds\"; the nearest is \"wind\"." ${FOLDER}/known.csv --known winds)
 expect_run(1 "the column \"load\" of --known has a gap in line 403. Fill it" ${FOLDER}/known.csv
@@ -78,7 +78,7 @@ expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${D
 expect_run(0 "loss +quantile.*before +validation MSE [0-9.]+   loss [0-9.]+.*epoch   1 .*MSE [0-9.]+   loss [0-9.]+  best" ${DATA}
   --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1 --loss quantile --quantile 0.9 --share 0.1 --out ${FOLDER}/tuned)
 
-# A model trained for a quantile records it: this loss is the default of the next training, and two such models make a band.
+# A model trained for a quantile records its loss, the default of the next training run; two such models make a band.
 set(one --model ${FOLDER}/one/model.safetensors)
 expect_run(0 "loss +quantile" ${DATA} --model ${FOLDER}/tuned/model.safetensors --fine-tune --epochs 1 --share 0.1
   --out ${FOLDER}/again)
@@ -101,7 +101,7 @@ expect_run(1 "--band: .*one/model.safetensors was trained for the loss squared, 
   ${FOLDER}/one/model.safetensors --band ${FOLDER}/low/model.safetensors --out ${FOLDER}/band)
 expect_run(1 "--band: both models are for the quantile 0.1." ${DATA} ${one} --band ${FOLDER}/low/model.safetensors --band
   ${FOLDER}/low/model.safetensors --out ${FOLDER}/band)
-expect_run(1 "--band: .*sees 28 rows and forecasts 7 or other series, but the model sees 364 and forecasts 28." ${band})
+expect_run(1 "--band: .*sees 28 rows and forecasts 7; expected 364 and 28, and the series of the model." ${band})
 expect_run(2 "--band is given 1 times; give it twice" --band ${FOLDER}/low/model.safetensors)
 
 # The README's hourly example.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # hourly_load.sh > hourly.csv: 500 days of synthetic hourly electricity load, and the temperature that drives it.
 #
-# load = day shape · (weekday or weekend) + heating below 15 °C + cooling above 22 °C + noise; temperature = year + day + weather;
-# weather decays by 1 % an hour. Random numbers are Park and Miller's: x ← 16807 x mod (2³¹ - 1).
+# load = day shape · (weekday or weekend) + heating below 15 °C + cooling above 22 °C + noise; temperature = cycle of the year +
+# cycle of the day + weather, which decays by 1 % an hour. Random numbers are Park and Miller's: x ← 16807 x mod (2³¹ - 1).
 
 LC_ALL=C awk 'BEGIN {
   pi = atan2(0, -1); seed = 1; weather = 0

@@ -1,4 +1,4 @@
-// forecast: forecasts time series with a TinyTimeMixer, measures the forecasts, and trains. See README.md.
+// forecast: forecasts time series with a TinyTimeMixer, measures the forecasts, and trains models. See README.md.
 
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace forecast;
 
-/// The contents of forecast.csv: one row per series, each followed by its band's edges, if any.
+/// The contents of forecast.csv, transposed: one row per series, each followed by the edges of its band, if any.
 struct Forecasts {
   std::vector<std::string> names;
   std::vector<Index> rows;  ///< the row of each series in `values`
@@ -48,7 +48,7 @@ Forecasts forecasts_at(const Model& model, const std::vector<Edge>& band, const 
   return all;
 }
 
-/// Times [first, last) of a series, gaps as NaN.
+/// The values of a series at times [first, last), NaN in gaps.
 Line part_of(const Table& table, Index series, Index first, Index last) {
   Line line{first, {}};
   for (Index i = first; i < last; ++i) {
@@ -69,9 +69,9 @@ int run(const Options& options) {
                                         : load(options.model);
   const std::vector<Index>& places = model.config.known;
   gated::require<gated::ArgumentError>(known.size() == places.size(), "--known names ", known.size(),
-                                       " columns, but the model needs the future of ", places.size(), ".");
-  gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "there are ",
-                                       table.series(), " series, but the model is for ", model.config.series, ".");
+                                       " columns, but the model needs the future of ", places.size(), " series.");
+  gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "the data has ",
+                                       table.series(), " series, but the model was built for ", model.config.series, ".");
   arrange(table, known, places);
   const std::vector<Edge> band = load_band(options.band, model);
   const Series series(table, model.config.context, model.out());
@@ -86,9 +86,9 @@ int run(const Options& options) {
   if (options.train || options.fine_tune) {
     const auto enough =
         series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
-    gated::require<gated::ShapeError>(enough, "the series are too short to train on: 70 % of ", table.past,
-                                      " rows have no window of ", series.context, " + ", series.horizon,
-                                      " rows, or the 10 % after them no forecast.");
+    gated::require<gated::ShapeError>(enough, "the series are too short for training: the first 70 % of ", table.past,
+                                      " rows must hold a window of ", series.context, " + ", series.horizon,
+                                      " rows, and the next 10 % a forecast.");
     model = trained(std::move(model), series, options);
     save(model, loss_of(options), options.out / "model.safetensors");
     std::printf("\n");
@@ -116,7 +116,7 @@ int run(const Options& options) {
 
   const Forecasts next = forecasts_at(model, band, series, table.past, frequency, workspace);
   write_forecast(options.out / "forecast.csv", table, next.names, next.values);
-  const Index held = table.past - model.out();  // the last forecast whose outcome is known
+  const Index held = table.past - model.out();  // the first row of the last forecast whose outcome is known
   const Forecasts last = forecasts_at(model, band, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;
   std::vector<Index> drawn = forecast_series(model, table);

@@ -11,7 +11,7 @@ Options parse_options(int count, char** arguments) {
   std::string loss;
   CLI::App app(
       "Forecasts time series with a TinyTimeMixer: measures forecasts of the last 20 % of the rows, writes the forecast\n"
-      "of the rows to come, and draws one. Ctrl-C stops a training after the current epoch.",
+      "of the rows to come, and draws one. Ctrl-C stops training after the current epoch.",
       "forecast");
   examples::add_name(app, "data", options.data, "FILE.csv",
                      "a header, a column of times, and columns of numbers; empty\nfields are gaps (the births shipped "
@@ -19,19 +19,19 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--model", options.model, "PATH",
                      "a file from --train, or a published folder with config.json\n(the model shipped with the example)");
   app.add_flag("--train", options.train, "train a new model on the first 70 % of the rows");
-  app.add_flag("--fine-tune", options.fine_tune, "train decoder and head of the model, its backbone frozen");
+  app.add_flag("--fine-tune", options.fine_tune, "train the model's decoder and head, with the backbone frozen");
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write forecast.csv, forecast.svg and the model (.)");
   examples::add_number(app, "--season", options.seasons, Index{1}, most,
-                       "rows of a season, for the naive forecasts; repeatable");
+                       "length of a season in rows, for naive forecasts; repeatable");
   examples::add_number(app, "--frequency", options.frequency, Index{0}, Index{9},
                        "the frequency token, for models that take one: 1 minutely,\n7 hourly, 0 others (0)");
-  examples::add_number(app, "--context", options.context, Index{2}, most, "with --train, the rows that the model sees");
-  examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, the rows that it forecasts");
-  examples::add_number(app, "--patch", options.patch, Index{1}, most, "with --train, the rows of a patch");
+  examples::add_number(app, "--context", options.context, Index{2}, most, "with --train, number of rows that the model sees");
+  examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, number of rows that it forecasts");
+  examples::add_number(app, "--patch", options.patch, Index{1}, most, "with --train, number of rows per patch");
   examples::add_number(app, "--epochs", options.epochs, Index{1}, most, "passes over the training windows");
   examples::add_number(app, "--batch", options.batch, Index{1}, most, "windows per step");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the peak learning rate");
-  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "share of the training windows to use, the first ones");
+  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "share of the training windows to use, from the first on");
   examples::add_name(app, "--known", options.known, "COLUMN",
                      "a column whose future is known, in rows after the other columns\nend; repeatable, in the model's order");
   examples::add_name(app, "--band", options.band, "PATH",
@@ -55,7 +55,7 @@ Options parse_options(int count, char** arguments) {
   }
   for (const char* const name : {"--context", "--horizon", "--patch"}) {
     gated::require<examples::UsageError>(options.train || !given(name), name,
-                                         " is an option of --train; an existing model has its own.");
+                                         " is an option of --train; an existing model keeps its own value.");
   }
   options.loss = gated::value_named<gated::RegressionForm>(loss);
   return options;

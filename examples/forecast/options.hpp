@@ -14,20 +14,20 @@ namespace forecast {
 /// The command line.
 struct Options {
   std::filesystem::path data;                            ///< a CSV: a header, a column of times, columns of numbers
-  std::filesystem::path model;                           ///< a file of this program, or a published folder
+  std::filesystem::path model;                           ///< a file from --train, or the folder of a published model
   bool train = false;                                    ///< train a new model
-  bool fine_tune = false;                                ///< train decoder and head of the model
-  std::filesystem::path out = ".";                       ///< the folder for all that is written
-  std::vector<gated::Index> seasons{7, 364};             ///< of the seasonal-naive forecasts, in rows
-  std::optional<gated::Index> frequency;                 ///< the token of the resolution, for models that take one
+  bool fine_tune = false;                                ///< train the model's decoder and head
+  std::filesystem::path out = ".";                       ///< the folder for all output
+  std::vector<gated::Index> seasons{7, 364};             ///< season lengths of the seasonal naive forecasts, in rows
+  std::optional<gated::Index> frequency;                 ///< the frequency token, for models that take one
   gated::Index context = 364, horizon = 28, patch = 14;  ///< of a new model
   gated::Index epochs = 30, batch = 32;
   double rate = 2e-3;
   double share = 1;                           ///< the share of the training windows to use, from the first on
   std::vector<std::string> known;             ///< columns whose future is known
-  std::optional<gated::RegressionForm> loss;  ///< the training loss; if none, that in the model's file
-  std::optional<double> quantile, delta;      ///< of the losses quantile and huber
-  std::vector<std::filesystem::path> band;    ///< the models of two quantiles, or empty
+  std::optional<gated::RegressionForm> loss;  ///< by default that in the model's file, or squared
+  std::optional<double> quantile, delta;      ///< parameters of the losses quantile and huber
+  std::vector<std::filesystem::path> band;    ///< models of two quantiles; empty for no band
   std::uint64_t seed = 1;
   int threads = 1;
 };

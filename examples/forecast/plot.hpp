@@ -18,11 +18,11 @@ struct Line {
 struct Comparison {
   std::string name;
   Line history, came, forecast;
-  std::string band = {};     ///< its name; empty for none
-  Line low = {}, high = {};  ///< as long as the forecast, or empty
+  std::string band = {};     ///< the band's name; empty for no band
+  Line low = {}, high = {};  ///< the band's edges, as long as the forecast; empty for no band
 };
 
-/// History, actual values and forecast with its band, over time. One series takes the full width, several have two columns.
+/// History, actual values and forecast with its band, over time. One series takes the full width, several share two columns.
 examples::Figure figure_of(const std::vector<Comparison>& comparisons, const TimeAxis& axis, const std::string& time_name);
 
 }  // namespace forecast

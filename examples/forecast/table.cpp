@@ -37,7 +37,7 @@ bool read_number(std::string field, bool decimal_comma, float& value) {
 /// Errors: FileError for commas that may be decimal or thousands separators.
 bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
   bool has_points = false, decides = false, doubtful = false;
-  std::string first;  // the first comma, for the message
+  std::string first;  // the first field with a comma, for the message
   for (std::size_t i = 1; i < text.rows.size(); ++i) {
     for (std::size_t k = 1; k < text.rows[i].fields.size(); ++k) {
       const std::string& field = text.rows[i].fields[k];
@@ -102,7 +102,7 @@ Table read_table(const std::filesystem::path& path) {
   require<FileError>(rows.size() >= 2, name, ": expected a header and rows, got ", rows.size(), " lines.");
   const std::vector<std::string>& header = rows[0].fields;
   require<FileError>(header.size() >= 2, name, ": line 1 names ", header.size(),
-                     " columns, expected one of times and one per series.");
+                     " columns, expected one column of times and one per series.");
   for (const auto& row : rows) {
     require<FileError>(row.fields.size() == header.size(), name, ": line ", row.line, " has ", row.fields.size(),
                        " columns, the header has ", header.size(), ".");
@@ -169,7 +169,7 @@ std::vector<Index> columns_named(const Table& table, const std::vector<std::stri
 }
 
 void arrange(Table& table, const std::vector<Index>& known, const std::vector<Index>& places) {
-  std::vector<Index> from(table.names.size(), -1);  // the column for each place
+  std::vector<Index> from(table.names.size(), -1);  // the old column for each new place
   for (std::size_t i = 0; i < known.size(); ++i) {
     from[static_cast<std::size_t>(places[i])] = known[i];
   }
@@ -202,7 +202,7 @@ void arrange(Table& table, const std::vector<Index>& known, const std::vector<In
     const Index gap = std::find(begin, begin + table.past, 0) - begin;
     if (gap < table.past) {
       raise<FileError>("the column \"", old.names[static_cast<std::size_t>(column)], "\" of --known has a gap ",
-                       where(old, gap), ". Fill it: known columns may have none.");
+                       where(old, gap), ". Fill it: known columns must not have gaps.");
     }
   }
 }

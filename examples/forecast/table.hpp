@@ -15,13 +15,13 @@ struct Table {
   std::string time_name;
   std::vector<std::string> names;  ///< of the series
   std::vector<std::string> times;
-  std::vector<gated::Index> lines;  ///< of the times in the file; 0 for missing rows
+  std::vector<gated::Index> lines;  ///< the line of each time in the file; 0 for missing rows
   TimeAxis axis;
   char separator = ',';
   bool decimal_comma = false;
   gated::Matrix<float> values;         ///< series × times; 0 in gaps
-  std::vector<std::uint8_t> observed;  ///< the same shape, 0 in gaps
-  gated::Index past = 0;               ///< times that are past; after them only known columns have values
+  std::vector<std::uint8_t> observed;  ///< the same shape: 0 in gaps, otherwise 1
+  gated::Index past = 0;               ///< number of past times; later times have values in known columns only
 
   gated::Index series() const { return values.rows(); }
   gated::Index length() const { return values.cols(); }
@@ -38,18 +38,18 @@ Table read_table(const std::filesystem::path& path);
 std::vector<gated::Index> columns_named(const Table& table, const std::vector<std::string>& names);
 
 /// Moves column `known[i]` to `places[i]` (no duplicates in either), and the other columns, in their order, to the places left.
-/// If any column is known, the past then ends with the last row in which any other column is observed.
+/// If `known` is not empty, the past then ends with the last row in which any other column is observed.
 /// Errors: FileError, with the line, for a gap in the past of a known column.
 void arrange(Table& table, const std::vector<gated::Index>& known, const std::vector<gated::Index>& places);
 
 /// Notes for the user, in lines to print: gaps, missing rows, and times in an unknown notation; may be empty.
 std::string notes(const Table& table);
 
-/// The `count` times after the past: those in the table, then the axis continued, or +1, +2, … in an unknown notation.
+/// The `count` times after the past: those in the table, then the axis continued, or +1, +2, … if the notation is unknown.
 std::vector<std::string> times_after(const Table& table, gated::Index count);
 
-/// Writes the next times and the rows of `values` as columns called `names`, with the table's separator and decimals; NaN as
-/// empty fields.
+/// Writes the next times, and the rows of `values` as columns called `names`, with the input's separator and decimal mark. NaN
+/// becomes an empty field.
 void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
                     const gated::Matrix<float>& values);
 

@@ -27,7 +27,7 @@ Values values_of(const Table& table, Index series) {
   return {row.begin(), row.end()};
 }
 
-/// The message of read_table() after the file's name.
+/// read_table()'s error message, without the leading file name.
 std::string message_of(const std::string& text) {
   try {
     table_of(text);
@@ -114,7 +114,7 @@ TEST(Table, RefusesMalformedTables) {
   EXPECT_EQ(message_of("t,a\n1,2\n\n2,3\n"), ": line 3 has 1 columns, the header has 2.");
   EXPECT_EQ(message_of("t,a,b\n1,2,\n2,3,NA\n"), ": column 3, \"b\", has no numbers. Leave it out.");
   EXPECT_EQ(message_of("t,\"a\n1,2\n"), ": line 1: unclosed quote. Close it.");
-  EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"), ": line 1: text after a closing quote. Double the quotes within quotes.");
+  EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"), ": line 1: text after a closing quote. Double every quote inside a quoted field.");
   EXPECT_EQ(message_of("t,a\n"), ": expected a header and rows, got 1 lines.");
   EXPECT_EQ(message_of(""), ": expected a header and rows, got 0 lines.");
   const std::string utf16 = ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
@@ -136,7 +136,7 @@ TEST(Table, RefusesGapsInKnownColumns) {
   Table whole = table_of("t,a,b\n1,1,1\n2,2,2\n3,,3\n");
   arrange(whole, {1}, {1});
   EXPECT_EQ(whole.past, 2);
-  EXPECT_EQ(notes(whole), "");  // the future of "a" is no gap
+  EXPECT_EQ(notes(whole), "");  // the unknown future of "a" is not a gap
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::int64_t end_of_dates = 253'402'300'800;  // the year 10000
 constexpr int billionths = 9;
-constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // so that differences fit, too
+constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // so that differences fit into 64 bits
 
-/// A column, read in one form.
+/// A column of times, read in one TimeForm.
 struct Candidate {
   TimeNotation notation = {};
   Calendar calendar = {};
@@ -39,7 +39,7 @@ std::int64_t ticks_of_epoch(std::int64_t number) {
   return 0;
 }
 
-/// Sets `faults` and `step`: the most frequent positive difference of neighbours, in a tie the smallest.
+/// Sets `step`, the most frequent positive difference of neighbours (in a tie, the smallest), and `faults`.
 void find_step(Candidate& candidate) {
   std::map<std::int64_t, std::size_t> frequency;
   for (std::size_t i = 1; i < candidate.counts.size(); ++i) {
@@ -52,7 +52,7 @@ void find_step(Candidate& candidate) {
   candidate.faults = candidate.counts.size() - 1 - (best == frequency.end() ? 0 : best->second);
 }
 
-/// The calendar with the fewest faults; none for numbers with too many digits.
+/// The times counted in the calendar with the fewest faults; nothing for numbers with too many digits.
 std::optional<Candidate> count(const std::vector<ReadTime>& times) {
   Candidate common{.notation = times.back().notation};
   TimeNotation& notation = common.notation;
@@ -96,7 +96,7 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
 
 std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-/// The column as read in the form that fits the most texts, or in each of them in a tie; empty if no form fits more than half.
+/// The column, read in the form that fits most texts (in a tie, in each such form); empty if no form fits more than half.
 std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
                                      const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;
@@ -164,16 +164,16 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
                        quote(texts[i - 1]), ". Sort the rows by time, the oldest first.");
     }
     if (distance % step_ != 0) {
-      raise<FileError>(
-          column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ", lines[i - 1],
-          ", but most rows are ", step(), " apart. ",
-          best->offsets_vary ? "If their local times are, leave out the UTC offsets." : "Bring the rows to an equal step.");
+      raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
+                       lines[i - 1], ", but most rows are ", step(), " apart. ",
+                       best->offsets_vary ? "If the local times have equal steps, leave out the UTC offsets."
+                                          : "Resample the rows to equal steps.");
     }
     places_[i] = places_[i - 1] + static_cast<Index>(distance / step_);
     if (places_[i] >= 2 * static_cast<Index>(texts.size())) {
       raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
-                       lines[i - 1], ", ", quote(texts[i - 1]), ", and more rows are missing than present, ", step(),
-                       " apart. Correct the time, or leave out the rows before or after the gap.");
+                       lines[i - 1], ", ", quote(texts[i - 1]), ", so more rows are missing than present, at a step of ",
+                       step(), ". Correct the time, or leave out the rows before or after the gap.");
     }
   }
 }

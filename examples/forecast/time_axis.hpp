@@ -11,14 +11,15 @@
 namespace forecast {
 
 /// The times of a table: read from a column, checked for equal steps, and continued in its notation. Calendar months count as
-/// equal, and so do weekdays if no row is on a weekend. The step also decides between dd/mm and mm/dd.
+/// equal steps, and so do weekdays if no row is on a weekend. Of dd/mm and mm/dd, the order with equal steps is taken.
 class TimeAxis {
  public:
   TimeAxis() = default;
-  /// Reads `texts` from `lines` of a file; `column` names file and column in messages. If there is only one text, or most are
-  /// not times, the notation is unknown: nothing is checked, and the place of a text is its row.
-  /// Errors: FileError, with the line, for a time in another notation, for rows that are out of order, duplicated or between
-  /// two steps, for dates that may be dd/mm or mm/dd, and if more rows are missing than present.
+  /// Reads `texts`; for error messages, `lines` has the line of each, and `column` names the file and the column. If there is
+  /// only one text, or most are not times, the notation is unknown: nothing is checked, and the place of a text is its row.
+  /// Errors: FileError, with the line, for a time in another notation than the first, for rows that are out of order,
+  /// duplicated or between two steps, for dates that fit dd/mm and mm/dd equally well, and if more rows are missing than
+  /// present.
   TimeAxis(const std::vector<std::string>& texts, const std::vector<gated::Index>& lines, const std::string& column);
 
   bool known() const { return known_; }
@@ -31,14 +32,14 @@ class TimeAxis {
   bool has_dates() const { return known_ && calendar_.per_second > 0; }
   /// A place's value for plots: seconds since 1970 for dates, or the number; the place itself if the notation is unknown.
   double value_at(gated::Index place) const;
-  /// "1 hour", "3 months", or a difference of numbers.
+  /// The step between times: "1 hour", "3 months", or a difference of numbers.
   std::string step() const;
 
  private:
   bool known_ = false;
   TimeNotation notation_;
   Calendar calendar_;
-  std::int64_t first_ = 0, step_ = 1;  // counts of the calendar
+  std::int64_t first_ = 0, step_ = 1;  // in units of the calendar
   std::vector<gated::Index> places_;
 };
 

@@ -20,7 +20,7 @@ TimeAxis axis_of(const Texts& texts) {
   return TimeAxis(texts, lines, "t.csv");
 }
 
-/// The `count` texts that follow.
+/// The next `count` times, as texts.
 Texts after(const Texts& texts, Index count) {
   const TimeAxis axis = axis_of(texts);
   Texts next;
@@ -66,8 +66,8 @@ TEST(TimeAxis, CountsInstantsAcrossOffsetChanges) {
   EXPECT_EQ(after(autumn, 1), (Texts{"2014-10-26T04:00+01:00"}));
   EXPECT_EQ(
       message_of({"2014-10-24T00:00+02:00", "2014-10-25T00:00+02:00", "2014-10-26T00:00+02:00", "2014-10-27T00:00+01:00"}),
-      "t.csv: line 5, \"2014-10-27T00:00+01:00\", is 25 hours after line 4, but most rows are 1 day apart. If their local "
-      "times are, leave out the UTC offsets.");
+      "t.csv: line 5, \"2014-10-27T00:00+01:00\", is 25 hours after line 4, but most rows are 1 day apart. If the local "
+      "times have equal steps, leave out the UTC offsets.");
 }
 
 TEST(TimeAxis, CountsCalendarMonthsAsEqual) {
@@ -99,7 +99,7 @@ TEST(TimeAxis, ContinuesEpochsAndCounts) {
   EXPECT_EQ(step_of({"0.5", "1.0"}), "0.5");
 }
 
-TEST(TimeAxis, LetsTheStepDecideBetweenDayAndMonth) {
+TEST(TimeAxis, TellsDayFromMonthByTheStep) {
   const Texts days{"10/02/2014", "11/02/2014", "12/02/2014", "13/02/2014"};
   EXPECT_EQ(after(days, 1), (Texts{"14/02/2014"}));
   EXPECT_EQ(after({"02/10/2014", "02/11/2014", "02/12/2014", "02/13/2014"}, 1), (Texts{"02/14/2014"}));
@@ -136,10 +136,11 @@ TEST(TimeAxis, RefusesRowsOutOfOrderWithTheirLine) {
   EXPECT_NE(message_of({"3", "2", "1"}).find("line 3, \"2\", is before line 2"), std::string::npos);
   EXPECT_EQ(
       message_of({"2014-01-01T00:00", "2014-01-01T01:00", "2014-01-01T02:00", "2014-01-01T02:37"}),
-      "t.csv: line 5, \"2014-01-01T02:37\", is 37 minutes after line 4, but most rows are 1 hour apart. Bring the rows to an "
-      "equal step.");
-  EXPECT_NE(message_of({"2014-01-01", "2014-01-02", "2041-01-03"}).find("more rows are missing than present, 1 day apart"),
-            std::string::npos);
+      "t.csv: line 5, \"2014-01-01T02:37\", is 37 minutes after line 4, but most rows are 1 hour apart. Resample the rows to "
+      "equal steps.");
+  EXPECT_NE(
+      message_of({"2014-01-01", "2014-01-02", "2041-01-03"}).find("more rows are missing than present, at a step of 1 day"),
+      std::string::npos);
 }
 
 TEST(TimeAxis, RefusesMixedNotations) {
@@ -153,7 +154,7 @@ TEST(TimeAxis, RefusesMixedNotations) {
   EXPECT_NE(message_of({"1", "2", "", "4"}).find("line 4: \"\" is not a time"), std::string::npos);
 }
 
-TEST(TimeAxis, CountsTheRowsOfUnknownTimes) {
+TEST(TimeAxis, CountsRowsIfTheNotationIsUnknown) {
   for (const Texts& texts :
        {Texts{"Mon", "Tue", "Mon"}, Texts{"2014-01-01"}, Texts{"2014-02-30", "2014-02-31"}, Texts{"1e5", "0x5"},
         Texts{"99999999999999999999", "99999999999999999998"}, Texts{"", ""}, Texts{}}) {

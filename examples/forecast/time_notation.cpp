@@ -25,7 +25,7 @@ struct Reader {
     rest.remove_prefix(1);
     return first;
   }
-  /// The digits at the front, at least one.
+  /// Takes the digits at the front; nothing if there are none.
   std::optional<std::string_view> digits() {
     const std::size_t count = std::min(rest.find_first_not_of("0123456789"), rest.size());
     const std::string_view taken = rest.substr(0, count);
@@ -40,7 +40,7 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
   return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
 }
 
-/// ".25" as billionths; sets `read.notation.digits` to the number of digits.
+/// Reads ".25" as billionths, and sets `read.notation.digits` to the number of digits.
 bool read_fraction(Reader& reader, ReadTime& read) {
   if (!reader.at(".")) {
     return true;
@@ -63,7 +63,7 @@ std::optional<ReadTime> read_number(Reader reader) {
   }
   const auto digits = reader.digits();
   const auto whole = digits ? whole_number(*digits) : std::nullopt;
-  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // so that differences fit, too
+  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // so that differences fit into 64 bits
   if (!whole || *whole > largest || !read_fraction(reader, read) || !reader.rest.empty()) {
     return std::nullopt;
   }

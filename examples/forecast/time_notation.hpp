@@ -10,8 +10,8 @@ namespace forecast {
 /// A time in seconds since 1970, or a plain number.
 struct Stamp {
   std::int64_t whole = 0;      ///< seconds of local time, or a number's whole part
-  std::int64_t billionth = 0;  ///< the fraction, with the number's sign
-  std::int64_t offset = 0;     ///< seconds of local time ahead of UTC
+  std::int64_t billionth = 0;  ///< the fraction in billionths, with the number's sign
+  std::int64_t offset = 0;     ///< seconds by which local time is ahead of UTC
 };
 
 /// The order of a date's parts, or a number: a count, a year, or an epoch.
@@ -25,15 +25,15 @@ struct TimeNotation {
   char separator = 0;     ///< in the date: '-', '/' or '.'; 0 for none
   bool has_day = true;    ///< false for a month without a day
   char clock_mark = 0;    ///< before the time of day: 'T' or a blank; 0 for none
-  int clock_fields = 0;   ///< how many of hours, minutes and seconds there are
+  int clock_fields = 0;   ///< how many of hours, minutes and seconds are given
   int digits = 0;         ///< the number of digits after the point
   int width = 0;          ///< the number of digits of a number with leading zeros; otherwise 0
-  bool pads_date = true;  ///< 01 for 1 in days and months
-  bool pads_hour = true;  ///< 01 for 1 in hours
+  bool pads_date = true;  ///< writes days and months 1 to 9 as 01 to 09
+  bool pads_hour = true;  ///< writes hours 0 to 9 as 00 to 09
   std::string zone = {};  ///< "Z", "+01:00", " UTC", or nothing
   bool operator==(const TimeNotation&) const = default;
 
-  /// True if a column may have both notations: they differ only in digits, zone and padding.
+  /// True if a column may mix both notations: they differ only in digits, padding and in which zone they name.
   bool goes_with(const TimeNotation& other) const;
   /// The text of a local time up to the year 9999, or of a number; see Stamp.
   std::string write(std::int64_t whole, std::int64_t billionth) const;

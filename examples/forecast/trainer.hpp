@@ -25,7 +25,7 @@ inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series
           .forecast_mixing = {.enabled = !known.empty()}};
 }
 
-/// The training loss: that of the options, or else that of the model.
+/// The training loss: what the options set, otherwise that of `options.model`, or squared.
 inline gated::RegressionLossConfig loss_of(const Options& options) {
   gated::RegressionLossConfig loss = options.model.empty() ? gated::RegressionLossConfig{} : loss_of(options.model);
   loss.form = options.loss.value_or(loss.form);
@@ -41,7 +41,7 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
 }
 
 /// Trains `start` as IBM does: AdamW, warm-up over 30 % of the steps, then half a cosine, gradients clipped to norm 1. Returns
-/// the weights of the epoch with the smallest loss on the validation rows, which are those from 70 to 80 % of all rows.
+/// the weights with the smallest loss on the rows from 70 to 80 % of all rows: those of an epoch or of `start`.
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));

@@ -24,12 +24,12 @@ inline std::vector<Index> forecast_series(const Model& model, const Table& table
   return chosen;
 }
 
-/// The series standardised by their training rows, and the windows of each part. A window's index is the first row of its
-/// forecast.
+/// The series, standardised by mean and deviation of their training rows, and the windows of a range of rows. A window's index
+/// is the first row of its forecast.
 struct Series {
   const Table& table;
   Index context, horizon;
-  Index training_rows, test_row;  ///< the first 70 % of the rows, and where the last 20 % begin
+  Index training_rows, test_row;  ///< the number of training rows (70 %), and the first of the last 20 %
   std::vector<double> mean, deviation;
   Matrix<float> values;  ///< standardised; 0 in gaps
 
@@ -75,10 +75,10 @@ struct Series {
   }
 };
 
-/// A model's input for some windows; the series of a window are one item.
+/// A model's input and targets for some windows; all series of a window form one batch item.
 struct Batch {
-  Matrix<float> x, target;  ///< one row per series of each window; in `target` only those that are forecast
-  Matrix<float> future;     ///< of known series, in their rows of x; empty for a model without them
+  Matrix<float> x, target;  ///< per window a row for each series; in `target`, for each forecast series
+  Matrix<float> future;     ///< known series over the horizon, in the same rows as in x; empty if none
   std::vector<std::uint8_t> observed, target_observed;
   std::vector<Index> resolution;
   gated::Sequences items = gated::Sequences::single(0);
@@ -184,8 +184,8 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The seasonal naive forecast of row `row + i` from the rows before `row`, standardised: the value one season earlier, or as
-/// many seasons as it takes to find one; 0 if there is none.
+/// The seasonal naive forecast of row `row + i` from the rows before `row`, standardised: the latest
+/// observed value that is a whole number of seasons earlier; 0 if there is none.
 inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);
   while (before >= 0 && !series.seen(one, before)) {

@@ -1,6 +1,6 @@
 # cmake -DLIBRARY=… -DCHECK=… -DPYTHON=… -DFOLDER=… -P end_to_end.cmake
 #
-# Runs demo.py with the library, and compares its numbers with those of C++.
+# Runs demo.py with the library, and compares its results with C++'s.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 set(ENV{GATED_LIBRARY} ${LIBRARY})
@@ -12,7 +12,7 @@ expect_run(0 "digits +353 of 359 right.*births of the next week.*And Noah opened
 set(PROGRAM ${CHECK})
 expect_run(0 "scores.npy +the same bits.*forecast.npy +the same bits.*logits.npy +the same bits" ${FOLDER})
 
-# Errors, odd shapes, ragged sequences, branches of a stream, and names that outlive the variable of their model.
+# Errors, odd shapes, ragged sequences, branches of a stream, and an `about` that outlives its model.
 file(WRITE ${FOLDER}/calls.py "
 import sys
 sys.path.insert(0, '${CMAKE_CURRENT_LIST_DIR}')

@@ -16,7 +16,7 @@ ByteModel open_as(const std::filesystem::path& checkpoint) {
   require<FileError>(model.is_causal(), name,
                      ": the model is not causal, so it cannot continue a text; expected causal = true.");
   require<FileError>(model.config.vocabulary == 256, name, ": the model has a vocabulary of ", model.config.vocabulary,
-                     ", expected 256, the bytes.");
+                     ", expected 256, one token per byte.");
   require<FileError>(model.head.has_value(), name,
                      ": the model has no head, so it predicts nothing; expected head.form = tied "
                      "or untied.");

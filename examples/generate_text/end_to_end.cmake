@@ -1,6 +1,6 @@
 # Run by ctest: a saved model writes the same bytes as the one in memory, and invalid input is refused.
 
-# Runs PROGRAM. It must exit with code `expected`, and stderr must match `pattern`. Sets ${text} to its stdout.
+# Runs PROGRAM. The exit code must be `expected`, and stderr must match `pattern`. Sets ${text} to its stdout.
 function(generate expected pattern)
   execute_process(COMMAND ${PROGRAM} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
   if(NOT code STREQUAL expected OR NOT err MATCHES "${pattern}")
@@ -17,7 +17,7 @@ foreach(kind IN ITEMS flash gmlp toeplitz)
   generate(0 "^${summary}" ${file} --tokens 64 --seed 7)
   string(LENGTH "${text}" length)
   if(length LESS 64 OR NOT text STREQUAL in_memory)
-    message(FATAL_ERROR "${kind}: the model in the file writes\n${text}\nand the one in memory\n${in_memory}")
+    message(FATAL_ERROR "${kind}: the model in the file writes\n${text}\nbut the model in memory writes\n${in_memory}")
   endif()
   generate(0 "" ${file} --tokens 64 --seed 8)
   if(text STREQUAL in_memory)

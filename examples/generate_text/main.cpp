@@ -26,7 +26,7 @@ void write(const std::string& shown) {
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "cannot write the text.");
 }
 
-/// The part that uses the library: prefill the prompt, then repeat: sample a token, show it, step.
+/// The part that uses the library: prefill the prompt, then repeat: sample a token, step, show it.
 template <class Model>
 int generate(const gated::PreparedModel<Model>& opened, const text::Options& options) {
   const Model& model = opened.model;

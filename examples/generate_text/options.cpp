@@ -21,7 +21,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--top-k", options.sampling.top_k, gated::Index{0}, largest_index,
                        "sample from the K most probable bytes; 0: from all");
   examples::add_number(app, "--top-p", options.sampling.top_p, 0.0, 1.0,
-                       "then from the most probable ones that together reach this\nprobability, above 0");
+                       "then from the most probable bytes that together reach this\nprobability, above 0");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for the random choices");
   examples::add_threads(app, options.threads);

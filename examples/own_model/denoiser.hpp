@@ -11,7 +11,7 @@ namespace denoise {
 /// The options of a denoiser. The trunk must be causal for the model to stream.
 struct DenoiserConfig {
   gated::Index frame = 0;     ///< samples per frame
-  gated::GmlpConfig trunk{};  ///< of the blocks between the two projections
+  gated::GmlpConfig trunk{};  ///< the blocks between the two projections
 
   template <class C = DenoiserConfig>
   static constexpr auto fields() {
@@ -39,7 +39,7 @@ struct Denoiser : gated::Layer<Denoiser<T>> {
   }
   gated::Contract contract() const { return encode.contract().then(trunk.contract()).then(decode.contract()); }
 
-  /// The forward pass: written once, it runs over batches, streams and trains.
+  /// The forward pass: written once, for batches, streams and training.
   auto apply(auto& run, auto x) const { return run(decode, run(trunk, run(encode, x)), {.residual = x}); }
 };
 

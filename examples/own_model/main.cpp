@@ -78,6 +78,6 @@ int main() {
   const bool same = cleaned == model.forward(noisy, gated::Sequences::single(length), workspace);
   std::printf("signal to noise: %.1f dB before, %.1f dB after; %.0f µs per frame\n", before, after,
               taken.count() / static_cast<double>(length));
-  std::printf("the stream %s the bits of the whole signal at once\n", same ? "gives" : "DOES NOT GIVE");
+  std::printf("streaming %s the same bits as the whole signal at once\n", same ? "gives" : "DOES NOT GIVE");
   return same && after > before + 5 ? 0 : 1;
 }

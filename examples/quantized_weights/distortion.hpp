@@ -53,7 +53,7 @@ class AnswerDistortion {
   }
 
   double count() const { return count_; }
-  double logits_error() const { return std::sqrt(noise_ / signal_); }  ///< of all logits together, relative
+  double logits_error() const { return std::sqrt(noise_ / signal_); }  ///< the relative error of all logits together
   double divergence() const { return divergence_ / count_; }           ///< Kullback-Leibler, in nats
   double same_first() const { return same_ / count_; }
   double accuracy() const { return right_ / count_; }

@@ -11,7 +11,7 @@ expect_run(0 "images    359, held out.*float32[^\n]*98.33 %.*bf16[^\n]*98.33 %.*
 expect_run(0 "trunk.blocks.0.projection.hidden.weight.*saved .*small.safetensors" ${EXAMPLES}/generate_text/bible.int8.safetensors
   --texts ${EXAMPLES}/generate_text/README.md --tensors --format int8 --out ${file})
 if(NOT said MATCHES "int8 [^\n]*0.00e\\+00 +0.00e\\+00 +100.00 %")
-  message(FATAL_ERROR "int8 rounded to int8 is another model:\n${said}")
+  message(FATAL_ERROR "rounding an int8 model to int8 changes it:\n${said}")
 endif()
 file(SIZE ${EXAMPLES}/generate_text/bible.int8.safetensors before)
 file(SIZE ${file} after)

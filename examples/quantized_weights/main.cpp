@@ -110,7 +110,7 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
   }
 }
 
-/// Predicts each held-out byte except the first from up to 511 before it.
+/// Predicts each held-out byte except the first from at most 512 bytes before it.
 template <class Model>
 void measure(const Model& model, const small::Options& options, const text::Corpus& corpus) {
   const auto length = static_cast<std::size_t>(std::min<Index>(512, model.longest()));
@@ -160,7 +160,7 @@ Matrix<float> read_series(const std::filesystem::path& path) {
   return gated::parse_csv<float>(numbers, path.string());
 }
 
-/// Forecasts the last tenth of a series, standardised by the rest, window by window.
+/// Forecasts the last tenth of a series, standardised by the first nine tenths, window by window.
 void measure(const Forecaster& model, const small::Options& options) {
   Matrix<float> series = read_series(options.series);
   const Index context = model.config.context, horizon = model.out(), past = series.cols() - series.cols() / 10;

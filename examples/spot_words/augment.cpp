@@ -14,7 +14,7 @@ double between(double low, double high, Random& random) { return low + (high - l
 
 Index drawn(Index count, Random& random) { return static_cast<Index>(random.uniform() * static_cast<double>(count)); }
 
-/// Adds those of `samples` that lie in the window if they start at `first`.
+/// Adds gain · `samples` to the window from index `first` on; what lies outside the window is dropped.
 void place(const Vector<float>& samples, Index first, float gain, Vector<float>& window) {
   const Index begin = std::max<Index>(first, 0), end = std::min(first + samples.size(), window.size());
   if (begin < end) {
@@ -24,7 +24,7 @@ void place(const Vector<float>& samples, Index first, float gain, Vector<float>&
 
 float gain_of(double decibels) { return static_cast<float>(std::pow(10.0, decibels / 20)); }
 
-/// Adds a part of another word before or after [first, first + count): at most half of it lies in the window.
+/// Adds another word before or after samples [first, first + count); at most half of the other word lies in the window.
 void add_neighbour(const Recordings& all, Index first, Index count, Random& random, Vector<float>& window) {
   const auto& other = all.sounds[static_cast<std::size_t>(drawn(all.count(), random))];
   const auto gap = static_cast<Index>(between(0.05, 0.4, random) * rate);
@@ -34,13 +34,13 @@ void add_neighbour(const Recordings& all, Index first, Index count, Random& rand
   place(other, start, gain_of(between(-6, 6, random)), window);
 }
 
-/// Noise of one of `kinds`, of power 1.
+/// Noise of power 1, of a kind drawn from `kinds`.
 Vector<float> noise_of(std::span<const examples::Noise> kinds, const Recordings& voices, Random& random) {
   const examples::Noise kind = kinds[static_cast<std::size_t>(drawn(std::ssize(kinds), random))];
   return examples::noise(kind, window_samples, rate, voices.sounds, random);
 }
 
-/// The sound played `factor` times as fast: also with other formants, as if by another voice.
+/// The sound played `factor` times as fast, which also shifts the formants, as if another voice spoke.
 Vector<float> played(const Vector<float>& sound, double factor) {
   const auto size = static_cast<Index>(static_cast<double>(sound.size()) / factor);
   return Vector<float>::NullaryExpr(std::max<Index>(size, 1), [&](Index i) {
@@ -51,14 +51,14 @@ Vector<float> played(const Vector<float>& sound, double factor) {
   });
 }
 
-/// The sound through another microphone: each sample plus `tilt` times the one before.
+/// The sound as if through another microphone: each sample plus `tilt` times the sample before.
 Vector<float> tilted(const Vector<float>& sound, float tilt) {
   Vector<float> result = sound;
   result.tail(sound.size() - 1) += tilt * sound.head(sound.size() - 1);
   return result;
 }
 
-/// Sets the level of the loudest sample, and clips what is above 1 as a sound card does.
+/// Scales the window so its loudest sample is at `decibels` dB relative to 1, and clips it to [-1, 1] as a sound card does.
 void set_level(double decibels, Vector<float>& window) {
   const float largest = window.cwiseAbs().maxCoeff();
   if (largest > 0) {

@@ -12,7 +12,7 @@ expect_run(0 "${words}" ${sound})
 expect_run(0 "^$" ${sound} --threshold 1)
 expect_run(0 "^seconds,down,go,left,no,off,on,right,stop,up,yes,_unknown_,_silence_\n-0.45,0" ${sound} --scores)
 
-# The header of 44 bytes is a click of a millisecond.
+# Here the whole WAV file is read as raw samples: its header of 44 bytes becomes a click of about a millisecond.
 execute_process(COMMAND ${PROGRAM} - INPUT_FILE ${sound} OUTPUT_VARIABLE said RESULT_VARIABLE code)
 if(NOT code EQUAL 0 OR NOT said MATCHES "${words}")
   message(FATAL_ERROR "spot_words - : exit code ${code}, printed\n${said}")
@@ -28,7 +28,7 @@ if(EXISTS /dev/full)
   endif()
 endif()
 
-# Three words that sound alike: enough to see that everything runs.
+# Three words with the same recording: enough to see that everything runs.
 foreach(word IN ITEMS alpha beta _unknown_)
   file(COPY ${sound} DESTINATION ${FOLDER}/words/${word})
 endforeach()
@@ -45,7 +45,7 @@ if(NOT one STREQUAL two)
 endif()
 expect_run(0 "^seconds,alpha,beta,_unknown_,_silence_\n" ${sound} --model ${FOLDER}/one.safetensors --scores)
 expect_run(0 "recordings of 1 words" ${train} --words beta --out ${FOLDER}/beta.safetensors)
-expect_run(1 "words: has no WAV file in a subfolder gamma" ${train} --words beta,gamma --out ${FOLDER}/gamma.safetensors)
+expect_run(1 "words: has no WAV file in a subfolder called gamma" ${train} --words beta,gamma --out ${FOLDER}/gamma.safetensors)
 
 expect_no_file(FILE)
 expect_no_file(${sound} --model FILE)

@@ -19,7 +19,7 @@ namespace {
 
 using namespace words;
 
-/// Shows the lines printed so far.
+/// Flushes the lines printed so far.
 /// Errors: FileError if stdout is closed or full.
 void show_lines() {
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "stdout: cannot write; the reader has gone, or the disk is full.");
@@ -91,7 +91,7 @@ int train(const Options& options) {
 
 int run(const Options& options) {
 #if defined(__unix__) || defined(__APPLE__)
-  std::signal(SIGPIPE, SIG_IGN);  // show_lines() reports it
+  std::signal(SIGPIPE, SIG_IGN);  // show_lines() reports a closed pipe
 #endif
   if (!options.train.empty()) {
     if (const int code = train(options); code != 0 || options.test.empty()) {

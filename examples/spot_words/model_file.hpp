@@ -21,10 +21,10 @@ using Model = gated::GmlpImageClassifier<float>;
 /// A KW-MLP and the labels of its classes.
 struct Keywords {
   Model model;
-  std::vector<std::string> labels;  ///< words, unknown_label, silence_label
+  std::vector<std::string> labels;  ///< the words, then unknown_label and silence_label
 };
 
-/// A KW-MLP of `depth` blocks. MFCCs reach some hundreds; they are divided by 40.
+/// A KW-MLP of `depth` blocks. MFCCs reach several hundred, so they are divided by 40.
 inline gated::GmlpImageClassifierConfig keyword_model(Index classes, Index depth) {
   gated::GmlpImageClassifierConfig config = gated::kw_mlp(classes);
   config.pixel_deviation = 40;
@@ -41,18 +41,20 @@ inline void features_of(const Vector<float>& second, const gated::GmlpImageClass
 }
 
 /// Opens a file from save().
-/// Errors: those of load_model(); FileError for another image classifier.
+/// Errors: those of load_model(); FileError for an image classifier that is not a keyword model.
 inline Keywords load(const std::filesystem::path& path) {
   const gated::SafetensorsFile file(path);
   Keywords opened{gated::load_model<Model>(file), gated::labels_of(file)};
   const auto& config = opened.model.config;
   const Index pixels = config.image_channels * config.image.area(), classes = std::ssize(opened.labels);
   gated::require<gated::FileError>(pixels == 98 * 40 && config.pooling != gated::Pooling::tokens, path.string(),
-                                   ": the model's input has ", pixels, " values, expected 98 × 40 MFCCs and classes.");
+                                   ": the model's input has ", pixels,
+                                   " values, expected 98 × 40 MFCCs; its output must be classes.");
   gated::require<gated::FileError>(classes == config.classes && classes >= 3 && opened.labels.back() == silence_label &&
                                        opened.labels[opened.labels.size() - 2] == unknown_label,
                                    path.string(), ": ", classes, " labels for ", config.classes,
-                                   " classes, expected as many, the last two ", unknown_label, " and ", silence_label, ".");
+                                   " classes, expected one per class, the last two ", unknown_label, " and ", silence_label,
+                                   ".");
   return opened;
 }
 

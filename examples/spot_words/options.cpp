@@ -9,7 +9,7 @@ Options parse_options(int count, char** arguments) {
   Options options;
   CLI::App app(
       "Spots words in speech with a KW-MLP, and trains such models. Prints a line per word: its time in seconds, the\n"
-      "word, its score. Ctrl-C ends a training after the current step and keeps the model so far.",
+      "word, its score. Ctrl-C ends training after the current step and keeps the model so far.",
       "spot_words");
   CLI::Option* const sound = examples::add_name(app, "sound", options.sound, "FILE.wav|-",
                                                 "a WAV file of any rate, or - for raw samples on stdin: signed\n"
@@ -18,7 +18,8 @@ Options parse_options(int count, char** arguments) {
       app, "--model", options.model, "FILE",
       "a file from --train (the model shipped with the example); with\n--train, the model to begin with (a new one)");
   app.add_flag("--scores", options.scores, "print the score of every class for every window, as CSV")->needs(sound);
-  examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0, "the smallest score of a word, averaged over windows")
+  examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0,
+                       "the mean score over windows from which a word is reported")
       ->needs(sound);
   examples::add_name(app, "--train", options.train, "FOLDER",
                      "train a model on a folder with a subfolder of WAV files per\n"
@@ -26,14 +27,14 @@ Options parse_options(int count, char** arguments) {
       ->excludes(sound);
   examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on such a folder")->excludes(sound);
   app.add_option("--words", options.words,
-                 "with --train, the subfolders that are words to spot, separated\n"
-                 "by commas; all others are unknown words (all but those that\n"
-                 "begin with _)")
+                 "with --train, the words to spot, which are subfolders, separated\n"
+                 "by commas; other subfolders are unknown words (all subfolders\n"
+                 "that do not begin with _)")
       ->delimiter(',')
       ->type_name("NAME,...");
   examples::add_name(app, "--out", options.out, "FILE", "with --train, where to write the model")->capture_default_str();
   examples::add_number(app, "--epochs", options.epochs, Index{1}, Index{100'000}, "with --train, passes over the recordings");
-  examples::add_number(app, "--depth", options.depth, Index{1}, Index{64}, "with --train, the model's blocks; 12 in the paper");
+  examples::add_number(app, "--depth", options.depth, Index{1}, Index{64}, "with --train, number of blocks; the paper has 12");
   examples::add_number(app, "--learning-rate", options.learning_rate, 1e-9, 1.0, "with --train, the peak learning rate");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");

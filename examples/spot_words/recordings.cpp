@@ -21,12 +21,12 @@ std::vector<fs::path> subfolders(const fs::path& folder) {
   return sorted_entries(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
 }
 
-/// The frames that resample() makes of `frames`.
+/// The number of frames that resample() makes of `frames` frames.
 Index converted(Index frames, Index up, Index down) {
   return static_cast<Index>((static_cast<std::int64_t>(frames) * up + down - 1) / down);
 }
 
-/// At least the frames on each side of a frame that the filter of resample() reads.
+/// At least as many frames as resample()'s filter reads on each side of a frame.
 Index reach_of(Index from) { return 128 * std::max<Index>(1, (from + rate - 1) / rate); }
 
 }  // namespace
@@ -105,7 +105,7 @@ Recordings read_recordings(const fs::path& folder, const std::vector<std::string
     if (name.starts_with("_") && name != unknown_label) {
       continue;
     }
-    const Index label = std::find(words.begin(), words.end(), name) - words.begin();  // behind the words: unknown
+    const Index label = std::find(words.begin(), words.end(), name) - words.begin();  // unknown() if not found
     std::vector<gated::Sound> sounds;
     for (const fs::path& file : sorted_entries(one, [](const auto& entry) { return entry.path().extension() == ".wav"; })) {
       sounds.push_back(gated::read_wav(file));
@@ -117,8 +117,8 @@ Recordings read_recordings(const fs::path& folder, const std::vector<std::string
   }
   for (Index label = 0; label < static_cast<Index>(words.size()); ++label) {
     const bool found = std::find(all.label_of.begin(), all.label_of.end(), label) != all.label_of.end();
-    require<FileError>(found, folder.string(), ": has no WAV file in a subfolder ", words[static_cast<std::size_t>(label)],
-                       ".");
+    require<FileError>(found, folder.string(), ": has no WAV file in a subfolder called ",
+                       words[static_cast<std::size_t>(label)], ".");
   }
   return all;
 }

@@ -14,10 +14,10 @@ namespace words {
 
 using gated::Index, gated::Vector;
 
-/// Samples per second of all sound that models see.
+/// The sample rate of all sound that models see, in Hz.
 inline constexpr Index rate = 16000;
 
-/// The label of sound that is another word, or part of one.
+/// The label of sound that is another word, or a part of any word.
 inline constexpr const char* unknown_label = "_unknown_";
 /// The label of sound without a word.
 inline constexpr const char* silence_label = "_silence_";
@@ -33,23 +33,23 @@ struct Recordings {
   Index silence() const { return static_cast<Index>(labels.size()) - 1; }
 };
 
-/// The mean of the channels of each sound, at 16 kHz. Sounds of one rate are resampled together: the filter's weights take
-/// longer than a word.
+/// The mean of the channels of each sound, at 16 kHz. Sounds of the same rate are resampled together, because computing
+/// the filter's weights takes longer than resampling a word.
 std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds);
 
-/// Calls `take(samples)` for successive pieces of a minute of the WAV file at `path`, at 16 kHz: the bits of resampled().
+/// Calls `take(samples)` for successive one-minute pieces of the WAV file at `path`, at 16 kHz, bit-identical to resampled().
 /// A long recording thus takes little memory. Errors: those of WavFile.
 void for_each_piece(const std::filesystem::path& path, const std::function<void(std::span<const float>)>& take);
 
-/// Removes leading and trailing pieces of 10 ms that are 40 dB quieter than the loudest.
+/// Removes leading and trailing pieces of 10 ms that are at least 40 dB quieter than the loudest piece.
 Vector<float> trimmed(const Vector<float>& samples);
 
 /// The subfolders of `folder`, sorted, that do not begin with _ or a dot: the words.
 /// Errors: FileError if `folder` is not a folder or has no such subfolder.
 std::vector<std::string> words_in(const std::filesystem::path& folder);
 
-/// Reads the WAV files in the subfolders of `folder`. Those of subfolders that are not among `words` are unknown words, also
-/// those of _unknown_. Other subfolders that begin with _, such as _background_noise_, are left out. Errors: FileError if
+/// Reads the WAV files in the subfolders of `folder`. Files in _unknown_ and in subfolders that are not among `words`
+/// are unknown words. Other subfolders that begin with _, such as _background_noise_, are left out. Errors: FileError if
 /// `folder` is not a folder, a word has no recording, or a file is not a WAV file.
 Recordings read_recordings(const std::filesystem::path& folder, const std::vector<std::string>& words);
 

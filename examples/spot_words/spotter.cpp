@@ -21,7 +21,7 @@ void Decisions::add(double seconds, std::span<const double> scores, const std::f
     finish(on_event);
   }
   const double middle =
-      seconds - static_cast<double>(recent_.size() - 1) * 0.5 * Spotter::step / rate;  // of the averaged windows
+      seconds - static_cast<double>(recent_.size() - 1) * 0.5 * Spotter::step / rate;  // the mean time of the averaged windows
   if (is_word) {
     first_ = word_.label < 0 ? middle : first_;
     word_ = {std::max((first_ + middle) / 2, 0.0), best, std::max(word_.score, score)};

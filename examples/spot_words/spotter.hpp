@@ -14,27 +14,27 @@ namespace words {
 
 /// A spotted word.
 struct Event {
-  double seconds;  ///< the middle of the windows that have it
+  double seconds;  ///< the middle of the windows that contain the word
   Index label;
-  double score;  ///< the highest, averaged over windows
+  double score;  ///< the highest averaged score
 };
 
-/// The decisions from the scores of successive windows.
+/// Turns the scores of successive windows into events.
 ///
-/// Scores are averaged over the last few windows. A word begins where its mean score reaches the threshold, and ends where it
-/// is no longer the best or falls below; its event has the highest mean score between. Events of less than half a second after
-/// another one are dropped: parts of a word may sound like another.
+/// Scores are averaged over the last few windows. A word begins where its averaged score reaches the threshold. It ends where
+/// another class scores higher or its score falls below the threshold; the event reports its highest averaged score. Events
+/// less than half a second after another are dropped, because parts of a word may sound like another word.
 class Decisions {
  public:
   Decisions(Index classes, double threshold)
       : words_(classes - 2), threshold_(threshold), sum_(static_cast<std::size_t>(classes)) {}
 
-  /// Takes the scores of the window in whose middle the time is `seconds`. Calls `on_event` for a word that has ended.
+  /// Takes the scores of the window whose middle is at `seconds`. Calls `on_event` for a word that has ended.
   void add(double seconds, std::span<const double> scores, const std::function<void(const Event&)>& on_event);
-  /// Ends a word that lasts.
+  /// Ends the current word, if any.
   void finish(const std::function<void(const Event&)>& on_event);
 
-  /// The windows whose scores are averaged.
+  /// The number of windows whose scores are averaged.
   static constexpr std::size_t averaged = 4;
   /// The shortest time from an event to the next, in seconds.
   static constexpr double apart = 0.5;
@@ -44,9 +44,9 @@ class Decisions {
   double threshold_;
   std::vector<double> sum_;
   std::deque<std::vector<double>> recent_;
-  Event word_{0, -1, 0};  // that lasts, or label -1
-  double first_ = 0;      // when it began
-  double last_ = -1e9;    // of the last event
+  Event word_{0, -1, 0};  // the current word; label -1: none
+  double first_ = 0;      // when the current word began
+  double last_ = -1e9;    // time of the last event
 };
 
 /// Slides a window of one second over sound, in steps of 50 ms.
@@ -60,10 +60,10 @@ class Spotter {
 
   /// Takes further samples at 16 kHz.
   void add(std::span<const float> samples);
-  /// The sound has ended: takes silence until the last sample is in the middle of the window.
+  /// Ends the sound: appends silence until the last sample is in the middle of the window.
   void finish();
 
-  /// The samples from one window to the next.
+  /// The number of samples from one window to the next.
   static constexpr Index step = rate / 20;
 
  private:

@@ -13,8 +13,8 @@ namespace {
 using gated::test::expect_error;
 using gated::test::temporary;
 
-/// The events of successive windows with these best classes, of three words, unknown and silence. A class below 0 has score
-/// 0.5.
+/// The events of successive windows. `best` has the best class of each: 0 to 2 are words, 3 is unknown, 4 silence. This class
+/// scores 0.9 or, if its number is negative, 0.5.
 std::vector<Event> events_of(const std::vector<Index>& best) {
   std::vector<Event> events;
   const auto keep = [&](const Event& event) { events.push_back(event); };
@@ -47,7 +47,7 @@ TEST(Decisions, DropWhatIsShortWeakUnknownOrTooSoon) {
   EXPECT_TRUE(events_of(with(10, 2, 1)).empty());
   EXPECT_TRUE(events_of(with(10, 20, -1)).empty());
   EXPECT_TRUE(events_of(with(10, 20, 3)).empty());
-  EXPECT_EQ(events_of(with(36, 4, 2)).size(), 1U);  // lasts to the end
+  EXPECT_EQ(events_of(with(36, 4, 2)).size(), 1U);  // the word lasts to the end
   auto best = with(10, 6, 1);
   std::fill_n(best.begin() + 16, 6, Index{2});
   EXPECT_EQ(events_of(best).size(), 1U);
@@ -93,7 +93,7 @@ TEST(Recordings, WithoutAWordAreRefused) {
   std::filesystem::create_directories(folder / "yes");
   std::filesystem::create_directories(folder / "_noise_");
   EXPECT_EQ(words_in(folder), std::vector<std::string>{"yes"});
-  expect_error<gated::FileError>([&] { read_recordings(folder, {"yes"}); }, {"has no WAV file in a subfolder yes"});
+  expect_error<gated::FileError>([&] { read_recordings(folder, {"yes"}); }, {"has no WAV file in a subfolder called yes"});
   expect_error<gated::FileError>([&] { words_in(folder / "yes"); }, {"has no subfolder"});
   gated::test::write_text(folder / "yes" / "1.wav", "RIFF");
   expect_error<gated::FileError>([&] { read_recordings(folder, {"yes"}); }, {"1.wav", "not a WAV file"});

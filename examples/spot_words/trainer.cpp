@@ -33,8 +33,8 @@ double percent(Index part, Index whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
 }
 
-/// Training meets unknown words more often than any one word, and a classifier learns such odds. This takes them out of the
-/// head's bias: all classes then count alike (Menon et al., arXiv:2007.07314).
+/// Training sees unknown words more often than any single word, and a classifier learns such class priors. This removes them
+/// from the head's bias, so all classes count alike (logit adjustment, Menon et al., arXiv:2007.07314).
 void forget_odds(const Recordings& recordings, Model& model) {
   const Index unknown = std::count(recordings.label_of.begin(), recordings.label_of.end(), recordings.unknown());
   const double of_a_word = static_cast<double>(recordings.count() - unknown) / static_cast<double>(recordings.unknown());

@@ -2,8 +2,8 @@
 # sh words.sh FOLDER: speaks ten words, and others, by voices of espeak-ng (Debian: apt install espeak-ng). Writes a folder per
 # word below FOLDER/train, and below FOLDER/test words spoken by voices that are in no file of FOLDER/train.
 #
-# A voice is a dialect and a variant, such as en-us+f2. Each speaks each word once, in a speed and a pitch of its own. Kept back are
-# 18 variants, with all that are derived from them, and a dialect.
+# A voice is a dialect and a variant, such as en-us+f2. Each voice speaks each word once, with different speeds and pitches. A
+# dialect and 18 variants, including all that derive from them, are kept for the test.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: sh words.sh FOLDER" >&2; exit 2; }
@@ -24,7 +24,7 @@ for one in $kept_back; do
   echo "$variants" | grep -qx "$one" || { echo "words.sh: this espeak-ng has no variant $one; take it out of kept_back." >&2; exit 1; }
 done
 
-# speak <folder> <voice> <word>: with the speed and the pitch that follow from the number of files so far.
+# speak <folder> <voice> <word>: the number of files so far decides speed and pitch.
 count=0
 speak() {
   count=$((count + 1))
@@ -32,14 +32,14 @@ speak() {
   espeak-ng -z -v "$2" -s $((120 + count * 37 % 80)) -p $((25 + count * 23 % 50)) -w "$1/$3/$2.wav" "$3" 2> /dev/null
 }
 
-# speak_other <folder> <voice> <word>: the same into the folder of unknown words.
+# speak_other <folder> <voice> <word>: the same, into the folder of unknown words.
 speak_other() {
   count=$((count + 1))
   mkdir -p "$1/_unknown_"
   espeak-ng -z -v "$2" -s $((120 + count * 37 % 80)) -p $((25 + count * 23 % 50)) -w "$1/_unknown_/$3_$2.wav" "$3" 2> /dev/null
 }
 
-# nth <n> <word>...: one of the words, by turns.
+# nth <n> <word>...: prints word n modulo the number of words, counted from 0.
 nth() {
   n=$(($1 % ($# - 1) + 1))
   shift "$n"

@@ -33,8 +33,8 @@ class BatchLoss {
     }
   }
 
-  /// Adds the gradient of the mean loss of the images `batch` to `gradient` and returns that loss. `random` determines all
-  /// random choices.
+  /// Adds the gradient of the mean loss over the images with the indices `batch` to `gradient` and returns that loss. All
+  /// random choices come from `random`.
   double operator()(const Model& model, Model& gradient, std::span<const gated::Index> batch, gated::Random& random) {
     for (gated::Random& noise : noises_) {
       noise = gated::Random(random.bits());
@@ -60,7 +60,7 @@ class BatchLoss {
   }
 
  private:
-  static constexpr std::size_t shard_size = 8;  // divides every recipe's batch
+  static constexpr std::size_t shard_size = 8;  // divides every recipe's batch size
 
   /// The tape and the memory of one thread.
   struct Worker {

@@ -3,10 +3,10 @@
 # from the files in the folder MNIST, and prints a table of the accuracies on the test images.
 #
 # Each mixer gets the best of eight recipes, four learning rates by two weight decays: the one with the highest accuracy on
-# held-out training images after two epochs. With it, it trains from several seeds. Patches have 4 × 4 pixels, so 49 tokens.
+# held-out training images after two epochs. That recipe is then run from several seeds. Patches of 4 × 4 pixels: 49 tokens.
 #
-# TRAIN_DIGITS names the program (build/release/examples/train_digits/train_digits). Two trainings run at a time, with one thread
-# each. Finished ones are kept in FOLDER (build/mixers), so a stopped run continues where it stopped.
+# TRAIN_DIGITS is the path of the program (build/release/examples/train_digits/train_digits). Two training runs go on at a time,
+# with one thread each. Finished runs stay in FOLDER (build/mixers); a stopped comparison continues where it stopped.
 set -eu
 
 usage() {
@@ -39,7 +39,7 @@ case $out in *" "*) usage ;; esac
 program=${TRAIN_DIGITS:-build/release/examples/train_digits/train_digits}
 mixers="gmlp toeplitz mlp fourier synthesizer attention"
 
-# Reads lines "<folder> <arguments>" and trains those that are not done yet, two at a time.
+# Reads lines "<folder> <arguments>", each a training run, and starts the runs that are not done yet, two at a time.
 train() {
   while read -r folder arguments; do
     [ -f "$out/$folder/done" ] || echo "$out/$folder $arguments"
@@ -49,7 +49,7 @@ train() {
     mkdir -p "$folder"
     "$program" --mnist "$mnist" --patch 4 --out "$folder" "$@" > "$folder/log" 2>&1 && mv "$folder/log" "$folder/done"' \
     "$program" "$mnist" || {
-    echo "compare_mixers.sh: a training failed. See the file log in its folder below $out." >&2
+    echo "compare_mixers.sh: a training run failed. See the file log in its folder below $out." >&2
     exit 1
   }
 }

@@ -11,14 +11,14 @@ using examples::Colour, examples::Form, examples::Series;
 
 namespace {
 
-/// Non-finite losses of a diverged training become gaps.
+/// Non-finite losses of a diverged training run become gaps.
 double or_gap(double value) { return std::isfinite(value) ? value : std::nan(""); }
 
 }  // namespace
 
 examples::Figure draw_curve(const History& history, double lowest) {
   const std::size_t steps = history.losses.size(), epochs = std::max<std::size_t>(history.accuracies.size(), 1);
-  const std::size_t places = std::min<std::size_t>(steps, 240);  // the picture shows no more
+  const std::size_t places = std::min<std::size_t>(steps, 240);  // more points would not be visible
   Series each{.name = "each step", .colour = Colour::vermilion, .form = Form::band};
   Series mean{.name = "mean of an epoch", .colour = Colour::vermilion};
   for (std::size_t i = 0; i < places; ++i) {

@@ -5,7 +5,7 @@
 
 namespace digits {
 
-/// A picture of a training, over its epochs: the loss, and the accuracy on the held-out images in percent, from `lowest` on.
+/// Curves of a training run over its epochs: the loss, and the accuracy on the held-out images in percent, from `lowest` up.
 examples::Figure draw_curve(const History& history, double lowest);
 
 }  // namespace digits

@@ -43,7 +43,7 @@ void read_mnist(const Options& options, Data& data) {
 
 /// The pictures of a folder, prepared as in image_input().
 void read_folder(const Options& options, const std::string& name, Data& data) {
-  require<UsageError>(!options.max_pixel, "--max-pixel: pictures have white pixels of 255; the option is for a CSV.");
+  require<UsageError>(!options.max_pixel, "--max-pixel: in pictures, white is always 255; the option is for a CSV.");
   auto classes = examples::list_classes(options.data);
   const auto& pictures = classes.pictures;
   const Index side = options.size.value_or(28);
@@ -75,9 +75,9 @@ void read_folder(const Options& options, const std::string& name, Data& data) {
   data.labels = std::move(classes.labels);
 }
 
-/// The images of a CSV, those with index % 5 == 4 held out.
+/// The images of a CSV; those with index % 5 == 4 are held out.
 void read_table(const Options& options, const std::string& name, Data& data) {
-  require<UsageError>(!options.size, "--size: the images of a CSV keep theirs; the option is for a folder of pictures.");
+  require<UsageError>(!options.size, "--size: the images of a CSV keep their size; the option is for a folder of pictures.");
   const std::string file = options.data.string();
   const auto table = gated::read_csv<float>(options.data);
   const Index pixels = table.cols() - 1, count = table.rows();
@@ -100,7 +100,7 @@ void read_table(const Options& options, const std::string& name, Data& data) {
   require<FileError>(*classes.rbegin() == static_cast<float>(found - 1), file, ": ", found, " classes from ", *classes.begin(),
                      " to ", *classes.rbegin(), ". Number them from 0 to ", found - 1, ".");
   const float largest = table.leftCols(pixels).maxCoeff<Eigen::PropagateNumbers>();
-  require<FileError>(largest > 0, file, ": no pixel is above 0, expected brighter ones.");
+  require<FileError>(largest > 0, file, ": no pixel is above 0, expected at least one.");
   data.recipe = recipe_for(name, side, channels, found, count - count / 5);
   const auto config = data.recipe.described();
   data.images = images_of(table, file, config, options.max_pixel.value_or(largest), Part::training);

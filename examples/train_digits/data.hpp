@@ -9,15 +9,15 @@
 
 namespace digits {
 
-/// The data of a training, and its recipe.
+/// The data of a training run, and its recipe.
 struct Data {
   Recipe recipe;
-  std::string name;                 ///< identifies the data in a training's file
-  std::vector<std::string> labels;  ///< of the classes; empty if they are only numbered
+  std::string name;                 ///< identifies the data in the file of a training run
+  std::vector<std::string> labels;  ///< names of the classes; empty if they only have numbers
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  /// Full batches per epoch; the images left over differ from epoch to epoch.
+  /// The number of full batches per epoch. The images left over, fewer than a batch, differ from epoch to epoch.
   gated::Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 };
 

@@ -1,5 +1,5 @@
-# Run by ctest: a short training writes a model that classify_digits reads. The bytes are the same for any number of threads, and
-# if the training is stopped and resumed as the program's hint says. Invalid input is refused.
+# Run by ctest: a short training writes a model that classify_digits reads. The files are byte-identical for any number of
+# threads, and if the run is stopped and resumed as the program's hint says. Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -28,7 +28,7 @@ if(at EQUAL -1)
   message(FATAL_ERROR "the hint should be ${hint}:\n${said}")
 endif()
 if(EXISTS ${FOLDER}/parts/digits_gmlp.safetensors)
-  message(FATAL_ERROR "a training that was stopped wrote a model")
+  message(FATAL_ERROR "a stopped training run wrote a model")
 endif()
 expect_run(0 "2 epochs of.*after epoch 1.*epoch   2" ${go_on})
 foreach(other IN ITEMS two parts)
@@ -37,7 +37,7 @@ foreach(other IN ITEMS two parts)
   endforeach()
 endforeach()
 
-# Only --epochs changes the length of a training, even of a finished one.
+# Only --epochs changes the length of a training run, even of a finished one.
 expect_run(0 "2 epochs of.*after epoch 2.*right" ${go_on})
 expect_run(0 "3 epochs of.*after epoch 2.*epoch   3" ${go_on} --epochs 3)
 
@@ -100,9 +100,9 @@ execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/mnist/mnist_gmlp.safetenso
 if(NOT code STREQUAL 0 OR NOT said MATCHES "idx: 32 of 32\n.*right +[0-9.]+ %, [0-9]+ of 32")
   message(FATAL_ERROR "classify_digits cannot read the model of --mnist:\n${said}")
 endif()
-expect_run(1 "is a training on digits, expected mnist. Give the options that it began with" ${mnist}
+expect_run(1 "is a training run on digits, expected mnist. Give the options that it was started with" ${mnist}
   --resume ${FOLDER}/one/digits_training.safetensors)
-expect_run(1 "is a training on mnist --validate, expected mnist. Give the options that it began with" ${mnist} --mixer toeplitz
+expect_run(1 "is a training run on mnist --validate, expected mnist. Give the options that it was started with" ${mnist} --mixer toeplitz
   --resume ${FOLDER}/mnist/mnist_training.safetensors)
 expect_run(2 "train_digits: [^\n]*--mnist" --validate)
 function(expect_refused make message)
@@ -146,9 +146,9 @@ expect_run(130 "continue with --resume [^\n]*own_training.safetensors --data [^\
 set(resumed ${own} --resume ${FOLDER}/of_own/own_training.safetensors --size 16)
 expect_run(0 "after epoch 1.*epoch   2" ${resumed})
 file(COPY_FILE ${pictures}/four.png ${FOLDER}/own/waves/9.jpg)
-expect_run(1 "is a training on the images [0-9]+, expected the images [0-9]+. Give the options that it began with" ${resumed})
+expect_run(1 "is a training run on the images [0-9]+, expected the images [0-9]+. Give the options that it was started with" ${resumed})
 
-# A CSV like the scanned digits.
+# A user's CSV: a copy of the scanned digits.
 file(COPY_FILE ${TEXT} ${FOLDER}/own/scans.csv)
 expect_run(0 "8 x 8 pixels.*1438 to learn from, 359 held out.*of 359 held out.*scans_gmlp.safetensors" --data ${FOLDER}/own/scans.csv
   --out ${FOLDER}/of_own --epochs 2 --threads ${THREADS})
@@ -158,15 +158,15 @@ if(NOT code STREQUAL 0 OR NOT said MATCHES "scans.csv: 359 of 1797.*right +[0-9.
   message(FATAL_ERROR "classify_digits cannot read the model of --data:\n${said}")
 endif()
 
-# Unsuitable data is refused in a sentence.
+# Unsuitable data is refused with an error of one sentence.
 function(expect_refused_data code path message)
   expect_run(${code} "^train_digits: [^\n]*${message}[^\n]*\n" --data ${FOLDER}/${path} --out ${FOLDER}/of_own ${ARGN})
 endfunction()
 expect_refused_data(1 birds "birds: no such folder. Give one with a subfolder of pictures per class.")
 expect_refused_data(1 birds.csv "birds.csv: cannot open")
 expect_refused_data(1 own/four "expected subfolders for 2 or more classes, got 0.")
-expect_refused_data(2 own "--max-pixel: pictures have white pixels of 255" --max-pixel 16)
-expect_refused_data(2 own/scans.csv "--size: the images of a CSV keep theirs" --size 16)
+expect_refused_data(2 own "--max-pixel: in pictures, white is always 255" --max-pixel 16)
+expect_refused_data(2 own/scans.csv "--size: the images of a CSV keep their size" --size 16)
 expect_refused_data(2 own "--data" --mnist ${FOLDER}/idx)
 expect_refused_data(1 own "29 × 29 pixels cannot be cut into 4 to 16 patches per side. Use another size" --size 29)
 file(WRITE ${FOLDER}/own/waves/notes.txt "no picture")

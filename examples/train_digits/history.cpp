@@ -20,7 +20,7 @@ std::vector<double> numbers(std::string_view line) {
   if (line.empty()) {
     return {};
   }
-  const auto row = gated::parse_csv<double>(line, "the history of the training");
+  const auto row = gated::parse_csv<double>(line, "the training history");
   return {row.data(), row.data() + row.size()};
 }
 

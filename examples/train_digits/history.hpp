@@ -6,12 +6,12 @@
 
 namespace digits {
 
-/// The history of a training.
+/// The history of a training run.
 struct History {
   std::vector<double> losses;      ///< of each step, on training images
   std::vector<double> accuracies;  ///< on the held-out images, after each epoch
 
-  /// All of it as text, for the metadata of a training's file.
+  /// All of it as text, for the metadata of the training run's file.
   std::string text() const;
 
   /// Reads text().

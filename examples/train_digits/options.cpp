@@ -18,7 +18,7 @@ Options parse_options(int count, char** arguments) {
   Options options;
   CLI::App app(
       "Trains a gMLP on scanned digits from scratch, or a model with another token mixer. Ctrl-C stops after the\n"
-      "current epoch and saves the training.",
+      "current epoch and saves the training run.",
       "train_digits");
   std::string mixers = "what mixes the patches:";
   std::vector<std::string> names;
@@ -43,20 +43,20 @@ Options parse_options(int count, char** arguments) {
           ->excludes(data);
   app.add_flag("--validate", options.validate, "hold out the last 5000 training images of MNIST instead of\nthe test images")
       ->needs(mnist);
-  examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, the training and the pictures (.)");
+  examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, training run and pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
                        "passes over the images (80; MNIST: 40; other data: for 3000\nsteps; with --resume: those of the file)");
   examples::add_number(app, "--learning-rate", options.learning_rate, 1e-6, 1.0,
                        "the highest learning rate (the recipe's: 6e-3; MNIST and other\ndata: 4e-3)");
   examples::add_number(app, "--weight-decay", options.weight_decay, 0.0, 100.0, "the recipe's: 1; MNIST and other data: 0.3");
   examples::add_number(app, "--patch", options.patch, gated::Index{1}, gated::Index{512},
-                       "side of a patch in pixels, a divisor of the images' (the\nrecipe's: 1; MNIST: 2)");
+                       "side of a patch in pixels, a divisor of the images' side (the\nrecipe's: 1; MNIST: 2)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");
   examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");
-  app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
+  app.add_flag("--bf16", options.bf16, "matmuls in bf16 (needs AVX512-BF16): faster, different bits");
   examples::add_name(app, "--resume", options.resume, "FILE",
-                     "continue a stopped training, or with more --epochs a\nfinished one");
+                     "continue a stopped training run or, with more --epochs, a\nfinished one");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,
                        "stop after this epoch, as Ctrl-C does")
       ->default_str("");

@@ -11,22 +11,22 @@ namespace digits {
 
 /// The command line.
 struct Options {
-  std::filesystem::path out = ".";     ///< the folder for all that is written
-  std::filesystem::path resume = {};   ///< a training to resume; empty for a new one
-  std::optional<gated::Index> epochs;  ///< of the whole training; if none, those of the file to resume or of the recipe
+  std::filesystem::path out = ".";     ///< the folder for all output
+  std::filesystem::path resume = {};   ///< a training run to resume; empty for a new one
+  std::optional<gated::Index> epochs;  ///< of the whole run; by default those of the resumed file or of the recipe
   gated::Index stop_after = 0;         ///< the epoch to stop after; 0 for none
   std::uint64_t seed = 1;
   int threads = 1;
-  bool bf16 = false;                 ///< products in bf16
-  std::string mixer = "gmlp";        ///< one of mixers.hpp
+  bool bf16 = false;                 ///< matmuls in bf16
+  std::string mixer = "gmlp";        ///< a name from mixers.hpp
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images
-  std::optional<gated::Index> size;  ///< of the sides of images from a folder, in pixels
-  std::optional<float> max_pixel;    ///< of a CSV; none: the largest in it
+  std::optional<gated::Index> size;  ///< to which pictures from a folder are resized: the side in pixels
+  std::optional<float> max_pixel;    ///< white in a CSV; by default its largest pixel
   std::filesystem::path mnist = {};  ///< the folder of MNIST's files; if this and `data` are empty: the scanned digits
   bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
-  std::optional<double> learning_rate, weight_decay;  ///< none: the recipe's
-  std::optional<gated::Index> patch;                  ///< the side of a patch in pixels; none: the recipe's
+  std::optional<double> learning_rate, weight_decay;  ///< by default the recipe's
+  std::optional<gated::Index> patch;                  ///< the side of a patch in pixels; by default the recipe's
 
   /// The part of the command line that chooses the data and changes the recipe.
   std::string recipe_arguments() const;

@@ -11,17 +11,17 @@
 
 namespace digits {
 
-/// The limits of an image's random distortion each time it is seen; see distort().
+/// Limits of the random distortion of an image each time the model sees it; see distort().
 struct Distortion {
   double shift = 0;  ///< pixels
   double turn = 0;   ///< radians
   double scale = 0;  ///< relative change of width and height
 };
 
-/// A data set, the gMLP for it, and the training, which all mixers share.
+/// A data set, the gMLP for it, and the training settings, which all mixers share.
 struct Recipe {
-  std::string data;         ///< in the names of files
-  std::string description;  ///< the model's configuration in timm's format, which the checkpoint repeats
+  std::string data;         ///< the name of the data set, used in file names
+  std::string description;  ///< the model's configuration in timm's format, copied to the checkpoint
   gated::Index epochs;      ///< unless the command line says otherwise
   gated::Index batch_size;
   double learning_rate, weight_decay;
@@ -29,7 +29,7 @@ struct Recipe {
   double average_decay, drop_path, label_smoothing;
   Distortion distortion;
   double least_shown;  ///< the lowest accuracy in the plot, in percent
-  int decimals;        ///< of percentages, enough to show a difference of one image
+  int decimals;        ///< decimals of percentages, enough to show a difference of one image
 
   gated::GmlpImageClassifierConfig described() const { return gated::timm_config(description); }
 };
@@ -68,9 +68,9 @@ inline const Recipe mnist{
     .least_shown = 95,
     .decimals = 2};
 
-/// The recipe for `count` user images of side × side pixels: MNIST's model with 4 to 16 patches per side, and more epochs for
-/// small sets.
-/// Errors: ArgumentError for a side that has no such patches.
+/// The recipe for `count` training images of the user, of side × side pixels: MNIST's model with 4 to 16 patches per side, and
+/// more epochs for small sets.
+/// Errors: ArgumentError for a side that cannot be cut into such patches.
 inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Index channels, gated::Index classes,
                          gated::Index count) {
   using gated::Index;
@@ -112,7 +112,7 @@ inline Recipe changed(Recipe recipe, const Options& options) {
   return recipe;
 }
 
-/// The training of a model with any mixer.
+/// The training configuration of a model with any mixer.
 template <class Model>
 gated::TrainingConfig<Model> training_of(const Recipe& recipe, typename Model::Config model, gated::Index steps) {
   if constexpr (requires { model.trunk.block.drop_path; }) {

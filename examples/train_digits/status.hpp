@@ -12,7 +12,7 @@
 
 namespace digits {
 
-/// The progress of a training.
+/// The progress of a training run.
 class Status {
  public:
   Status(const Recipe& recipe, gated::Index steps_done, gated::Index steps, gated::Index steps_per_epoch)

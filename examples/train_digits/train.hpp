@@ -24,7 +24,7 @@
 #include "options.hpp"
 #include "status.hpp"
 
-/// A complete training, of a classifier with any mixer.
+/// A complete training run of a classifier with any mixer.
 
 namespace digits {
 
@@ -41,7 +41,7 @@ struct Files {
   std::filesystem::path after = folder / "spatial_weights_after.svg";
 };
 
-/// The number of held-out images that the training's model classifies correctly.
+/// The number of held-out images that the moving average of the trained model classifies correctly.
 template <class Model>
 Index count_right(const gated::Training<Model>& training, const Data& data) {
   return count_right(training.result(), data.held_out, data.held_out_inputs, training.threads);
@@ -53,7 +53,7 @@ void save(const gated::Training<Model>& training, const History& history, const 
   gated::save_model(training, path, {{"history", history.text()}, {"data", data.name}});
 }
 
-/// Reads a file from save(). The training keeps its schedule, unless `steps` gives a new length.
+/// Reads a file from save(). The run keeps its schedule, unless `steps` gives a new length.
 template <class Model>
 gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Data& data,
                               std::optional<Index> steps, History& history) {
@@ -61,8 +61,8 @@ gated::Training<Model> resume(const std::filesystem::path& path, const typename 
   const auto text = file.metadata().find("history"), name = file.metadata().find("data");
   gated::require<gated::FileError>(text != file.metadata().end() && name != file.metadata().end(), path.string(),
                                    ": was not written by train_digits.");
-  gated::require<gated::FileError>(name->second == data.name, path.string(), ": is a training on ", name->second, ", expected ",
-                                   data.name, ". Give the options that it began with.");
+  gated::require<gated::FileError>(name->second == data.name, path.string(), ": is a training run on ", name->second,
+                                   ", expected ", data.name, ". Give the options that it was started with.");
   auto training = gated::load_model<gated::Training<Model>>(file);
   const auto expected = training_of<Model>(data.recipe, model, steps.value_or(training.config().schedule.steps));
   training.expect_same_run(expected);
@@ -83,8 +83,8 @@ gated::Training<Model> begin_or_resume(const Options& options, const typename Mo
   return resume<Model>(options.resume, model, data, steps, history);
 }
 
-/// Trains whole epochs, to the last step or until asked to stop. At the end of an epoch a training can be resumed, because the
-/// order of the next one is not drawn yet.
+/// Trains whole epochs, to the last step or until asked to stop. A run stops and is saved between epochs only: there, the
+/// image order of the next epoch is not drawn yet, so it resumes bit for bit.
 template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {

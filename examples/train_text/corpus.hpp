@@ -15,7 +15,7 @@ namespace text {
 struct Document {
   std::string name;
   std::string bytes;
-  std::size_t held_out;  ///< the first byte that is held out
+  std::size_t held_out;  ///< the index of the first held-out byte
 };
 
 /// The texts for training and measuring.
@@ -31,8 +31,8 @@ class Corpus {
   /// A hash of the texts; different texts share one with probability 2⁻⁶⁴.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  /// `length` + 1 successive training bytes of one file, from a uniformly random place, moved back if too near the end. For a
-  /// shorter file, all its training bytes.
+  /// `length` + 1 successive training bytes of one file, from a uniformly random place, moved back if too near the end. A file
+  /// with fewer training bytes gives all of them.
   std::string_view draw(gated::Index length, gated::Random& random) const;
 
  private:

@@ -1,4 +1,4 @@
-# Run by ctest: small trainings start, stop, resume bit for bit, and write a model that generate_text opens.
+# Run by ctest: small training runs start, stop, resume bit for bit, and write a model that generate_text opens.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 set(PROGRAM ${TRAIN})
@@ -35,7 +35,7 @@ while(sizes)
   list(POP_FRONT sizes model parameters)
   set(new ${small} --model ${model} --parameters ${parameters})
 
-  # N steps at once give the same bits as a training that is stopped, saved and resumed, even with another number of threads.
+  # N steps at once give the same bits as a run that is stopped, saved and resumed, even with another number of threads.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
   train(130 "stopped +after step 11; continue with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)
@@ -43,12 +43,12 @@ while(sizes)
   expect_equal_files(${model}.training.safetensors part.training.safetensors)
   expect_equal_files(${model}.safetensors part.safetensors)
 
-  # It has learned something: a random byte costs 8 bits.
+  # The model has learned something: a random byte costs 8 bits.
   if(NOT said MATCHES "held out +[0-6][.]")
     message(FATAL_ERROR "${model} has learned nothing:\n${said}")
   endif()
 
-  # generate_text streams from it.
+  # generate_text streams from the model.
   execute_process(COMMAND ${GENERATE} ${work}/${model}.safetensors --prompt "Twice 7 is" --tokens 40
                   RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE said)
   if(NOT code EQUAL 0 OR NOT text MATCHES "^Twice 7 is" OR NOT said MATCHES "40 tokens, ")
@@ -75,7 +75,7 @@ foreach(model IN ITEMS gmlp gau transformer flash)
               ${work}/half.training.safetensors)
 endforeach()
 
-# The options of gMLP change the model, and the file says so.
+# The options of gMLP change the model, and the model's file records them.
 function(expect_setting setting)
   train(0 "2 of 2" ${small} --parameters 17000 --steps 2 --out form.safetensors ${ARGN})
   file(STRINGS ${work}/form.safetensors found REGEX "${setting}" LIMIT_COUNT 1)
@@ -97,17 +97,17 @@ expect_setting("heads${quote}: ?2[,}]" --heads 2 --model transformer)
 expect_setting("attention_width${quote}: ?8[,}]" --attention 8)
 expect_setting("attention_width${quote}: ?64[,}]" --model amlp)
 
-# A finished training can be prolonged, by steps or by time.
+# A finished run can be extended, by steps or by time.
 train(0 "30 of 30" texts --resume part.training.safetensors --steps 30)
 train(0 "step 30.*0:00 left" texts --resume part.training.safetensors --minutes 0.01 --sample 0)
 
-# By default: the project's own texts.
+# Without texts on the command line, the project's own texts are used.
 train(130 "texts +[1-9][0-9]+ files.*stopped +after step 1" --channels 16 --parameters 20000 --stop-after 1
       --out own.safetensors)
 
 # Invalid input is refused, and changes nothing.
-train(1 "flash.training.safetensors: there is a training already" ${new} --out flash.safetensors)
-train(1 "the texts differ from those that the training began with" texts/squares --resume part.training.safetensors)
+train(1 "flash.training.safetensors: there is a training run already" ${new} --out flash.safetensors)
+train(1 "the texts differ from those that the run began with" texts/squares --resume part.training.safetensors)
 train(1 "flash.safetensors: .*expected \"gated.Training" texts --resume flash.safetensors --out other.safetensors)
 train(1 "nothing: no such file or folder" nothing)
 train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Create it first.\n$" ${new} --out nowhere/out.safetensors)
@@ -123,8 +123,8 @@ train(2 "--model gau has one head" ${small} --model gau --heads 2)
 train(2 "--gate identity mixes no tokens" ${small} --gate identity --spatial dense)
 train(2 "scaled_toeplitz sees earlier bytes only" ${small} --mlm --spatial scaled_toeplitz)
 train(2 "--gate: sideways not in .split,multiplicative" ${small} --gate sideways)
-train(2 "--mlm describes a new training" texts --resume part.training.safetensors --mlm)
-train(2 "--depth describes a new training" texts --resume part.training.safetensors --depth 3)
+train(2 "--mlm describes a new training run" texts --resume part.training.safetensors --mlm)
+train(2 "--depth describes a new training run" texts --resume part.training.safetensors --depth 3)
 train(2 "--steps excludes --minutes|--minutes excludes --steps" texts --steps 3 --minutes 3)
 
 if(UNIX)
@@ -137,7 +137,7 @@ if(UNIX)
     endforeach()
   endforeach()
 
-  # Ctrl-C: the step is finished, the file is complete, and the resumed training equals one that never stopped.
+  # Ctrl-C: the step is finished, the file is complete, and the resumed run equals one that never stopped.
   execute_process(WORKING_DIRECTORY ${work} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said
     COMMAND sh -c "
       \"$0\" \"$@\" --steps 1000000 --out stopped.safetensors > stopped.log 2>&1 &

@@ -19,7 +19,7 @@ class BitMeter {
  public:
   BitMeter(const Model& model, gated::Workspace<float>& workspace) : model_(model), workspace_(workspace) {}
 
-  /// Adds a sequence, with the target byte of each row, if any.
+  /// Adds a sequence and the target of each token: a byte, or CrossEntropyOptions::ignored for none.
   void add(const std::vector<gated::Index>& tokens, const std::vector<gated::Index>& targets) {
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     targets_.insert(targets_.end(), targets.begin(), targets.end());
@@ -64,7 +64,7 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
   return gated::mask_tokens(tokens, sequences, {.mask_token = mask_token, .vocabulary = mask_token + 1}, random);
 }
 
-/// A part of each file's held-out text, as shares of it.
+/// The part of each file's held-out text between these shares of its length.
 struct HeldOutPart {
   double from = 0, to = 1;
 };
@@ -72,7 +72,7 @@ struct HeldOutPart {
 /// The bits per byte of `model` on held-out text.
 ///
 /// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or from all if there are fewer. The
-/// text is read in strides of `length` / 2, each at the end of a full sequence. Only every `every`-th stride is measured. If
+/// text is read in strides of `length` / 2 bytes, each the end of a full sequence. Only every `every`-th stride is measured. If
 /// `mlm`, masked bytes of the strides are predicted instead, the same ones in each call.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
@@ -94,7 +94,7 @@ double held_out_bits(const Model& model, const Corpus& corpus, gated::Index leng
       const std::size_t end = std::min(first + stride, bytes.size());  // predicts the bytes first … end - 1
       std::vector<Index> targets;
       if (mlm) {
-        const std::size_t begin = end - std::min(longest, end);  // from the bytes around them
+        const std::size_t begin = end - std::min(longest, end);  // from the bytes begin … end - 1, some masked
         std::vector<Index> tokens = bytes_of(bytes.substr(begin, end - begin));
         targets.assign(tokens.size(), ignored);
         const auto masked = masked_bytes(gated::Tokens(tokens).subspan(first - begin),

@@ -5,26 +5,26 @@
 
 namespace text {
 
-/// The mask: the token after the 256 bytes.
+/// The mask token, which follows the tokens of the 256 bytes.
 inline constexpr gated::Index mask_token = 256;
 
 /// The size of the vocabulary: the bytes and, if --mlm is given, the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or aMLP if it has attention. Like all models here, it is causal unless --mlm is given, and one width is fitted to bring
-/// the number of parameters nearest to options.parameters. Here, the fitted width is F, the hidden width.
+/// gMLP, or aMLP if it has attention. Like all models here, it is causal unless --mlm is given, and one width is fitted to
+/// bring the number of parameters nearest to options.parameters. Here, the fitted width is F, the hidden width.
 /// Errors: ArgumentError if even the narrowest model has more parameters.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 
-/// FLASH. The fitted width is E, that of gate and value. All positions are relative (RoPE, the bias of the local scores, token
-/// shift), so a text may be longer than a training sequence.
+/// FLASH. The fitted width is E, the width of gate and value. All positions are relative (RoPE, the bias of the local scores,
+/// token shift), so a text may be longer than a training sequence.
 gated::FlashLanguageModelConfig flash_config(const Options& options);
 
 /// Gated attention units with quadratic scores: A = relu²(q kᵀ / N + B) with rotary positions and a Toeplitz bias B, as in the
-/// FLASH paper, but divided by the longest sequence N, so a stream has the same scores. The fitted width is E.
+/// FLASH paper, except that N is the longest sequence, so a stream has the same scores. The fitted width is E.
 gated::GauEncoderConfig gau_config(const Options& options);
 
-/// A Transformer with rotary positions and a Toeplitz bias for each head. The fitted width is the feed-forward's.
+/// A Transformer with rotary positions and a Toeplitz bias for each head. The fitted width is the feed-forward's hidden width.
 TransformerModel::Config transformer_config(const Options& options);
 
 }  // namespace text

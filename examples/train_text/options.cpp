@@ -64,10 +64,10 @@ Options parse_options(int count, char** arguments) {
                  "of gmlp and amlp: the width of the tiny attention beside the\ngate (amlp: 64, gmlp: none)")
           ->default_str(""),
       add_number(app, "--heads", options.heads, Index{1}, large,
-                 "spatial weights of a gmlp or amlp (1), heads of a transformer\n(4)")
+                 "number of spatial weights (gmlp, amlp: 1) or of heads\n(transformer: 4)")
           ->default_str(""),
       add_number(app, "--parameters", options.parameters, Index{1}, Index{2000000000},
-                 "their approximate number, which sets the inner width of layers"),
+                 "approximate number of parameters, which sets the inner width of\nlayers"),
       add_number(app, "--channels", options.channels, Index{1}, large, "the width between layers"),
       add_number(app, "--depth", options.depth, Index{1}, large, "number of layers"),
       add_number(app, "--length", options.length, Index{2}, large, "bytes per sequence"),
@@ -77,24 +77,25 @@ Options parse_options(int count, char** arguments) {
                  "for initial parameters and batches"),
   };
   for (const CLI::Option* option : described) {
-    app.get_option(option->get_name())->group("A new training");
+    app.get_option(option->get_name())->group("A new training run");
   }
 
-  CLI::Option* const resume =
-      add_name(app, "--resume", options.resume, "MODEL.training.safetensors", "continue this training; give the same texts");
+  CLI::Option* const resume = add_name(app, "--resume", options.resume, "MODEL.training.safetensors",
+                                       "continue this training run; give the same texts");
   CLI::Option* const steps =
-      add_number(app, "--steps", options.steps, Index{1}, Index{1} << 40, "steps of the whole training")->default_str("2000");
-  add_number(app, "--minutes", options.minutes, 0.01, 1e6, "instead: as many more steps as fit into this time")
+      add_number(app, "--steps", options.steps, Index{1}, Index{1} << 40, "steps of the whole training run")
+          ->default_str("2000");
+  add_number(app, "--minutes", options.minutes, 0.01, 1e6, "train for as many more steps as fit into this time")
       ->default_str("")
       ->excludes(steps);
   add_number(app, "--stop-after", options.stop_after, Index{1}, Index{1} << 40, "stop after this step, as Ctrl-C does")
       ->default_str("");
   examples::add_threads(app, options.threads);
-  app.add_flag("--bf16", options.bf16, "products in bf16 (needs AVX512-BF16): faster, other bits");
-  CLI::Option* const out = add_name(app, "--out", options.out, "FILE",
-                                    "where to write the model (text.safetensors, or beside the\nresumed training)");
+  app.add_flag("--bf16", options.bf16, "matmuls in bf16 (needs AVX512-BF16): faster, different bits");
+  CLI::Option* const out =
+      add_name(app, "--out", options.out, "FILE", "where to write the model (text.safetensors, or beside the\nresumed run)");
   add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
-             "seconds from one measurement, save and sample to the next");
+             "seconds between measurements, each with a save and a sample");
   add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "bytes of a sample; 0: none");
   examples::parse(app, count, arguments);
 
@@ -105,7 +106,7 @@ Options parse_options(int count, char** arguments) {
   }
   for (const CLI::Option* option : described) {
     require<UsageError>(option->empty(), option->get_name(),
-                        " describes a new training; a resumed one keeps its settings. Leave it out.");
+                        " describes a new training run; a resumed run keeps its settings. Leave it out.");
   }
   if (out->empty()) {
     const auto stem = options.resume.stem();  // text.training

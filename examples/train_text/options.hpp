@@ -14,12 +14,12 @@ namespace text {
 struct Options {
   std::vector<std::filesystem::path> texts;  ///< files and folders; none: see default_texts()
 
-  // A new training.
+  // A new training run.
   std::string model = "gmlp";                                 ///< "gmlp", "amlp", "flash", "gau" or "transformer"
   bool mlm = false;                                           ///< predict masked bytes instead of the next one
-  gated::GateForm gate = gated::GateForm::split;              ///< of gMLP and aMLP
-  gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< of gMLP and aMLP
-  gated::Index attention = 0;                                 ///< the width of aMLP's attention; 0 for none
+  gated::GateForm gate = gated::GateForm::split;              ///< how a block of gMLP and aMLP mixes tokens
+  gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< the form of the spatial weight of gMLP and aMLP
+  gated::Index attention = 0;                                 ///< the width of the tiny attention; 0 for none
   gated::Index heads = 0;                                     ///< the number of spatial weights, or of a Transformer's heads
   gated::Index parameters = 500000;
   gated::Index channels = 128;
@@ -29,12 +29,12 @@ struct Options {
   double rate = 4e-3;         ///< the peak learning rate
   std::uint64_t seed = 1;
 
-  std::filesystem::path resume;  ///< a training to resume; empty for a new one
-  gated::Index steps = 0;        ///< of the whole training; if 0, those of the file, or as many as fit into `minutes`
+  std::filesystem::path resume;  ///< a training run to resume; empty for a new one
+  gated::Index steps = 0;        ///< of the whole run; if 0, those of the file, or as many as fit into `minutes`
   double minutes = 0;            ///< of training from now on; if 0, `steps` decides
   gated::Index stop_after = 0;   ///< the step to stop after; 0 for none
   int threads = 1;
-  bool bf16 = false;  ///< products in bf16
+  bool bf16 = false;  ///< matmuls in bf16
   std::filesystem::path out = "text.safetensors";
   double sample_every = 60;  ///< seconds of training
   gated::Index sample = 200;
@@ -44,7 +44,7 @@ struct Options {
 /// Errors: those of examples::parse(); UsageError for conflicting options.
 Options parse_options(int count, char** arguments);
 
-/// The file beside the model `out` that holds the whole training: text.training.safetensors beside text.safetensors.
+/// The file beside the model `out` that holds the whole training run: text.training.safetensors beside text.safetensors.
 std::filesystem::path training_file(const std::filesystem::path& out);
 
 }  // namespace text

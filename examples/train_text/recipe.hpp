@@ -8,7 +8,7 @@
 
 namespace text {
 
-/// The settings of a training beyond those of gated::Training, saved with it as metadata.
+/// The settings of a training run beyond those of gated::Training, saved with it as metadata.
 struct Recipe {
   gated::Index length = 0;   ///< bytes per sequence
   gated::Index batch = 0;    ///< sequences per step

@@ -7,7 +7,7 @@ namespace text {
 
 namespace {
 
-/// True if the training, new or resumed, trains a `Model`, which --model calls `name`.
+/// True if the run, new or resumed, trains a `Model`, which --model calls `name`.
 template <class Model>
 bool is_of(const Options& options, std::string_view name) {
   if (options.resume.empty()) {

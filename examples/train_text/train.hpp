@@ -5,7 +5,7 @@
 
 namespace text {
 
-/// Starts or resumes the training that `options` describe and runs it. Returns the program's exit code.
+/// Starts or resumes a training run, as `options` say, and trains. Returns the program's exit code.
 int train(const Options& options, const Corpus& corpus);
 
 }  // namespace text

@@ -23,7 +23,7 @@
 
 namespace text {
 
-/// The schedule of a training of `steps` steps in all: warm-up, then a cosine; if `steps` is 0 (unknown), only warm-up.
+/// The schedule of a run of `steps` steps in all: warm-up, then a cosine; if `steps` is 0 (unknown), only warm-up.
 inline gated::ScheduleConfig schedule_for(gated::Index steps) {
   constexpr gated::Index warmup = 50;
   if (steps == 0) {
@@ -51,7 +51,7 @@ class Trainer {
     }
   }
 
-  /// Trains to the end, or until asked to stop, and saves. Returns the exit code: 0, or that of a stop.
+  /// Trains to the end, or until asked to stop, and saves. Returns the exit code: 0, or exit_code_of_stop().
   int run() {
     examples::stop_when_asked();
     bool stopped = false;
@@ -78,7 +78,7 @@ class Trainer {
     look();
     std::printf("  time      %.1f s of training, %td steps, %d thread%s\n", seconds_, steps_, options_.threads,
                 options_.threads > 1 ? "s" : "");
-    std::printf("  saved     %s, and the whole training as %s\n", options_.out.string().c_str(),
+    std::printf("  saved     %s, and the whole training run as %s\n", options_.out.string().c_str(),
                 training_file(options_.out).string().c_str());
     return 0;
   }
@@ -87,7 +87,7 @@ class Trainer {
   using Index = gated::Index;
   using Clock = std::chrono::steady_clock;
 
-  /// The library's part: draw a batch, record the model on the tape, run the backward pass, update.
+  /// A training step: draw a batch, record the model on the tape, run the backward pass, update.
   double step() {
     return training_.step([&](const Model& model, Model& gradient) {
       draw_batch();
@@ -119,7 +119,7 @@ class Trainer {
 
   // --- Progress ---
 
-  /// Makes step `steps` the last. If 0, the training takes as many as --minutes allows.
+  /// Makes step `steps` the last. If 0, the run takes as many steps as --minutes allows.
   void plan(Index steps) {
     schedule_ = schedule_for(steps);
     training_.set_schedule(schedule_);
@@ -164,7 +164,7 @@ class Trainer {
 
   // --- Evaluation ---
 
-  /// Measures the model on held-out text (a part of it during the training, all at the end) and shows a sample.
+  /// Measures the model on held-out text (a part of it during training, all of it at the end) and shows a sample.
   void look() {
     looked_ = seconds_;
     const auto strides = corpus_.held_out_bytes() / static_cast<std::size_t>(std::max<Index>(recipe_.length / 2, 1));
@@ -255,11 +255,11 @@ class Trainer {
   gated::Tape<float> tape_;
   gated::Workspace<float> workspace_;
   std::vector<Index> tokens_, targets_, lengths_;  // of a batch
-  gated::MaskedTokens masked_;                     // the same with --mlm
+  gated::MaskedTokens masked_;                     // the batch with --mlm
 
   Index steps_ = 0;     // of this process
   double seconds_ = 0;  // in all steps
-  double first_ = 0;    // in the first, which also allocates
+  double first_ = 0;    // in the first step, slower since it allocates
   double looked_ = 0;   // seconds_ when look() was last called
   Index samples_ = 0;   // shown so far
   struct {
@@ -269,7 +269,7 @@ class Trainer {
   examples::ProgressLine progress_;
 };
 
-/// Starts training a model of `config()`, or resumes a training, as `options` say.
+/// Starts training a model of `config()`, or resumes a run, as `options` say.
 template <class Model, class ConfigOf>
 int train_model(const Options& options, const Corpus& corpus, const ConfigOf& config) {
   using Training = gated::Training<Model>;
@@ -277,7 +277,7 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
     const auto file = training_file(options.out);
     gated::require<gated::FileError>(
         !std::filesystem::exists(file), file.string(),
-        ": there is a training already. Resume it with --resume, remove it, or use another --out.");
+        ": there is a training run already. Resume it with --resume, remove it, or use another --out.");
     Training training({.model = config(),
                        .optimizer = {.learning_rate = options.rate, .beta2 = 0.99, .weight_decay = 0.1},
                        .schedule = schedule_for(options.steps),
@@ -293,14 +293,13 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
   const std::string name = options.resume.string();
   const gated::SafetensorsFile file(options.resume);
   const auto saved = file.metadata().find(Recipe::key);
-  gated::require<gated::FileError>(saved != file.metadata().end(), name, ": this training was not written by train_text.");
+  gated::require<gated::FileError>(saved != file.metadata().end(), name, ": this training run was not written by train_text.");
   const auto recipe = gated::from_json<Recipe>(saved->second);
-  gated::require<gated::FileError>(
-      recipe.corpus == corpus.fingerprint(), name,
-      ": the texts differ from those that the training began with. Give the same ones, unchanged.");
+  gated::require<gated::FileError>(recipe.corpus == corpus.fingerprint(), name,
+                                   ": the texts differ from those that the run began with. Give the same texts, unchanged.");
   const bool endless = training.config().schedule.form == gated::ScheduleForm::constant;
   gated::require<gated::ArgumentError>(!endless || options.steps > 0 || options.minutes > 0, name,
-                                       ": it was stopped before its length was known. Give --steps or --minutes.");
+                                       ": this run was stopped before its length was known. Give --steps or --minutes.");
   std::printf("  model     %s: %td parameters, step %td\n", options.resume.filename().string().c_str(),
               gated::parameter_count(training.model), training.steps_done());
   return Trainer<Model>(std::move(training), recipe, corpus, options).run();

@@ -5,13 +5,13 @@
 
 namespace gates {
 
-/// Weights between the patches of `grid`, patches × patches: filters(), and the mean of all rows by offset.
+/// Draws weights between the patches of `grid`, patches × patches: every row as a tile, and the mean of all rows by offset.
 examples::Figure draw_filters(const gated::Matrix<float>& weights, gated::ImageSize grid);
 
-/// Weights along a sequence, N × N: the matrix, and the mean of all rows by offset as bars.
+/// Draws weights along a sequence, N × N: the matrix, and the mean of all rows by offset as bars.
 examples::Figure draw_matrix(const gated::Matrix<float>& weights);
 
-/// The tiles of some rows; for a sequence, strips. Errors: ArgumentError for a missing row.
+/// Draws some rows as tiles, or as strips for a sequence. Errors: ArgumentError for a row that does not exist.
 examples::Figure draw_rows(const gated::Matrix<float>& weights, gated::ImageSize grid, const std::vector<gated::Index>& rows);
 
 }  // namespace gates

@@ -12,7 +12,7 @@ endif()
 
 execute_process(COMMAND ${PROGRAM} ${work}/amlp.safetensors --attention random --out ${work}/gates
                 RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
-# Rows add up to one, so the largest weight of 32 is at least 1/32, and above that in a model with random weights.
+# Rows add up to one, so the largest of 32 weights is at least 1/32, and with random weights it is larger.
 set(attention "attention: the largest weight of a token is 0[.](0[4-9]|[1-9])[0-9]+ on average")
 if(NOT code EQUAL 0 OR NOT said MATCHES "aMLP language model, 2 blocks, 32 tokens.*\n0 .*${attention}.*\n1 .*${attention}")
   message(FATAL_ERROR "visualize_gates --attention random: exit code ${code}\n${said}")

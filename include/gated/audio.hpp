@@ -1,8 +1,7 @@
 #pragma once
 
 /// @file
-/// Everything for sound except files, which are in gated/io/wav.hpp: resampling, spectra, features of speech networks, long
-/// recordings.
+/// Everything for sound: resampling, spectra, features for speech networks, long recordings. WAV files are in gated/io/wav.hpp.
 
 #include "gated/audio/decode_windows.hpp"
 #include "gated/audio/in_place_mfcc.hpp"

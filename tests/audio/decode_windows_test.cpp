@@ -57,7 +57,7 @@ std::vector<double> upstream(std::vector<double> inputs, Index window, Index str
   return outputs;
 }
 
-TEST(DecodeWindows, GiveTheResultsOfUpstreamForEveryLength) {
+TEST(DecodeWindows, EqualUpstreamForEveryLength) {
   for (const bool pads : {false, true}) {
     for (const auto& [window, stride, most] : {std::array<Index, 3>{40, 30, 80}, {41, 30, 0}, {16, 16, 20}, {9, 2, 8}}) {
       const DecodeWindows plan{.window = window, .stride = stride, .one_pass_length = most, .pads_one_pass = pads};
@@ -82,7 +82,7 @@ TEST(DecodeWindows, LeaveATailOfZerosIfNothingIsPadded) {
   EXPECT_TRUE((y.bottomRows(50).array() == 0).all());
 }
 
-TEST(DecodeWindows, ReachTheLengthsOfTheCases) {
+TEST(DecodeWindows, StopAtTheEndOfTheSound) {
   const DecodeWindows plan = decode_windows(8000, 0.05, 0.1);
   EXPECT_EQ(plan.window, 400);
   EXPECT_EQ(plan.stride, 300);
@@ -127,7 +127,7 @@ TEST(DecodeWindows, KeepAColumnPerSpeaker) {
   }
 }
 
-TEST(DecodeWindows, RefuseWhatDoesNotFit) {
+TEST(DecodeWindows, RefuseInvalidPlansAndResults) {
   const Vector<float> x = Vector<float>::Ones(100);
   const DecodeWindows plan{.window = 40, .stride = 30, .one_pass_length = 0};
   const auto copy = [](const ConstSignal<float>& segment) { return Vector<float>(segment); };

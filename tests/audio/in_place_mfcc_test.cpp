@@ -28,8 +28,8 @@ Matrix<float> in_place(const std::vector<Sample>& samples, const MfccOptions& op
   return result;
 }
 
-TEST(InPlaceMfcc, HasTheBitsOfMfcc) {
-  static_cast<void>(mfcc<float>(Vector<float>::Zero(480), {.samples = 0}));  // builds tables
+TEST(InPlaceMfcc, IsBitEqualToMfcc) {
+  static_cast<void>(mfcc<float>(Vector<float>::Zero(480), {.samples = 0}));  // builds the cached FFT tables
   for (const Index count : {1, 5000, 16000, 17000}) {
     const Vector<float> x = random_vector<float>(count, 3, 0.1);
     EXPECT_EQ(in_place(std::vector<float>(x.begin(), x.end()), keyword_mlp_mfcc()), mfcc<float>(x, keyword_mlp_mfcc()))
@@ -37,7 +37,7 @@ TEST(InPlaceMfcc, HasTheBitsOfMfcc) {
   }
 }
 
-TEST(InPlaceMfcc, HasTheBitsOfMfccInOtherSizes) {
+TEST(InPlaceMfcc, IsBitEqualToMfccForOtherOptions) {
   const Vector<float> x = random_vector<float>(3000, 4, 0.5);
   const std::vector<float> samples(x.begin(), x.end());
   const MfccOptions padded{
@@ -62,10 +62,11 @@ TEST(InPlaceMfcc, TakesSixteenBitSamples) {
   EXPECT_EQ(in_place(samples, keyword_mlp_mfcc()), mfcc<float>(x, keyword_mlp_mfcc()));
 }
 
-TEST(InPlaceMfcc, RefusesWhatItCannotDo) {
+TEST(InPlaceMfcc, RefusesInvalidOptionsAndShapes) {
   std::vector<std::byte> memory(InPlaceMfcc::required_bytes(keyword_mlp_mfcc()));
   const auto refused = [&](const MfccOptions& options) { InPlaceMfcc mfcc(options, memory); };
-  expect_error<ShapeError>([&] { refused({.samples = 0}); }, {"InPlaceMfcc: 0 samples, expected at least the 480 of a frame."});
+  expect_error<ShapeError>([&] { refused({.samples = 0}); },
+                           {"InPlaceMfcc: 0 samples, expected at least 480, the length of a frame."});
   expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 481}}); },
                               {"a frame has 481 points, expected an even number"});
   expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 442}}); }, {"without a prime factor above 7"});

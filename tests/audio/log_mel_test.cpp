@@ -76,7 +76,8 @@ TEST(LogMel, SilenceIsAtTheFloor) {
   const Matrix<float> features = log_mel_features<float>(Vector<float>::Constant(7680, 0.5f), mossformer2_features());
   EXPECT_EQ(features.rows(), 16);
   EXPECT_EQ(features.cols(), 180);
-  EXPECT_TRUE((features.leftCols(60).array() == static_cast<float>(std::log(0x1p-23))).all()) << "a frame loses its mean";
+  EXPECT_TRUE((features.leftCols(60).array() == static_cast<float>(std::log(0x1p-23))).all())
+      << "the mean of each frame is subtracted";
   EXPECT_TRUE((features.rightCols(120).array() == 0).all());
 }
 
@@ -98,15 +99,15 @@ TEST(LogMel, FramesDoNotDependOnEachOther) {
   }
 }
 
-TEST(LogMel, InFloatIsThatInDoubleRounded) {
+TEST(LogMel, FloatResultsAreRoundedDoubleResults) {
   const Vector<float> x = random_vector<float>(500, 5, 0.1);
   EXPECT_EQ(log_mel_features<float>(x, small()), log_mel_features<double>(x.cast<double>(), small()).cast<float>());
 }
 
-TEST(LogMel, RefusesWhatDoesNotFit) {
+TEST(LogMel, RefusesShortSoundAndInvalidOptions) {
   const Vector<float> x = random_vector<float>(79, 6);
   expect_error<ShapeError>([&] { log_mel_features<float>(x, small()); },
-                           {"log_mel_features: 79 samples, expected at least the 80 of a frame. Append zeros"});
+                           {"log_mel_features: 79 samples, expected at least 80, the length of a frame. Append zeros"});
   const auto refuse = [&](auto&& change, std::string_view part) {
     LogMelOptions options = small();
     change(options);

@@ -58,7 +58,7 @@ TEST(MelBank, EqualsItsFormula) {
   }
 }
 
-TEST(MelBank, NeighboursOfKaldiSumToOne) {
+TEST(MelBank, KaldiTrianglesSumToOne) {
   const MelBank bank({.form = MelForm::kaldi, .bands = 60, .rate = 48000, .fft = 2048, .low = 20});
   const Vector<double> sums = bank.weights().colwise().sum();
   EXPECT_LT((sums.segment(10, 900).array() - 1).abs().maxCoeff(), 1e-12) << "from the first centre to the last";

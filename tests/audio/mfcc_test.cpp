@@ -42,7 +42,7 @@ TEST(Mfcc, EqualsItsFormula) {
   EXPECT_LT((mfcc<double>(x.head(1000), options) - literal(x.head(1000), options)).cwiseAbs().maxCoeff(), 1e-10);
 }
 
-TEST(Mfcc, CutsOrPadsToASecond) {
+TEST(Mfcc, CutsOrPadsToOneSecond) {
   const Vector<double> x = random_vector<double>(17000, 2, 0.1);
   EXPECT_EQ(mfcc<double>(x, keyword_mlp_mfcc()), mfcc<double>(x.head(16000), keyword_mlp_mfcc()));
   Vector<double> padded = Vector<double>::Zero(16000);
@@ -55,21 +55,22 @@ TEST(Mfcc, SilentFramesAre80DecibelsBelowTheLoudest) {
   Vector<double> x = Vector<double>::Zero(16000);
   x.head(3000) = random_vector<double>(3000, 3, 0.1);
   const Matrix<double> coefficients = mfcc<double>(x, keyword_mlp_mfcc());
-  const double level = coefficients(97, 0) / std::sqrt(40.0);  // all bands alike
+  const double level = coefficients(97, 0) / std::sqrt(40.0);  // all bands are equal
   EXPECT_LT(coefficients.row(97).tail(39).cwiseAbs().maxCoeff(), 1e-10);
   EXPECT_LT(coefficients(0, 0) / std::sqrt(40.0) - level, 80);
   EXPECT_GT(level, -99) << "least_power is -100 dB";
   EXPECT_NEAR(mfcc<double>(10 * x, keyword_mlp_mfcc())(97, 0) / std::sqrt(40.0), level + 20, 1e-9);
 }
 
-TEST(Mfcc, ItsCosinesAreOrthonormal) {
+TEST(Mfcc, DctIsOrthonormal) {
   const Matrix<double> cosines = detail::cosine_transform(40);
   EXPECT_LT((cosines * cosines.transpose() - Matrix<double>::Identity(40, 40)).cwiseAbs().maxCoeff(), 1e-14);
 }
 
-TEST(Mfcc, RefusesWhatDoesNotFit) {
+TEST(Mfcc, RefusesShortSoundAndInvalidOptions) {
   const Vector<float> x = random_vector<float>(479, 4);
-  expect_error<ShapeError>([&] { mfcc<float>(x, {.samples = 0}); }, {"mfcc: 479 samples", "the 480 of a frame"});
+  expect_error<ShapeError>([&] { mfcc<float>(x, {.samples = 0}); },
+                           {"mfcc: 479 samples", "at least 480, the length of a frame"});
   expect_error<ArgumentError>([&] { mfcc<float>(x, {.coefficients = 41}); }, {"coefficients is 41, expected 1 to mels = 40"});
   expect_error<ArgumentError>([&] { mfcc<float>(x, {.least_power = 0}); }, {"least_power is 0"});
   expect_error<ArgumentError>([&] { mfcc<float>(x, {.spectrum = {.hop = 0}}); }, {"hop is 0"});

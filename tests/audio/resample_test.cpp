@@ -10,7 +10,7 @@ namespace {
 
 using test::expect_error;
 
-/// Pairs of rates: whole ratios, music rates, and rates with a small common factor or none.
+/// Pairs of rates: integer ratios, 44.1 kHz and its fractions, and rates with a small common factor or none.
 constexpr std::array<std::array<Index, 2>, 12> pairs{{{16000, 48000},
                                                       {48000, 16000},
                                                       {48000, 8000},
@@ -33,7 +33,7 @@ Matrix<double> tone(double f, Index rate, Index count) {
   return x;
 }
 
-/// The largest difference from `expected`, away from the ends, where the sound meets the zeros around it.
+/// The largest difference from `expected`, leaving out the ends, where the sound meets the zero padding.
 double worst(const Matrix<double>& y, const Matrix<double>& expected, Index from, Index to) {
   const Index edge = 70 * to / std::min(from, to);
   return (y - expected).middleRows(edge, y.rows() - 2 * edge).cwiseAbs().maxCoeff();
@@ -53,7 +53,7 @@ TEST(Resample, KeepsTonesBelowTheBandEdge) {
   }
 }
 
-TEST(Resample, RemovesTonesFromTheBandEdgeOn) {
+TEST(Resample, RemovesTonesAtAndAboveTheBandEdge) {
   for (const auto& [from, to] : pairs) {
     const double half = static_cast<double>(to) / 2;
     for (const double part : {1.0, 1.003, 1.1, 1.7, 2.3, 4.6, 5.9}) {
@@ -84,7 +84,7 @@ TEST(Resample, HasTheStatedLength) {
   }
 }
 
-TEST(Resample, KeepsSamplesThatBothRatesHave) {
+TEST(Resample, KeepsSamplesAtTimesCommonToBothRates) {
   const Matrix<double> x = resample<double>(test::random_matrix<double>(200, 1, 1), 8000, 12000);  // without high frequencies
   const Matrix<double> y = resample<double>(x, 12000, 48000);
   for (Index t = 60; t < 240; ++t) {
@@ -105,7 +105,7 @@ TEST(Resample, CopiesAtEqualRates) {
   EXPECT_TRUE(test::same_bits(resample<float>(x, 44100, 44100), x));
 }
 
-TEST(Resample, InFloatIsThatInDoubleRounded) {
+TEST(Resample, FloatResultsAreRoundedDoubleResults) {
   const Matrix<float> x = test::random_matrix<float>(300, 1, 4);
   EXPECT_EQ(resample<float>(x, 16000, 48000), resample<double>(x.cast<double>(), 16000, 48000).cast<float>());
 }

@@ -14,14 +14,14 @@ using test::random_vector;
 /// The spectra of MossFormer2 at 8 kHz.
 SpectrumOptions options() { return {.window = {.form = WindowForm::hamming, .periodic = false}, .length = 80, .hop = 16}; }
 
-TEST(SpectralMask, IsTheInverseOfTheMaskedSpectrum) {
+TEST(SpectralMask, InvertsTheMaskedSpectrum) {
   const Vector<double> x = random_vector<double>(795, 1);
   const Matrix<double> mask = test::random_matrix<double>(45, 41, 2).cwiseAbs();
   const Matrix<std::complex<double>> masked = stft<double>(x, options()).cwiseProduct(mask.cast<std::complex<double>>());
   EXPECT_LT((apply_mask<double>(x, mask, options()) - istft<double>(masked, 795, options())).cwiseAbs().maxCoeff(), 1e-14);
 }
 
-TEST(SpectralMask, OfOnesKeepsAllButTheTail) {
+TEST(SpectralMask, OfOnesKeepsEverythingExceptTheTail) {
   const Vector<float> x = random_vector<float>(795, 3);
   const Vector<float> y = apply_mask<float>(x, Matrix<float>::Ones(45, 41), options());
   EXPECT_LT((y - x).head(784).cwiseAbs().maxCoeff(), 1e-6f);

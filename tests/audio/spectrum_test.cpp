@@ -13,7 +13,7 @@ using test::random_vector;
 
 constexpr Window hamming{.form = WindowForm::hamming, .periodic = false};
 
-/// Σ_i w_i x_{f·hop+i} e^(-2πik/n), the window in the middle of the n samples.
+/// Σ_i w_i x_{f·hop+i} e^(-2πik/n), with the window in the middle of the n samples.
 std::complex<double> literal_bin(const Vector<double>& x, const SpectrumOptions& options, Index f, Index k) {
   const Index n = options.span(), before = (n - options.length) / 2;
   const Vector<double> window = window_weights(options.window, options.length);
@@ -25,7 +25,7 @@ std::complex<double> literal_bin(const Vector<double>& x, const SpectrumOptions&
   return sum;
 }
 
-/// Options of every kind: odd and even lengths, longer transforms, hops beyond the window.
+/// Options of every kind: odd and even lengths, transforms and hops longer than the window.
 std::vector<SpectrumOptions> cases() {
   return {{.window = {}, .length = 16, .hop = 4},
           {.window = hamming, .length = 15, .hop = 7},
@@ -52,7 +52,7 @@ TEST(Spectrum, EqualsItsDefinition) {
   }
 }
 
-TEST(Spectrum, OfAToneHasItsPeakThere) {
+TEST(Spectrum, PeaksAtTheFrequencyOfATone) {
   const SpectrumOptions options{.window = {}, .length = 1920, .hop = 384};
   Vector<float> x(4000);
   for (Index t = 0; t < x.size(); ++t) {
@@ -86,7 +86,7 @@ TEST(Spectrum, InverseRestoresTheSound) {
   }
 }
 
-TEST(Spectrum, SamplesUnderAWindowOfZeroAreZero) {
+TEST(Spectrum, SamplesAreZeroWhereTheWindowIsZero) {
   const SpectrumOptions options{.window = {}, .length = 16, .hop = 4};
   const Vector<double> x = Vector<double>::Ones(32);
   const Vector<double> y = istft<double>(stft<double>(x, options), 32, options);
@@ -94,7 +94,7 @@ TEST(Spectrum, SamplesUnderAWindowOfZeroAreZero) {
   EXPECT_NEAR(y[1], 1, 1e-12);
 }
 
-TEST(Spectrum, InFloatIsThatInDoubleRounded) {
+TEST(Spectrum, FloatResultsAreRoundedDoubleResults) {
   const SpectrumOptions options{.window = hamming, .length = 400, .hop = 160};
   const Vector<float> x = random_vector<float>(2000, 3);
   const auto in_float = stft<float>(x, options);
@@ -110,10 +110,12 @@ TEST(Spectrum, TakesAChannelOfStereo) {
             power_spectrum<float>(right, {}));
 }
 
-TEST(Spectrum, RefusesWhatDoesNotFit) {
+TEST(Spectrum, RefusesInvalidOptionsAndShapes) {
   const Vector<double> x = Vector<double>::Zero(100);
-  expect_error<ShapeError>([&] { stft<double>(x, {.length = 101}); }, {"stft: 100 samples", "at least the 101 of a frame"});
-  expect_error<ShapeError>([&] { power_spectrum<double>(x, {.length = 60, .fft = 128}); }, {"power_spectrum", "the 128 of a"});
+  expect_error<ShapeError>([&] { stft<double>(x, {.length = 101}); },
+                           {"stft: 100 samples", "at least 101, the length of a frame"});
+  expect_error<ShapeError>([&] { power_spectrum<double>(x, {.length = 60, .fft = 128}); },
+                           {"power_spectrum", "at least 128, the length of a frame"});
   expect_error<ArgumentError>([&] { stft<double>(x, {.length = 0}); }, {"length is 0 and hop is 160"});
   expect_error<ArgumentError>([&] { power_spectrum<double>(x, {.length = 10, .hop = 0}); }, {"length is 10 and hop is 0"});
   expect_error<ArgumentError>([&] { stft<double>(x, {.length = 10, .fft = 9}); }, {"fft is 9, expected at least length = 10"});

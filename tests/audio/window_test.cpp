@@ -23,13 +23,13 @@ TEST(Window, EqualsItsFormula) {
   }
 }
 
-TEST(Window, SymmetricOnesEndAsTheyBegin) {
+TEST(Window, SymmetricWindowsEndAsTheyBegin) {
   const auto weights = window_weights({.form = WindowForm::hamming, .periodic = false}, 401);
   EXPECT_TRUE(test::same_bits(weights, weights.reverse()));
   EXPECT_EQ(weights[200], 1);
 }
 
-TEST(Window, OfOneSampleIsOneIfSymmetric) {
+TEST(Window, OneSampleHasWeightOneIfSymmetric) {
   EXPECT_EQ(window_weights({.periodic = false}, 1)[0], 1);
   EXPECT_EQ(window_weights({.periodic = true}, 1)[0], 0);
 }

@@ -8,20 +8,19 @@
 
 #include "gated/core/matrix.hpp"
 
-/// What a keyword model decides: the same on a microcontroller and on the desk.
+/// What a keyword model decides, computed by the same code on a microcontroller and on a desktop.
 
 namespace gated::test {
 
-/// The samples of a WAV file that examples/spot_words wrote, behind its header of 44 bytes.
+/// The samples of a WAV file that examples/spot_words wrote; they follow a header of 44 bytes.
 inline std::span<const std::int16_t> samples_of(std::span<const std::byte> wav) {
   return {reinterpret_cast<const std::int16_t*>(wav.data() + 44), (wav.size() - 44) / 2};
 }
 
-/// Where the windows of one second begin in examples/spot_words/three_words.wav, in samples: a word is in each, and in the last
-/// none.
+/// First samples of one-second windows of examples/spot_words/three_words.wav. Each window but the last contains a word.
 inline constexpr std::array<std::size_t, 4> window_starts{0, 16000, 32000, 44000};
 
-/// The best class, and a hash of the bits of all scores.
+/// The class with the highest score, and a hash of the bits of all scores.
 struct Decision {
   Index label;
   std::uint32_t hash;
@@ -29,7 +28,7 @@ struct Decision {
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 
-/// FNV-1a over the scores.
+/// The decision for these scores; its hash is FNV-1a over their bytes.
 inline Decision decision_of(std::span<const float> scores) {
   Decision decision{std::max_element(scores.begin(), scores.end()) - scores.begin(), 2166136261U};
   for (const float score : scores) {

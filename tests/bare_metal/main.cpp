@@ -1,5 +1,5 @@
-// Runs on a Cortex-M7 without operating system, exceptions and RTTI. Opens the digits checkpoint in flash, classifies held-out
-// images, and compares the logits with PyTorch and the signature with that of other machines.
+// Runs on a Cortex-M7 without an operating system, exceptions or RTTI. Opens the digits checkpoint in flash, classifies
+// held-out images, and compares the logits with PyTorch and the signature with that of other machines.
 
 #include <csetjmp>
 #include <cstdio>
@@ -54,7 +54,7 @@ int main() {
   const Matrix<float> images = digits.leftCols(64).array() / 8 - 1;
 
   gated::Workspace<float> workspace(gated::Threads{4});
-  expect(workspace.threads().count() == 1, "there is one thread for any requested number");
+  expect(workspace.threads().count() == 1, "there is one thread, however many are requested");
   Matrix<float> logits(image_count, 10), again(1, 10);
   model.forward(images, logits, workspace);
 
@@ -70,14 +70,14 @@ int main() {
     logits.row(i).maxCoeff(&digit);
     right += digit == static_cast<Index>(digits(i, 64));
   }
-  expect(right >= image_count * 9 / 10, "nine in ten digits are recognised");
+  expect(right >= image_count * 9 / 10, "nine of ten digits are recognised");
 
   model.forward(images.topRows(1), again, workspace);
   expect(again == logits.topRows(1), "an image alone is bit-equal to itself in a batch");
 
   const std::string signature = gated::signature_text(gated::signature(model));
   std::printf("signature %s\n", signature.c_str());
-  expect(signature == GATED_EXPECTED_SIGNATURE, "the signature is that of any machine");
+  expect(signature == GATED_EXPECTED_SIGNATURE, "the signature equals that of other machines");
 
   gated::set_error_handler([](const char* message) {
     std::printf("%s\n", message);

@@ -7,9 +7,9 @@ extern "C" {
 
 extern std::uint32_t stack_top[], data_in_flash[], data_begin[], data_end[], bss_begin[], bss_end[];
 void __libc_init_array();
-void initialise_monitor_handles();  // semihosting: uses files and console of the debugger, here QEMU
-int program() __asm__("main");  // C++ forbids calling main()
-void* __dso_handle = nullptr;   // a single program: nothing is ever unloaded
+void initialise_monitor_handles();  // semihosting: uses the files and the console of the debugger, here QEMU
+int program() __asm__("main");      // C++ forbids calling main()
+void* __dso_handle = nullptr;       // a single program: nothing is ever unloaded
 void _init() {}
 void _fini() {}
 

@@ -1,5 +1,5 @@
-// Runs on a Cortex-M7 without a heap: a KW-MLP whose int8 and bf16 weights stay in flash decides which word is in a second of
-// sound. The decisions and the bits of the scores are those of the desk (decisions.hpp).
+// Runs on a Cortex-M7 without a heap: a KW-MLP whose int8 and bf16 weights stay in flash decides which word a second of sound
+// contains. The decisions and the bits of the scores equal those on a desktop (decisions.hpp).
 
 #include <cstdint>
 #include <span>
@@ -13,10 +13,10 @@
 // Files of examples/spot_words, which words_flash.S puts into memory.
 extern "C" const std::byte words_begin[], words_end[], sound_begin[], sound_end[];
 
-// The ends of the memory: see words.ld.
+// Bounds of the stack: see words.ld.
 extern "C" std::uint32_t bss_end[], stack_top[];
 
-// Every allocation of the C and C++ libraries ends here: see -Wl,--wrap.
+// Every allocation of the C and C++ libraries calls this function: see -Wl,--wrap.
 static int allocations = 0;
 extern "C" void* __real__malloc_r(void* state, std::size_t size);
 extern "C" void* __wrap__malloc_r(void* state, std::size_t size) {
@@ -28,7 +28,7 @@ namespace {
 
 using gated::Index;
 
-/// A call of the debugger, here QEMU: writes a text.
+/// Writes a text by a call to the debugger, here QEMU.
 void say(const char* text) {
   register int operation __asm__("r0") = 4;  // SYS_WRITE0
   register const char* argument __asm__("r1") = text;
@@ -52,7 +52,7 @@ float image[98 * 40];
 
 constexpr std::uint32_t unused = 0xA5A5A5A5;
 
-/// Fills the stack below this function, or returns how many bytes of it have been used since.
+/// Either fills the stack below this function with a pattern, or returns the largest size of the stack since then, in bytes.
 __attribute__((noinline)) std::uint32_t stack(bool fill) {
   auto* const here = static_cast<std::uint32_t*>(__builtin_frame_address(0)) - 64;
   std::uint32_t* at = bss_end;
@@ -109,7 +109,7 @@ void decide() {
     say(", bits ");
     say(decision.hash, 16);
     say("\n");
-    expect(decision == gated::test::desk_decisions[i], "the decision and its bits are the desk's");
+    expect(decision == gated::test::desk_decisions[i], "the decision is bit-equal to a desktop's");
   }
 }
 

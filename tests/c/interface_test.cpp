@@ -16,8 +16,8 @@
 #include "tests/io/files.hpp"
 #include "tests/layers/literal.hpp"
 
-// The functions are those of the shared library; the C++ beside it is this program's own copy, compiled with other flags. Bits
-// are compared in portable arithmetic, in which flags do not matter.
+// The C functions are in the shared library. The C++ code is this program's own copy of gated, compiled with different flags.
+// Bits are compared in portable arithmetic, in which flags do not matter.
 
 namespace gated::c_interface_test {
 namespace {
@@ -31,7 +31,7 @@ struct CInterface : testing::Test {
   }
 };
 
-/// A handle, freed at the end.
+/// A handle, which the destructor frees.
 template <class Handle, gated_status (*release)(Handle*)>
 struct Held {
   Handle* handle = nullptr;
@@ -85,7 +85,7 @@ gated_description describe(const gated_model* model) {
   return about;
 }
 
-/// The output of the library, in a matrix of the shape that it tells first.
+/// The library's output for `input`. A first call, without memory, returns the output's shape.
 Matrix<float> run(const gated_model* model, const gated_input& input) {
   gated_output output{};
   output.size = sizeof(output);
@@ -201,7 +201,7 @@ TEST_F(CInterface, ForecastsWithKnownFutures) {
   EXPECT_TRUE(test::same_bits(y, expected));
 }
 
-TEST_F(CInterface, AttendsToOthers) {
+TEST_F(CInterface, AttendsToOtherSequences) {
   const Case<GatedCrossAttention<float>> c({.channels = 6, .key_channels = 4, .value_channels = 5, .value = 8, .query_key = 4},
                                            "c_cross");
   const Matrix<float> x = test::random_matrix<float>(3, 6, 1), key = test::random_matrix<float>(5, 4, 2),
@@ -281,7 +281,7 @@ TEST_F(CInterface, AStateOutlivesItsModel) {
   gated_output output = output_in(y);
   ASSERT_DONE(gated_extend(state.handle, &input, &output));
   EXPECT_TRUE(test::same_bits(y, expected));
-  EXPECT_EQ(gated_rewind(state.handle, 2), GATED_ARGUMENT_ERROR);  // sums over the tokens
+  EXPECT_EQ(gated_rewind(state.handle, 2), GATED_ARGUMENT_ERROR);  // FLASH's state keeps sums over the tokens
 }
 
 TEST_F(CInterface, AWarmCallAllocatesNothing) {
@@ -323,7 +323,7 @@ TEST_F(CInterface, OpensBytesInAnyFormat) {
     source.threads = 3;
     HeldModel opened;
     ASSERT_DONE(gated_open(&source, &opened.handle));
-    std::fill(copy.begin(), copy.end(), '\0');  // not needed any more
+    std::fill(copy.begin(), copy.end(), '\0');  // no longer needed
     EXPECT_TRUE(test::same_bits(run(opened.handle, input_of(ids)), rounded.forward(ids))) << format;
     EXPECT_EQ(describe(opened.handle).parameters, parameter_count(c.model));
   }
@@ -408,9 +408,9 @@ TEST_F(CInterface, ChoosesKernelsAndArithmetic) {
   EXPECT_LT((portable - fastest).cwiseAbs().maxCoeff(), 1e-4);
 }
 
-// --- Wrong calls ---
+// --- Invalid calls ---
 
-/// Expects a failed call with this status and a message that contains `part`.
+/// Expects that the last call failed with the status `expected` and a message that contains `part`.
 void expect_refusal(gated_status got, gated_status expected, const char* part) {
   EXPECT_EQ(got, expected) << gated_last_error();
   EXPECT_NE(std::strstr(gated_last_error(), part), nullptr) << gated_last_error();
@@ -433,7 +433,7 @@ TEST_F(CInterface, RefusesWrongHandles) {
   expect_refusal(gated_extend(state, &input, &output), GATED_HANDLE_ERROR, "gated_extend: the state was freed already.");
   expect_refusal(gated_free(state), GATED_HANDLE_ERROR, "freed already");
   gated_state* next = nullptr;
-  ASSERT_DONE(gated_start(c.handle(), 0, &next));  // in the same slot
+  ASSERT_DONE(gated_start(c.handle(), 0, &next));  // reuses the slot of `state`
   expect_refusal(gated_free(state), GATED_HANDLE_ERROR, "freed already");
   EXPECT_DONE(gated_free(next));
   EXPECT_DONE(gated_free(nullptr));
@@ -524,7 +524,7 @@ TEST_F(CInterface, RefusesWrongInputs) {
   input = input_of(x);
   input.other = &input;  // a cycle
   expect_refusal(gated_run(picture.handle(), &input, &output), GATED_ARGUMENT_ERROR, "more than 2 inputs follow");
-  expect_refusal(gated_start(picture.handle(), 0, &state), GATED_ARGUMENT_ERROR, "an image is not a sequence");
+  expect_refusal(gated_start(picture.handle(), 0, &state), GATED_ARGUMENT_ERROR, "An image is not a sequence");
   EXPECT_EQ(state, nullptr);
   expect_refusal(gated_prepare_image(c.handle(), nullptr, &output), GATED_ARGUMENT_ERROR, "picture is NULL");
   gated_picture taken{};
@@ -550,8 +550,8 @@ TEST_F(CInterface, RefusesWrongInputs) {
 TEST_F(CInterface, ReadsStructsOfEarlierVersions) {
   const Case<FlashLanguageModel<float>> c(small_flash(), "c_sizes");
   gated_input input = input_of(ids);
-  input.size = offsetof(gated_input, columns);  // a caller that knows no later members
-  input.output_rows = GATED_POOLED;             // beyond its size: not read
+  input.size = offsetof(gated_input, columns);  // a caller compiled before the later members existed
+  input.output_rows = GATED_POOLED;             // beyond `size`: not read
   EXPECT_TRUE(test::same_bits(run(c.handle(), input), c.model.forward(ids)));
   gated_description about{};
   about.size = offsetof(gated_description, labels);
@@ -561,7 +561,7 @@ TEST_F(CInterface, ReadsStructsOfEarlierVersions) {
   EXPECT_EQ(about.vocabulary, 11);
 }
 
-TEST_F(CInterface, TellsItsVersionAndLastError) {
+TEST_F(CInterface, ReportsItsVersionAndLastError) {
   EXPECT_EQ(gated_version(), text(GATED_VERSION_MAJOR, ".", GATED_VERSION_MINOR, ".", GATED_VERSION_PATCH));
   EXPECT_EQ(gated_free(reinterpret_cast<gated_state*>(std::uintptr_t{4})), GATED_HANDLE_ERROR);
   std::string in_thread = "?";

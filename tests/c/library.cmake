@@ -1,6 +1,6 @@
 # cmake -DLIBRARY=… -DHEADER=… -DNM=… -DSTRIP=… -DMOST=<bytes> -P library.cmake
 #
-# The shared library exports the functions of gated.h and nothing else, and is small. MOST is empty if flags make it larger.
+# The library must export exactly gated.h's functions, in at most MOST bytes when stripped; MOST is empty if flags add bytes.
 
 cmake_minimum_required(VERSION 3.21)
 

@@ -40,14 +40,14 @@ if(ROUTE MATCHES "^find_package")
   if(ROUTE STREQUAL "find_package")
     list(APPEND options "-Dgated_ROOT=${prefix}")
   else()
-    list(APPEND options "-Dgated_DIR=${prefix}/share/cmake/gated")  # old projects ignore gated_ROOT
+    list(APPEND options "-Dgated_DIR=${prefix}/share/cmake/gated")  # a project for CMake 3.1 ignores gated_ROOT
   endif()
 
 elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
 
 elseif(ROUTE STREQUAL "fetch_content")
-  # A git repository with the working tree's files, committed or not, that a consumer needs.
+  # A git repository of the working tree's files, committed or not, as far as a consumer needs them.
   set(repository "${WORK_DIR}/repository")
   file(COPY "${GATED_SOURCE_DIR}/CMakeLists.txt" "${GATED_SOURCE_DIR}/cmake" "${GATED_SOURCE_DIR}/include"
        DESTINATION "${repository}")
@@ -95,7 +95,7 @@ if(ROUTE STREQUAL "pkg_config")
   separate_arguments(libraries UNIX_COMMAND "${libraries}")
   run(${COMPILER} "${build}/main.o" ${libraries} -o "${build}/consumer")
 
-  set(ENV{PKG_CONFIG_PATH} "${prefix}/lib/pkgconfig")  # the library of the C interface
+  set(ENV{PKG_CONFIG_PATH} "${prefix}/lib/pkgconfig")  # where gated-c.pc is, for the C interface's library
   run(${PKG_CONFIG} --validate gated-c)
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs gated-c OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")

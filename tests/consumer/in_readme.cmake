@@ -1,6 +1,6 @@
 # cmake -DSOURCE=… -DPROGRAM=… -DARGUMENTS=… -DREADME=… -P in_readme.cmake
 #
-# Runs a program. The README must contain its source and its output.
+# Runs a program. The README must contain the program's source and output.
 
 execute_process(COMMAND ${EMULATOR} "${PROGRAM}" ${ARGUMENTS} RESULT_VARIABLE status OUTPUT_VARIABLE said)
 string(REPLACE "\r" "" said "${said}")  # Windows ends lines with \r\n

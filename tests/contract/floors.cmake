@@ -16,7 +16,7 @@ set(height_of_ops 1)
 set(height_of_audio 2)
 set(height_of_layers 2)
 set(height_of_models 3)
-set(height_of_gated 4)  # gated.hpp itself, which includes everything for inference
+set(height_of_gated 4)  # gated.hpp itself, which includes all layers and models
 set(height_of_io 5)
 set(height_of_train 5)
 set(height_of_c 6)
@@ -63,7 +63,7 @@ foreach(header IN LISTS headers)
       continue()  # for fork()
     endif()
     if(line MATCHES "<(cpuid|sys/syscall|unistd)\\.h>" AND header STREQUAL "gated/ops/kernel_form.hpp")
-      continue()  # asks for instruction sets, and for permission to use AMX
+      continue()  # asks the system for instruction sets, and for permission to use AMX
     endif()
     if(line MATCHES "<mpi\\.h>" AND header STREQUAL "gated/train/distributed_mpi.hpp")
       continue()  # optional: see below

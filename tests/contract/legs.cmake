@@ -46,7 +46,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# expect_order(<legs> <commands>) expects this order of the next legs after these commands have recorded legs in ${passed}.
+# expect_order(<legs> <commands>) expects this order of the legs, oldest first, after the commands have recorded passed legs.
 find_program(SH sh)
 function(expect_order expected)
   set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)

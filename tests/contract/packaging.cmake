@@ -145,7 +145,7 @@ execute_process(COMMAND "${WORK_DIR}/test_package/test_package" WORKING_DIRECTOR
 
 set(oss_fuzz "${packaging}/oss-fuzz")
 
-# Builds the smallest target as OSS-Fuzz's image does, and runs it on 1000 inputs made from its seeds.
+# Builds the smallest target as OSS-Fuzz's Docker image does, and runs it on 1000 inputs made from its seeds.
 find_program(BASH bash)
 find_program(ZIP zip)
 find_program(CLANG clang++)

@@ -1,7 +1,7 @@
 # cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -DIS_ELF_OF_X86=… -P refusals.cmake
 #
-# Expects that the first compiler error refuses an unsupported compilation, that a warning appears once, and that the linker
-# refuses units with incompatible flags.
+# Expects that the first compiler error names the unsupported feature, that the warning about optimisation appears once, and
+# that the linker refuses units with incompatible flags.
 
 cmake_minimum_required(VERSION 3.21)
 

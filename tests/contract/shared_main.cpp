@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <string_view>
 
-// shared_main global|local LIBRARY LIBRARY first|last loads two libraries as a linker (global) or as Python (local) does, and
-// starts with the first or the last one. Their results must agree.
+// shared_main global|local LIBRARY LIBRARY first|last loads two libraries as a linker (global) or Python (local) does. It runs
+// both, beginning with the one loaded first or last. Their results must agree.
 
 int main(int, char** arguments) {
   using std::operator""sv;

@@ -86,7 +86,7 @@ TYPED_TEST(ArenaOf, ReleasesMemoryWhenAFrameRestarts) {
     const TypeParam* const p = arena.take(704);
     arena.take(4992);  // in a separate chunk at first
     if (i < 2) {
-      first = p;  // the chunks are merged once
+      first = p;  // changes once, when the chunks are merged
     }
     EXPECT_EQ(p, first);
     frame.restart();
@@ -137,13 +137,13 @@ TYPED_TEST(ArenaOf, MergesItsChunksWhenTheOutermostFrameEnds) {
   const std::size_t bytes = arena.bytes();
   EXPECT_EQ(bytes, arena.capacity() * sizeof(TypeParam));
   const auto frame = arena.frame();
-  TypeParam* const first = arena.take(992);  // a multiple of the alignment
+  TypeParam* const first = arena.take(992);  // fills whole cache lines
   TypeParam* const second = arena.take(5000);
   EXPECT_EQ(second, first + 992);
   EXPECT_EQ(arena.bytes(), bytes);
 }
 
-TYPED_TEST(ArenaOf, HasTheCapacityOfReplacedChunks) {
+TYPED_TEST(ArenaOf, HasTheCapacityOfItsReplacementChunk) {
   Arena<TypeParam> arena;
   run_model(arena, 5);
   arena.replace_chunks(640);

@@ -48,7 +48,7 @@ TEST(Contract, ChainsInputAndOutputOfTwoLayers) {
   EXPECT_EQ(first.then({.sees = Sees::itself}).out, 6) << "a layer that keeps the columns";
 }
 
-TEST(Contract, RequiresWhatEitherOfTwoPartsRequires) {
+TEST(Contract, RequiresWhatEitherPartRequires) {
   const Contract whole{.in = 4, .out = 6, .sees = Sees::itself, .multiple = 6, .shows_itself = true};
   const Contract part{.in = 9,
                       .out = 8,
@@ -71,7 +71,7 @@ TEST(Contract, RequiresWhatEitherOfTwoPartsRequires) {
     EXPECT_STREQ(both.unstreamable, "No.");
     EXPECT_TRUE(both.takes_mask);
     EXPECT_TRUE(both.mask.softmax);
-    EXPECT_FALSE(both.shows_itself) << "applies to one layer without its parts";
+    EXPECT_FALSE(both.shows_itself) << "applies to the layer alone, not to its parts";
   }
 }
 
@@ -119,7 +119,7 @@ TEST(ExpectLengths, RefusesLengthsOutsideTheContract) {
   EXPECT_NO_THROW(expect_lengths("Layer", {}, ragged));
   EXPECT_NO_THROW(expect_lengths("Layer", {.longest = 8, .multiple = 2}, ragged));
   EXPECT_NO_THROW(expect_lengths("Layer", {.shortest = 8, .longest = 8}, Sequences::uniform(3, 8)));
-  EXPECT_NO_THROW(expect_lengths("Layer", {.shortest = 8, .longest = 8}, Sequences::uniform(0, 5))) << "of nothing";
+  EXPECT_NO_THROW(expect_lengths("Layer", {.shortest = 8, .longest = 8}, Sequences::uniform(0, 5))) << "no sequences";
 }
 
 TEST(ExpectInput, RefusesInputsOutsideTheContract) {
@@ -134,12 +134,12 @@ TEST(ExpectInput, RefusesInputsOutsideTheContract) {
   EXPECT_EQ(message_of<ShapeError>([&] { expect(5, 4, Sequences::single(5), {}); }),
             "Layer::forward: x has 5 rows, expected a multiple of 3.");
   EXPECT_EQ(message_of<ShapeError>([&] { expect(6, 4, Sequences::single(3), {}); }),
-            "Layer::forward: x has 6 rows, but the sequences cover 1 sequence × 3 tokens. Every row belongs to exactly one "
+            "Layer::forward: x has 6 rows, but the sequences cover 1 sequence × 3 tokens. Every row must belong to exactly one "
             "sequence.");
   EXPECT_EQ(message_of<ShapeError>([&] { expect(6, 4, Sequences::single(6), {}); }),
             "Layer::forward: sequence 0 of 1 has 6 tokens, expected 3 at most. Cut it.");
   EXPECT_EQ(message_of<ArgumentError>([&] { expect(6, 4, Sequences::uniform(2, 3), mask); }),
-            "Layer::forward: it takes no mask.");
+            "Layer::forward: got a mask, but this layer takes none. Omit the mask.");
   EXPECT_NO_THROW(expect_input("Layer", {}, 6, 1000, Sequences::single(6), {})) << "any number of columns";
 }
 

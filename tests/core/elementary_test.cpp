@@ -30,7 +30,7 @@ auto between(double low, double high) {
 }
 
 // If long double is no wider than double, the reference itself is rounded and the test is less precise.
-TEST(Elementary, HasTheErrorsThatItStates) {
+TEST(Elementary, StaysWithinItsStatedErrors) {
   const auto exp = [](long double x) { return std::exp(x); };
   EXPECT_LE(largest_distance(elementary::exp, exp, between(-700, 700)), 1.2);
   EXPECT_LE(largest_distance(elementary::exp, exp, between(-1, 1)), 1.2);
@@ -39,7 +39,7 @@ TEST(Elementary, HasTheErrorsThatItStates) {
   EXPECT_LE(largest_distance(elementary::log, log, between(0, 1e30)), 1.0);
 }
 
-TEST(Elementary, TurnsWithTheErrorThatItStates) {
+TEST(Elementary, TurnsWithinItsStatedError) {
   for (const double most : {1.0, 100.0, 1e6}) {
     Random random(2);
     double largest = 0;
@@ -82,7 +82,7 @@ TEST(Elementary, KeepsLimits) {
   EXPECT_EQ(elementary::turn(0.0).sine, 0.0);
 }
 
-TEST(Elementary, HasTheseBitsOnEveryMachine) {
+TEST(Elementary, HasTheSameBitsOnEveryMachine) {
   EXPECT_EQ(bits_of(elementary::exp(-0.7310585786300049)), 4602343735533772515u);
   EXPECT_EQ(bits_of(elementary::log(512.0)), 4618709747541573933u);
   EXPECT_EQ(bits_of(elementary::pow(10000.0, -0.328125)), 4587178762683405674u);

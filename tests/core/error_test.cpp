@@ -81,7 +81,7 @@ TEST(ErrorHandler, IsReplacedAndReturned) {
 }
 
 TEST(ErrorHandler, IsUnusedIfExceptionsAreEnabled) {
-  const ErrorHandler original = set_error_handler(nullptr);  // calling it would crash
+  const ErrorHandler original = set_error_handler(nullptr);  // calling this null handler would crash
   EXPECT_THROW(raise<Error>("thrown"), Error);
   set_error_handler(original);
 }

@@ -27,7 +27,7 @@ const std::vector<float> values = [] {
   return x;
 }();
 
-TEST(MatrixSpan, IsTakenByForwardAndExtend) {
+TEST(MatrixSpan, IsAcceptedByForwardAndExtend) {
   const auto layer = block();
   const Matrix<float> expected = layer.forward(Eigen::Map<const Matrix<float>>(values.data(), 6, 4));
   Workspace<float> workspace;
@@ -56,7 +56,7 @@ TEST(MatrixSpan, RefusesWrongSizes) {
 }
 
 #if defined(__cpp_lib_mdspan)
-TEST(MatrixSpan, TakesMdspans) {
+TEST(MatrixSpan, AcceptsMdspans) {
   const auto layer = block();
   const Matrix<float> expected = layer.forward(Eigen::Map<const Matrix<float>>(values.data(), 6, 4));
   Workspace<float> workspace;

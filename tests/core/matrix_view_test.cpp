@@ -96,7 +96,7 @@ TEST(MatrixView, HasPartsThatShareItsMemory) {
   EXPECT_FALSE(MatrixView<float>().block(1, 2, 3, 4)) << "a block of an empty view";
 }
 
-/// True if two views of one matrix share an element. Strides are arbitrary.
+/// The reference for overlap(): compares the addresses of all elements, for any strides.
 bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const float>& b) {
   std::set<const float*> numbers;
   for (Index i = 0; i < a.rows(); ++i) {

@@ -134,7 +134,7 @@ TEST(Threads, WakeUpAfterSleeping) {
 
 std::atomic<int> begun{0}, ended{0};
 
-/// Counts the threads that call it in `begun`, and those that then end in `ended`.
+/// Counts the calling thread once: in `begun` now, and in `ended` when the thread ends.
 void count_this_thread() {
   struct Once {
     Once() { ++begun; }
@@ -204,7 +204,7 @@ TEST(Threads, FinishLoopsOnABusyMachine) {
   }
 }
 
-#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // 32-bit systems can allocate the largest stack
+#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // 32-bit systems may grant even the largest stack size
 TEST(Threads, CountOnlyThreadsThatTheSystemCreated) {
   pthread_attr_t before, huge;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);
@@ -242,7 +242,7 @@ const Threads kept_until_exit{2};  // the process hangs or aborts at exit if the
 
 TEST(Threads, WorkInAStaticVariable) { EXPECT_TRUE(all_come(kept_until_exit, 2)); }
 #else
-TEST(Threads, AreOneWithoutThreadSupport) { EXPECT_EQ(Threads{4}.count(), 1); }
+TEST(Threads, CountOneWithoutThreadSupport) { EXPECT_EQ(Threads{4}.count(), 1); }
 #endif
 
 TEST(Executor, RunsTheWorkOfALoop) {

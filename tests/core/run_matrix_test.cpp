@@ -18,7 +18,7 @@ using test::same_bits;
 using R = RunMatrix<float>;
 using M = Matrix<float>;
 
-TEST(RunMatrix, IsNotOwnedIfItIsTheCallers) {
+TEST(RunMatrix, IsNotOwnedInTheCallersMemory) {
   M x = random_matrix<float>(4, 6, 1);
   const R rows{MatrixView<float>(x)};
   EXPECT_EQ(rows.data, x.data());
@@ -86,8 +86,8 @@ TEST(RunMatrix, OutlivesABodyIfItsMemoryIsOutside) {
   EXPECT_TRUE(rows.is_owned());
 }
 
-/// The control block of a part may belong to an inner body, while its rows belong to an outer body.
-TEST(RunMatrix, OutlivesABodyAsAPartIfItsWholeDoes) {
+/// The MatrixUse of a part may belong to an inner body while the part's rows belong to an outer body.
+TEST(RunMatrix, PartOutlivesABodyIfItsWholeDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
   R part(MatrixView<float>(x).columns(0, 3), &use);

@@ -194,7 +194,7 @@ TEST(Run, ReleasesScratchAndKeepsTheResult) {
     }
     return workspace.bytes();
   };
-  const std::size_t three = bytes_of(3);  // the last layer receives an owned matrix
+  const std::size_t three = bytes_of(3);  // the third layer is the first to receive an owned matrix
   EXPECT_EQ(bytes_of(20), three);
 }
 
@@ -237,7 +237,7 @@ TEST(Run, ReturnsAPartWithoutACopyIfItOutlivesTheBody) {
   EXPECT_EQ(part.data, own.data + 1) << "no copy";
   EXPECT_EQ(r.run(Cutting(), r.input).data, r.x.data() + 1);
   const R made = r.run(Cutting{true}, r.input);
-  r.run(Scratchy(), r.input);  // overwrites the memory of the body
+  r.run(Scratchy(), r.input);  // overwrites the scratch memory of Cutting's body
   EXPECT_TRUE(same_bits(r.run[part], M(2 * r.x.rightCols(2))));
   EXPECT_TRUE(same_bits(r.run[made], M(2 * r.x.rightCols(2))));
 }
@@ -250,7 +250,7 @@ struct Liar {
   auto apply(auto&, auto x) const { return x; }
 };
 
-/// Returns its row with a stride equal to its width. The stride of scratch differs: rows are padded against cache aliasing.
+/// Returns its row with a stride equal to its width. A scratch matrix of this width has padded rows, and so another stride.
 struct Restrided : Layer<Restrided, double> {
   static constexpr Index width = 512;
   static constexpr const char* name = "Restrided";
@@ -288,8 +288,9 @@ TEST(Run, KeepsAResultOfOneRowWhateverItsStride) {
 
 TEST(Run, RefusesShapesOutsideTheContract) {
   Running r;
-  EXPECT_EQ(message_of<ShapeError>([&] { r.run(Liar(), r.input); }),
-            "Liar: its body made 5 × 3, but its contract says 5 × 2. Correct `in`, `out`, `rows` or `of_rows` in contract().");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { r.run(Liar(), r.input); }),
+      "Liar: its body returned 5 × 3, but its contract says 5 × 2. Correct `in`, `out`, `rows` or `of_rows` in contract().");
   EXPECT_EQ(message_of<ShapeError>([&] { r.run(Times(2, 4), r.input); }),
             "Times: x has 3 columns, expected in = 4 (a matrix is tokens × channels, one row per token).");
 }
@@ -377,7 +378,7 @@ struct Borrower {
   }
 };
 
-TEST(Run, ShowsALayerWithoutAFieldUnderItsName) {
+TEST(Run, ShowsALayerThatIsNoFieldUnderItsName) {
   const Pair pair(2, 3);
   const Borrower layer{nullptr, {Borrower{&pair, {}}}};
   EXPECT_EQ(paths([&](auto& workspace) {
@@ -388,7 +389,7 @@ TEST(Run, ShowsALayerWithoutAFieldUnderItsName) {
             (Names{"parts.0.Pair.times", "parts.0.Pair.totals", "parts.0.Pair", "parts.0", ""}));
 }
 
-/// Its body calls show() for its output, for named and for numbered parts.
+/// A layer whose body calls show() itself, for its output and for named and numbered parts.
 struct Shower {
   static constexpr const char* name = "Shower";
   static constexpr auto fields() { return std::tuple{}; }
@@ -467,7 +468,7 @@ TEST(Batch, SwitchesToOtherSequencesOrMasks) {
 }
 
 TEST(Batch, RunsBlocksInPlaceOnlyOnOwnedInputs) {
-  const std::vector<Index> lengths(100, 7);  // enough rows for several groups
+  const std::vector<Index> lengths(100, 7);  // enough rows for several groups of sequences
   Running r(Sequences::of_lengths(lengths));
   const M before = r.x;
   const std::vector<Pair> blocks{Pair(2, 3), Pair(3, 3)};

@@ -7,7 +7,7 @@
 namespace gated::sequence_groups_test {
 namespace {
 
-/// Counts visits to each row, and groups.
+/// Counts the visits to each row, and the groups.
 struct Visits {
   std::vector<int> rows;
   std::atomic<int> groups{0};
@@ -56,7 +56,7 @@ TEST(SequenceGroups, HoldOneLongOrManyShortSequences) {
   }
 }
 
-TEST(SequenceGroups, AreOneIfAHookIsSet) {
+TEST(SequenceGroups, FormOneGroupIfAHookIsSet) {
   Workspace<float> workspace(Threads{2});
   workspace.set_hook([](const std::string&, ConstView<float>) {});
   Visits visits;

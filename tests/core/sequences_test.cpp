@@ -70,14 +70,14 @@ TEST(Sequences, MayDifferInLength) {
   expect_contiguous(s);
 }
 
-TEST(Sequences, MayBeASingleOne) {
+TEST(Sequences, MayHoldASingleSequence) {
   const Sequences s = Sequences::single(5);
   EXPECT_EQ(s.count(), 1);
   EXPECT_EQ(s.length(0), 5);
   EXPECT_EQ(s.total(), 5);
 }
 
-TEST(Sequences, MayBeNone) {
+TEST(Sequences, MayHoldNoSequence) {
   for (const Sequences& s : {Sequences::uniform(0, 7), Sequences::of_lengths({})}) {
     EXPECT_EQ(s.count(), 0);
     EXPECT_EQ(s.total(), 0);
@@ -124,7 +124,7 @@ TEST(Sequences, RefuseADifferentNumberOfRows) {
   EXPECT_NO_THROW(s.expect_total("Gmlp::forward", 7));
   EXPECT_EQ(test::message_of<ShapeError>([&] { s.expect_total("Gmlp::forward", 8); }),
             "Gmlp::forward: x has 8 rows, but the sequences cover 2 sequences, 7 tokens in all."
-            " Every row belongs to exactly one sequence.");
+            " Every row must belong to exactly one sequence.");
   EXPECT_THROW(Sequences::uniform(2, 3).expect_total("here", 5), ShapeError);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using detail::SingleThreadUse;
 
-/// The error message if a second thread uses the object; empty if it may.
+/// The error message when a second thread uses the object; empty if the use is allowed.
 std::string refused_elsewhere(SingleThreadUse& use) {
   std::string message;
   std::thread([&] {

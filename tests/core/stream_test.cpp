@@ -22,7 +22,7 @@ using M = Matrix<double>;
 
 constexpr Index length = 12;
 
-/// A layer, `length` tokens x, and their outputs by forward().
+/// A layer, its input x of `length` tokens, and forward()'s output.
 template <class L>
 struct Streamed {
   L layer;
@@ -114,13 +114,12 @@ TEST(State, RefusesTwoThreadsAtTheSameTime) {
   const M y = s.go_on(state, 2);
   s.workspace.set_hook(nullptr);
   ASSERT_FALSE(refusals.empty());
-  EXPECT_EQ(refusals.front(),
-            "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");
+  EXPECT_EQ(refusals.front(), "State: two threads use it at the same time. Give each thread its own state, such as a copy.");
   EXPECT_TRUE(same_bits(y, s.whole.topRows(2))) << "the first thread is unaffected";
   std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // one after another
 }
 
-TEST(State, HasTheSizeOfWhatTheLayerRemembers) {
+TEST(State, HasTheSizeOfItsLayersMemory) {
   EXPECT_EQ(Neighbours(3, length).start().bytes(), 12 * 3 * sizeof(double));
   EXPECT_EQ(Neighbours(3, length).start(5).bytes(), 5 * 3 * sizeof(double));
   EXPECT_EQ(Totals(3).start().bytes(), 3 * sizeof(double));
@@ -174,10 +173,9 @@ TEST(State, IsEmptyForTokenwiseLayers) {
 
 TEST(State, NeedsACapacityIfEveryTokenIsKept) {
   const Neighbours endless(3, State<double>::unlimited);
-  EXPECT_EQ(
-      message_of<ArgumentError>([&] { endless.start(); }),
-      "Neighbours::start: it remembers the keys and values of every token. Give start() the number of tokens to make room "
-      "for: start(capacity).");
+  EXPECT_EQ(message_of<ArgumentError>([&] { endless.start(); }),
+            "Neighbours::start: the layer remembers the keys and values of every token. Pass the number of tokens to make room "
+            "for: start(capacity).");
   EXPECT_EQ(endless.start(7).capacity(), 7);
 }
 
@@ -226,7 +224,7 @@ TEST(State, RefusesToRewindSums) {
     State<double> state = both ? tower.layer.start() : totals.layer.start();
     both ? tower.go_on(state, 4) : totals.go_on(state, 4);
     EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(3); }),
-              "State::rewind: this model keeps sums over the tokens and not the tokens, so they cannot be taken back. Copy the "
+              "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. Copy the "
               "state where you may want to return.");
     EXPECT_NO_THROW(state.rewind(4)) << "the current position";
     EXPECT_EQ(state.position(), 4);
@@ -283,7 +281,7 @@ TEST(Stream, ExplainsWhatToDoPastTheCapacity) {
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
             text("Neighbours::extend: 2 tokens from position ", length, " exceed the ", length,
                  " tokens that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
-                 "carries a gMLP to another length."));
+                 "converts a gMLP to another length."));
 }
 
 TEST(Stream, RefusesAStateOfAnotherConfiguration) {
@@ -304,14 +302,14 @@ TEST(Stream, RefusesAStateOfAnotherConfiguration) {
   State<double> state = others[0].start();
   M y(1, 3);
   EXPECT_EQ(message_of<ArgumentError>([&] { s.layer.extend(s.x.topRows(1), state, y, s.workspace); }),
-            "Tower::extend: the state is of another configuration. Make it with start() of this model.");
+            "Tower::extend: the state was made for another configuration. Make one with this model's start().");
   State<double> empty;
   expect_refused<ArgumentError>(s, empty, M::Zero(1, 3), 1, 3);
-  Streamed part(Pair(2, 3));  // its memory has the shape of the first part of the tower's
+  Streamed part(Pair(2, 3));  // its memory has the shape of the tower's first memory
   expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
 }
 
-/// Consecutive pairs, whose memories have equal shapes.
+/// Consecutive Pairs, whose stream memories all have the same shape.
 struct Row : Layer<Row, double> {
   static constexpr const char* name = "Row";
 
@@ -332,7 +330,7 @@ TEST(Stream, NoticesThatTheModelWasReplaced) {
     s.layer = Row(depth);
     M y(1, 3);
     EXPECT_EQ(message_of<ArgumentError>([&] { s.layer.extend(s.x.topRows(1), state, y, s.workspace); }),
-              "Row::extend: the state is of another configuration. Make it with start() of this model.");
+              "Row::extend: the state was made for another configuration. Make one with this model's start().");
     EXPECT_EQ(state.position(), 2);
   }
 }

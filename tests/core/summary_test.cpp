@@ -39,12 +39,12 @@ TEST(Summary, MarksZeroAndUninitialisedWeights) {
   model.blocks[0].proj.bias.setZero();
   model.patches = unset_weight<float>(2, 12);
   const std::string table = summary(model);
-  EXPECT_NE(table.find("10  all zero: its output is its bias until it is trained\n"), table.npos) << table;
+  EXPECT_NE(table.find("10  all zero: outputs only its bias until trained\n"), table.npos) << table;
   EXPECT_NE(table.find("24  never set\n"), table.npos) << table;
   EXPECT_NE(table.find("3\nblocks.1"), table.npos) << "a bias may be zero: " << table;
 }
 
-TEST(Summary, IsOnlyTheTotalWithoutParameters) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
+TEST(Summary, ShowsOnlyTheTotalWithoutParameters) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
 
 }  // namespace
 }  // namespace gated::summary_test

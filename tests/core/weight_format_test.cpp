@@ -69,7 +69,7 @@ TEST(WeightFormat, HandlesExtremeValues) {
   for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int8_rows}) {
     EXPECT_EQ(numbers(*EncodedWeight::of(zeros.data(), 2, 2, format)), std::vector<float>(4, 0.0f));
     for (const float x : numbers(*EncodedWeight::of(small.data(), 1, 4, format))) {
-      EXPECT_LE(std::abs(x), 127 * tiny);  // 0 if the scale underflows
+      EXPECT_LE(std::abs(x), 127 * tiny);  // x is 0 if the scale underflows
     }
     EXPECT_FALSE(EncodedWeight::of(large.data(), 1, 4, format).has_value());  // 127 · scale would be infinite
   }

@@ -17,8 +17,7 @@ TEST(Workspace, UsesOneThreadByDefault) {
 }
 
 TEST(Workspace, RefusesFewerThanOneThread) {
-  EXPECT_EQ(test::message_of<ArgumentError>([] { Workspace<float>(Threads{0}); }),
-            "Threads: 0, expected at least 1.");
+  EXPECT_EQ(test::message_of<ArgumentError>([] { Workspace<float>(Threads{0}); }), "Threads: 0, expected at least 1.");
   EXPECT_THROW(Workspace<double>(Threads{-2}), ArgumentError);
 }
 
@@ -159,9 +158,9 @@ TEST(Workspace, RefusesTwoThreadsAtTheSameTime) {
     const auto frame = workspace.frame();
     { const auto inner = workspace.frame(); }  // on the same thread
     workspace.take(3);
-    EXPECT_EQ(refused_elsewhere(),
-              "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they may share the "
-              "model.");
+    EXPECT_EQ(
+        refused_elsewhere(),
+        "Workspace: two threads use it at the same time. Give each thread its own workspace; threads may share the model.");
     workspace.take(3);
   }
   std::thread([&] { const auto frame = workspace.frame(); }).join();  // one after another

@@ -12,13 +12,13 @@
 #include "tests/fuzz/file_of.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a sequence of calls of the C interface, right and wrong ones. A call succeeds, or leaves a message and changes
+// The input is a sequence of valid and invalid calls of the C interface. A call succeeds, or leaves a message and changes
 // nothing. Positions of states follow from the successful calls. Outputs are finite, and nothing is written past them.
 
 namespace gated::fuzz {
 namespace {
 
-/// The bytes of the input as choices; 0 after the end.
+/// Makes choices from the bytes of the input; after its end, every choice is 0.
 class Choices {
  public:
   Choices(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
@@ -51,7 +51,7 @@ const std::vector<std::vector<std::byte>>& files() {
   return all;
 }
 
-/// Calls, with all handles that they returned, freed ones included.
+/// Makes calls, and keeps all handles that they returned, even after they are freed.
 class Calls {
  public:
   explicit Calls(Choices choices) : choices_(choices) {}
@@ -78,7 +78,7 @@ class Calls {
   }
 
  private:
-  static constexpr std::size_t room = 64;  // floats for an output
+  static constexpr std::size_t room = 64;  // size of an output buffer, in floats
 
   bool succeeds(gated_status status) {
     promise(status == GATED_OK || *gated_last_error() != '\0', "a failed call leaves a message");
@@ -105,7 +105,7 @@ class Calls {
   void close() { succeeds(gated_close(choices_.one_of(models_))); }
 
   void describe() {
-    std::array<gated_description, 2> about{};  // the second one is past the end
+    std::array<gated_description, 2> about{};  // no call may write to the second element
     about[0].size = size_of(sizeof(gated_description));
     if (succeeds(gated_describe(choices_.one_of(models_), &about[0])) && about[0].size == sizeof(gated_description)) {
       promise(std::strlen(about[0].architecture) > 0 && about[0].parameters > 0, "a model is described");
@@ -113,7 +113,7 @@ class Calls {
     promise(about[1].size == 0 && about[1].signature == nullptr, "nothing is written past a description");
   }
 
-  /// A right or wrong input.
+  /// A valid or invalid input.
   gated_input input() {
     gated_input x{};
     x.size = size_of(sizeof(x));
@@ -194,7 +194,7 @@ class Calls {
   void free() {
     gated_state* const state = choices_.one_of(states_);
     const bool freed = succeeds(gated_free(state));
-    promise(freed == (state == nullptr || open_.contains(state)), "open states can be freed, once");
+    promise(freed == (state == nullptr || open_.contains(state)), "a state can be freed exactly once");
     open_.erase(state);
   }
   void prepare() {

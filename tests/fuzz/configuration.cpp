@@ -29,7 +29,7 @@ bool is_quick(const FlashConfig& c) { return c.block.chunk <= 1000; }
 bool is_quick(const StackConfig<GatedAttentionUnitConfig>&) { return true; }
 template <class TokenMixer, class ChannelMixer>
 bool is_quick(const StackConfig<MixerBlockConfig<TokenMixer, ChannelMixer>>& c) {
-  return c.block.channels <= most_products / most_values;  // each weight of a token mixer is used by every channel
+  return c.block.channels <= most_products / most_values;  // each weight of a token mixer is multiplied with every channel
 }
 
 const std::vector<Index>& zeros(Index length) {
@@ -69,7 +69,7 @@ void run(const PoseHead<float>& head) {
   head.decode(head.forward(Matrix<float>::Ones(1, head.in()), workspace));
 }
 
-/// A layer over two sequences and, if it streams, a step.
+/// Runs a layer over two sequences and, if it streams, over one step of a stream.
 template <class L>
 void run_layer(const L& layer) {
   if (layer.in() > most_values) {
@@ -112,14 +112,14 @@ void check(std::string_view json) {
   });
   if (!is_built) {
     const auto empty = file_of<Model>(nullptr, canonical);
-    promise(!accepted([&] { load_model<Model>(SafetensorsFile::parse(empty)); }), "an empty file is refused");
+    promise(!accepted([&] { load_model<Model>(SafetensorsFile::parse(empty)); }), "a file without tensors is refused");
     return;
   }
   Count built = 0;
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
   promise(built.value() <= 16 * most_values,
-          "a budget bounds what is built");  // biases and the copies in a training do not count
+          "a budget bounds the size of a model");  // which leaves out biases and a training run's copies
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -134,7 +134,7 @@ void check(std::string_view json) {
         promise(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0, "a model round-trips through its file");
       },
       std::as_const(*model), loaded);
-  accepted([&] { run(loaded); });  // may be refused: a sequence may be too long for a table
+  accepted([&] { run(loaded); });  // may be refused: a sequence may be too long for a position table
 }
 
 }  // namespace

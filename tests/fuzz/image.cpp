@@ -7,7 +7,7 @@
 
 namespace {
 
-/// The file with correct checksums of its PNG chunks. Without them, nearly every input would be refused.
+/// The file with the checksums of its PNG chunks corrected. Otherwise, nearly every input would be refused.
 std::vector<std::byte> sealed(std::span<const std::byte> file) {
   std::vector<std::byte> png(file.begin(), file.end());
   for (std::size_t at = 8, length = 0; at + 12 <= png.size(); at += 12 + length) {

@@ -5,22 +5,22 @@
 #include "tests/fuzz/models.hpp"
 
 // The input is a whole file. The target reads its header, each tensor as several types, and the model named in its metadata. It
-// also finds tensors without reading the rest of the file.
+// also finds each tensor with a SafetensorsView, which reads only a part of the header.
 
 namespace {
 
 using gated::SafetensorsView, gated::TensorView;
 
-/// Finds a tensor with a SafetensorsView, if that accepts the header up to it.
+/// Finds a tensor with a SafetensorsView, if the view accepts the header up to that tensor.
 TensorView find(std::span<const std::byte> file, std::string_view name) {
   TensorView found;
   gated::fuzz::accepted([&] { found = SafetensorsView(file).find(name); });
   if (found) {
     const auto size = static_cast<std::size_t>(found.rows * found.columns) * gated::size_of(found.dtype);
-    gated::fuzz::promise(found.bytes.size() == size, "a tensor found has as many bytes as its shape says");
+    gated::fuzz::promise(found.bytes.size() == size, "a tensor found by name has the size of its shape");
     gated::fuzz::promise(
         found.bytes.data() >= file.data() && size <= file.size() && found.bytes.data() <= file.data() + (file.size() - size),
-        "a tensor found is inside its file");
+        "a tensor found by name lies inside its file");
   }
   return found;
 }
@@ -41,11 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const TensorEntry& tensor = entry.second;
       covered += tensor.bytes.size();
       const auto offset = static_cast<std::size_t>(tensor.bytes.data() - bytes.data());
-      fuzz::promise(offset <= size && tensor.bytes.size() <= size - offset, "a tensor is inside its file");
+      fuzz::promise(offset <= size && tensor.bytes.size() <= size - offset, "every tensor lies inside its file");
       const TensorView found = find(bytes, name);
       fuzz::promise(!found || name.find('\\') != std::string::npos ||
                         (found.dtype == tensor.dtype && found.bytes.data() == tensor.bytes.data()),
-                    "a tensor found is the file's");
+                    "both readers find the same tensor");
       fuzz::accepted([&] { file.read<float>(name); });
       fuzz::accepted([&] { file.read<double>(name); });
       fuzz::accepted([&] { file.read<std::int64_t>(name); });

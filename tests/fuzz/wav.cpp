@@ -2,8 +2,8 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a WAV file. The samples of an accepted file are finite. They round-trip exactly as floats, and in each PCM format
-// once they are rounded to it.
+// The input is a WAV file. The samples of an accepted file are finite. They round-trip exactly as floats, and in each PCM
+// format after the first rounding.
 
 namespace gated::fuzz {
 namespace {

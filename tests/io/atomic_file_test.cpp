@@ -58,9 +58,9 @@ TEST(AtomicFile, RemovesTemporaryFilesOfKilledSaves) {
   std::filesystem::create_directory(path.parent_path() / "file.7.tmp");
   kill_a_save(path);
   kill_a_save(path);
-  EXPECT_EQ(test::files_beside(path), 8u) << "the second save removes the file of the first";
+  EXPECT_EQ(test::files_beside(path), 8u) << "the second save removes the first save's temporary file";
   write_file_atomically(path, bytes_of_text("whole"));
-  EXPECT_EQ(test::files_beside(path), 8u) << "the new file replaces that of the second save";
+  EXPECT_EQ(test::files_beside(path), 8u) << "the third save removes the second save's temporary file";
   EXPECT_EQ(test::read_text(path), "whole");
 }
 
@@ -169,7 +169,7 @@ TEST(AtomicFile, KeepsTheOldFileIfTheDiskIsFull) {
     at_once = error.what();
   }
   try {
-    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits the buffer, fails on flush
+    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits in the buffer, whose flush fails
   } catch (const FileError& error) {
     at_the_end = error.what();
   }

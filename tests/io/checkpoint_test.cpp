@@ -23,7 +23,7 @@ struct Layer {
   }
 };
 
-/// A model of a patch embedding, whose shape in files is [2, 1, 2, 2], two blocks, and a head without a bias.
+/// A patch embedding (of shape [2, 1, 2, 2] in files), two blocks, and a head without a bias.
 template <class T>
 struct Model {
   using Scalar = T;
@@ -116,8 +116,8 @@ TEST(Checkpoint, RoundTripsThroughAnyNameMap) {
   EXPECT_EQ(all_values(loaded), all_values(Model<double>(1)));
 }
 
-// A model with a head is saved with the names of the larger model, and a model without a head with those of the body. Both
-// load with the same map.
+// A model with a head is saved with the names of the whole model, which include `bert.`; one without a head, with the names of
+// the body alone. Both load with the same map.
 TEST(Checkpoint, SavesTheBodyPrefixOnlyWithAHead) {
   const NameMap names{.prefix = "model.", .body = "bert.", .heads = {"cls."}, .rules = {{"head", "cls.head"}}};
   const auto path = temporary("model.safetensors");

@@ -36,7 +36,7 @@ Names with_prefix(const std::string& prefix, const Names& names, Names more = {}
   return more;
 }
 
-/// The names of a layer.
+/// The tensors of an E-Branchformer layer, as "name [shape]".
 Names layer() {
   Names names = with_prefix("cgmlp.", gating);
   for (const char* const norm : {"norm_ff_macaron", "norm_mha", "norm_mlp", "norm_ff", "norm_final"}) {

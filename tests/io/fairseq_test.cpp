@@ -88,7 +88,7 @@ TEST(Fairseq, ConvolutionsHaveTheNamesOfTheOriginal) {
   expect_loads(predicted, saved(predicted, dynamic_names), dynamic_names);
 }
 
-TEST(Fairseq, BlocksAreThoseOfThePaper) {
+TEST(Fairseq, BlocksHaveTheOptionsOfThePaper) {
   const auto config = fairseq_block(512, 2048, {.heads = 8, .kernel = 31});
   EXPECT_EQ(config.channel_mixer.activation, Activation::relu);
   EXPECT_EQ(config.norm_position, NormPosition::post);

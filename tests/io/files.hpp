@@ -16,7 +16,7 @@
 
 namespace gated::test {
 
-/// A folder of this process, removed at exit. Tests of several builds can run at once.
+/// A folder that only this process uses, removed at exit: tests of several builds can run at once.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -43,7 +43,7 @@ inline std::filesystem::path temporary(const std::string& name) {
   const std::filesystem::path folder = all.path() / (std::string(test->test_suite_name()) + "_" + test->name());
   static std::filesystem::path last;
   if (folder != last) {
-    std::filesystem::remove_all(folder);  // files of an earlier repetition
+    std::filesystem::remove_all(folder);  // left by an earlier repetition of the test
     std::filesystem::create_directories(folder);
     last = folder;
   }

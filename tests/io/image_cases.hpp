@@ -6,7 +6,7 @@
 #include "gated/io/image_pixels.hpp"
 #include "gated/io/safetensors.hpp"
 
-/// Pillow's results on small pictures, written by image_cases.py.
+/// Small pictures and Pillow's results for them, written by image_cases.py.
 
 namespace gated::test {
 

@@ -96,7 +96,7 @@ std::vector<std::byte> with_oversized_table() {
   std::vector<std::byte> damaged(bytes.begin(), bytes.end());
   for (std::size_t i = 0; i + 21 < damaged.size(); ++i) {
     if (damaged[i] == std::byte{0xFF} && damaged[i + 1] == std::byte{0xC4}) {
-      damaged[i + 20] = std::byte{0xFF};  // after 2 bytes of length and 1 of kind: counts of codes of 1 to 16 bits
+      damaged[i + 20] = std::byte{0xFF};  // the number of 16-bit codes; next, of 15-bit codes
       damaged[i + 19] = std::byte{0xFF};
       break;
     }

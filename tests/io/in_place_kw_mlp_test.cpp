@@ -40,7 +40,7 @@ std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
   return {file.bytes().begin(), file.bytes().end()};
 }
 
-/// The scores of InPlaceKwMlp, which takes exactly the required memory and allocates nothing.
+/// The scores of an InPlaceKwMlp with exactly the required memory. Expects that it allocates nothing.
 Matrix<float> in_place(std::span<const std::byte> file, const GmlpImageClassifierConfig& config, const Matrix<float>& image) {
   std::vector<std::byte> memory(InPlaceKwMlp::required_bytes(config));
   Matrix<float> scores(1, config.classes);
@@ -65,7 +65,7 @@ void expect_same_bits(const GmlpImageClassifierConfig& config, std::optional<Dty
   EXPECT_EQ(in_place(bytes_of(file), config, image), expected);
 }
 
-TEST(InPlaceKwMlp, HasTheBitsOfTheModel) {
+TEST(InPlaceKwMlp, EqualsTheModelBitForBit) {
   for (const std::optional<Dtype> dtype : {std::optional<Dtype>(), std::optional(Dtype::BF16)}) {
     for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
       expect_same_bits(small(), dtype, format);
@@ -73,9 +73,9 @@ TEST(InPlaceKwMlp, HasTheBitsOfTheModel) {
   }
 }
 
-TEST(InPlaceKwMlp, HasTheBitsOfThePublishedSizes) { expect_same_bits(kw_mlp(), Dtype::BF16, WeightFormat::int8); }
+TEST(InPlaceKwMlp, EqualsAModelOfPublishedSizeBitForBit) { expect_same_bits(kw_mlp(), Dtype::BF16, WeightFormat::int8); }
 
-TEST(InPlaceKwMlp, KnowsItsMemory) {
+TEST(InPlaceKwMlp, RefusesTooLittleMemory) {
   EXPECT_LT(InPlaceKwMlp::required_bytes(kw_mlp()), 200'000U);
   const auto file = temporary("model.safetensors");
   save_model(model_of(small()), file);
@@ -87,7 +87,7 @@ TEST(InPlaceKwMlp, KnowsItsMemory) {
   expect_error<MemoryError>([&] { InPlaceKwMlp(bytes, small(), memory); }, {"InPlaceKwMlp: the memory has 0 bytes"});
 }
 
-TEST(InPlaceKwMlp, RefusesWhatItCannotDo) {
+TEST(InPlaceKwMlp, RefusesUnsupportedConfigsAndShapes) {
   const auto file = temporary("model.safetensors");
   save_model(model_of(small()), file);
   const auto bytes = bytes_of(file);
@@ -119,7 +119,7 @@ TEST(InPlaceKwMlp, RefusesDamagedFiles) {
   for (std::size_t size = 0; size < whole.size(); size = size < 4000 ? size + 13 : size + 997) {
     expect_error<FileError>([&] { InPlaceKwMlp(std::span(whole).first(size), small(), memory); }, {"file"});
   }
-  for (std::size_t i = 0; i < 3000; ++i) {  // a changed byte is refused, or harms nothing
+  for (std::size_t i = 0; i < 3000; ++i) {  // a changed byte is either refused or harmless
     auto damaged = whole;
     damaged[i * 7919 % 6000] = static_cast<std::byte>(i * 31);
     try {

@@ -153,7 +153,7 @@ TEST(Json, AgreesWithNlohmannOnDamagedTexts) {
     const std::string problem = read_json_text(json, 16, ours);
     const nlohmann::json theirs = nlohmann::json::parse(json, nullptr, false);
     if (problem.find("duplicate") != std::string::npos || problem.find("range of double") != std::string::npos) {
-      continue;  // nlohmann takes the last duplicate, or 0 for such a number
+      continue;  // nlohmann keeps the last duplicate, and reads too small a number as 0
     }
     ASSERT_EQ(problem.empty(), !theirs.is_discarded()) << json << "\n" << problem;
     if (problem.empty()) {

@@ -64,7 +64,7 @@ const Names flash_quad_head{"cls.predictions.bias [11]", "cls.predictions.transf
                             "cls.predictions.transform.dense.bias [6]", "cls.predictions.transform.LayerNorm.scala [1]"};
 const std::string own_frequencies = "trunk.blocks.0.rotary.frequencies";  // not stored by the original
 
-/// `file` as the larger model stores it: with `prefix` before the names of the body.
+/// A copy of `file` with a whole model's names: `prefix` stands before the names of the body.
 SafetensorsFile with_prefix(const std::string& prefix, const SafetensorsFile& file) {
   Names removed;
   std::vector<Copy> copies;
@@ -239,8 +239,8 @@ TEST(GauAlpha, NamesAMissingPartOfAStack) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-/// Expects that a body loads from its own file and from a larger model's file, where its names have a prefix, and from both files
-/// with a further prefix before all names.
+/// Expects that a body loads from its own file, and from a whole model's file, where its names have a prefix. Both files must
+/// also load with a further prefix before all names.
 template <class Model>
 void expect_both_files(const typename Model::Config& config, const NameMap& names) {
   const auto model = random_layer<Model>(config);

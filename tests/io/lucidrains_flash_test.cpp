@@ -74,7 +74,7 @@ TEST(LucidrainsFlash, ComputesFrequenciesIfTheFileHasNone) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const FlashLanguageModel<float> fresh(model.config);
   for (auto& block : model.trunk.blocks) {
-    block.rotary.frequencies *= 1.001F;  // as if rounded or trained
+    block.rotary.frequencies *= 1.001F;  // as if they had been rounded or trained
   }
   model.position.frequencies *= 0.999F;
   const NameMap names = lucidrains_flash_transformer_names();

@@ -32,7 +32,7 @@ GmlpLanguageModel<T> text_model(const HeadForm head = HeadForm::tied) {
   return model;
 }
 
-/// Expects that batches, with one thread and several, and steps of an opened model are bit-equal to those of `loaded`.
+/// Expects that an opened model's outputs are bit-equal to `loaded`'s: in batches on one thread and on three, and in steps.
 template <class Model>
 void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
   using T = typename Model::Scalar;
@@ -82,7 +82,7 @@ TEST(MappedModel, EqualsTheLoadedModelAfterItsFileIsDeleted) {
   expect_bits_of(load_model<GmlpLanguageModel<double>>(path), load_mapped<GmlpLanguageModel<double>>(path));
 }
 
-TEST(PreparedModel, PacksInAnotherFormatThanTheFile) {
+TEST(PreparedModel, PacksAnyFileInAnyFormat) {
   const auto path = temporary("formats.safetensors");
   for (const auto stored : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8}) {
     save_model(text_model<float>(), path, stored);
@@ -98,7 +98,7 @@ TEST(PreparedModel, PacksInAnotherFormatThanTheFile) {
   EXPECT_THROW(load_prepared<GmlpLanguageModel<double>>(path, WeightFormat::int8), ArgumentError);
 }
 
-TEST(MappedModel, MapsOtherModels) {
+TEST(MappedModel, MapsModelsOfOtherKinds) {
   const auto path = temporary("others.safetensors");
   GmlpImageClassifier<float> images(
       {.image = {6, 4}, .patch = {3, 2}, .image_channels = 2, .classes = 3, .trunk = {.channels = 36, .hidden = 40}});
@@ -131,7 +131,7 @@ TEST(MappedModel, ReadsTheFileInPlace) {
   const auto parsed = SafetensorsFile::parse(file.bytes);
   for (const char* const name : {"embedding.weight", "trunk.blocks.1.proj_in.weight"}) {
     const auto tensor = parsed.tensor(name).bytes;
-    const std::size_t row = sizeof(float) * 40 * 44;  // the row of the last token, in the last panel
+    const std::size_t row = sizeof(float) * 40 * 44;  // row 44: in the last panel; for the embedding, the last token
     std::byte& sign = file.bytes[static_cast<std::size_t>(tensor.data() - file.bytes.data()) + row + 3];
     sign ^= std::byte{0x80};
     EXPECT_FALSE(same_bits(run(), before)) << name;

@@ -160,17 +160,17 @@ TEST(ModelFile, RefusesAnotherKindOfModel) {
                            "\"gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>\""});
 }
 
-TEST(ModelFile, TellsTrainingsFromModels) {
+TEST(ModelFile, DistinguishesTrainingRunsFromModels) {
   using Model = Gmlp<float>;
   const Training<Model> training({.model = odd_trunk()}, Random(1));
   const auto run = temporary("run.safetensors"), model = temporary("model.safetensors");
   save_model(training, run);
   save_model(training.model, model);
   expect_error<FileError>([&] { load_model<Model>(run); },
-                          {run.string(), "It is a training of that model: load_model<Training<Model>>() opens it",
+                          {run.string(), "It is a training run of that model: load_model<Training<Model>>() opens it",
                            "save_model(training.result(), path)"});
   expect_error<FileError>([&] { load_model<Training<Model>>(model); },
-                          {model.string(), "It is the model alone: start a training from it"});
+                          {model.string(), "It is the model alone: start a training run from it"});
   const std::string other = test::error_of<FileError>([&] { load_model<Flash<float>>(run); });
   EXPECT_EQ(other.find("It is"), std::string::npos) << other;
 }

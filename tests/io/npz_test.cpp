@@ -84,7 +84,7 @@ TEST(Npz, RefusesBrokenArchives) {
   refused(changed(directory + 45, '\100'), "outside itself");
   refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
-  // Two directory entries refer to the same array; then two arrays have the same name.
+  // First, two directory entries refer to the same array; then, two arrays have the same name.
   const auto path = temporary("x.npz");
   write_npz<float>(path, {{"a", Matrix<float>::Ones(20, 20)}, {"b", Matrix<float>::Zero(1, 1)}});
   std::string twice = test::read_text(path);

@@ -34,7 +34,7 @@ TEST(ParseNumber, ParsesCNotation) {
   EXPECT_TRUE(parse_number("nan", number) && number != number);
 }
 
-TEST(ParseNumber, RefusesTheRestAndKeepsTheOldValue) {
+TEST(ParseNumber, RefusesOtherTextAndKeepsTheOldValue) {
   for (const char* text : {"", " ", "x", "1x", "1 2", "0x10", "++1", "+-1", "- 1", "-+1", "\v1", "1,5", "1e", "e1", "1e999"}) {
     EXPECT_TRUE(is_refused<double>(text)) << text;
     EXPECT_TRUE(is_refused<float>(text)) << text;

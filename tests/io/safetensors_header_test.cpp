@@ -79,11 +79,12 @@ TEST(SafetensorsHeader, RefusesFilesShorterThanEightBytes) { expect_refused("123
 TEST(SafetensorsHeader, RefusesAHeaderLongerThanTheFile) {
   std::string file = file_of("{}", 0);
   file[0] = 3;
-  expect_refused(file, "is 3 bytes long by its first 8 bytes, but only 2 bytes follow");
+  expect_refused(file, "is 3 bytes long according to the file's first 8 bytes, but only 2 bytes follow");
 }
 
 TEST(SafetensorsHeader, RefusesHeadersOver100Megabytes) {
-  expect_refused(std::string(16, '\xFF'), "18446744073709551615 bytes long by its first 8 bytes, at most 100000000");
+  expect_refused(std::string(16, '\xFF'),
+                 "18446744073709551615 bytes long according to the file's first 8 bytes, expected at most 100000000");
 }
 
 TEST(SafetensorsHeader, RefusesAnEmptyHeader) { expect_refused(std::string(16, '\0'), "the header is empty"); }

@@ -13,7 +13,7 @@ namespace {
 
 using test::expect_error;
 
-/// A file with this header, before `size` bytes 0, 1, 2, ….
+/// A file with this header, followed by the `size` bytes 0, 1, 2, ….
 std::vector<std::byte> file_of(const std::string& header, std::size_t size) {
   std::vector<std::byte> file;
   detail::append_little_endian(file, header.size(), 8);
@@ -58,15 +58,20 @@ TEST(SafetensorsView, RefusesBrokenFiles) {
   refused("{\"x", "the header ends within a string");
   refused("{\"y\":{", "the header ends within an object");
   refused(R"({"x":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "the dtype F33 is unknown");
-  refused(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "a tensor of 2 × 1 lies at bytes 0 to 4 of 4");
-  refused(R"({"x":{"dtype":"BF16","shape":[1],"data_offsets":[0,3]}})", "a tensor of 1 × 1 lies at bytes 0 to 3 of 4");
-  refused(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "lies at bytes 4 to 8 of 4");
-  refused(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", "lies at bytes 4 to 0 of 4");
+  refused(R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})",
+          "a tensor of 2 × 1 has data_offsets [0, 4], expected a range of its size within 4");
+  refused(R"({"x":{"dtype":"BF16","shape":[1],"data_offsets":[0,3]}})",
+          "a tensor of 1 × 1 has data_offsets [0, 3], expected a range of its size within 4");
+  refused(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+          "has data_offsets [4, 8], expected a range of its size within 4");
+  refused(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})",
+          "has data_offsets [4, 0], expected a range of its size within 4");
   refused(R"({"x":{"dtype":"F32","shape":[1234567890],"data_offsets":[0,4]}})", "is not a number below 10⁹");
-  refused(R"({"x":{"dtype":"F32","shape":[999999999,999999999,999999999],"data_offsets":[0,4]}})", "too few or too many");
+  refused(R"({"x":{"dtype":"F32","shape":[999999999,999999999,999999999],"data_offsets":[0,4]}})",
+          "expected a range of its size");
 }
 
-TEST(WeightInFile, ReadsWhatItIsTold) {
+TEST(WeightInFile, ReadsAWeightOfTheGivenNameAndShape) {
   const auto file = file_of(
       R"({"b":{"dtype":"BF16","shape":[1,2,3],"data_offsets":[0,12]},"q":{"dtype":"I8","shape":[2,2],"data_offsets":[0,4]},)"
       R"("q.scale":{"dtype":"F32","shape":[2,1],"data_offsets":[12,20]},"u":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
@@ -78,7 +83,8 @@ TEST(WeightInFile, ReadsWhatItIsTold) {
   float scale;
   std::memcpy(&scale, file.data() + file.size() - 4, sizeof(scale));
   EXPECT_EQ(q(1, 0), 2 * scale);
-  expect_error<FileError>([&] { detail::WeightInFile(view, "q", 4, 1); }, {"q: I8 with scales of 2 × 1, expected F32 of 4 × 1"});
+  expect_error<FileError>([&] { detail::WeightInFile(view, "q", 4, 1); },
+                          {"q: I8 with scales of 2 × 1, expected F32 of 4 × 1"});
   expect_error<FileError>([&] { detail::WeightInFile(view, "r", 2, 2); }, {"r: I8 with scales of 0 × 0"});
   expect_error<FileError>([&] { detail::WeightInFile(view, "u", 4, 1); }, {"u: the dtype is U8, expected F32, BF16 or I8."});
   expect_error<FileError>([&] { detail::WeightInFile(view, "b", 3, 3); }, {"b: the file has 1 × 6 values, expected 3 × 3"});

@@ -9,9 +9,9 @@
 #include "gated/models/generate.hpp"
 #include "gated/models/prepare.hpp"
 
-/// A trained model, stories260K of llama2.c, against what its original computes. The folder named by GATED_STORIES has its
-/// `config.json` and `stories260k.safetensors`, and `expected.safetensors` with 200 greedy tokens and the logits and loss of a
-/// text; without it, the tests are skipped.
+/// Compares a trained model, stories260K of llama2.c, with its original. The folder named by GATED_STORIES holds `config.json`,
+/// `stories260k.safetensors`, and `expected.safetensors` with 200 greedy tokens and the logits and loss of a text. Without
+/// GATED_STORIES, the tests are skipped.
 
 namespace gated::stories_test {
 namespace {
@@ -21,7 +21,7 @@ class Stories : public ::testing::Test {
   void SetUp() override {
     const char* const folder = std::getenv("GATED_STORIES");
     if (folder == nullptr) {
-      GTEST_SKIP() << "GATED_STORIES names no folder";
+      GTEST_SKIP() << "GATED_STORIES is not set";
     }
     folder_ = folder;
   }
@@ -36,7 +36,7 @@ class Stories : public ::testing::Test {
   }
   SafetensorsFile expected() const { return SafetensorsFile(folder_ / "expected.safetensors"); }
 
-  /// The number of leading greedy tokens that equal the original's.
+  /// The number of greedy tokens that equal the original's, up to the first that differs.
   Index equal_tokens(const TextTransformer<float>& model, Workspace<float>& workspace) const {
     const auto ids = expected().read<Index>("greedy_ids");
     auto state = model.start(std::ssize(ids));
@@ -52,7 +52,7 @@ class Stories : public ::testing::Test {
     return std::ssize(ids) - 1;
   }
 
-  /// The mean of -log p of each next token of the text.
+  /// The mean of -log p over the next tokens of the text.
   template <class T>
   double loss(const TextTransformer<T>& model, Workspace<T>& workspace) const {
     const auto ids = expected().read<Index>("input");
@@ -69,12 +69,12 @@ class Stories : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(Stories, GreedyTokensAreTheOriginals) {
+TEST_F(Stories, GreedyTokensMatchTheOriginal) {
   Workspace<float> workspace;
   EXPECT_EQ(equal_tokens(model<float>(), workspace), 200);
 }
 
-TEST_F(Stories, LogitsAndLossAreTheOriginals) {
+TEST_F(Stories, LogitsAndLossMatchTheOriginal) {
   const auto ids = expected().read<Index>("input");
   const auto theirs = expected().read<double>("output_f64");
   const auto both = [&](auto zero, double tolerance, double loss_tolerance) {

@@ -59,7 +59,7 @@ TEST(TextNames, EveryKindOfModelIsSavedAndLoaded) {
   }
 }
 
-TEST(TextNames, AStackOfOtherSizesIsExplained) {
+TEST(TextNames, StacksWithWrongSizesAreRefused) {
   const auto config = llama_with("");
   NameMap names = llama_names(config);
   names.rules.insert(names.rules.begin(),
@@ -105,7 +105,7 @@ TEST(TextNames, QuantizedStacksKeepTheirCodes) {
   }
 }
 
-TEST(TextNames, MappedAndPreparedFilesMayKeepThem) {
+TEST(TextNames, MappedAndPreparedModelsEqualTheLoadedOne) {
   using Model = TextTransformer<float>;
   const auto expect_same = [](const Model& model, const NameMap& names) {
     const auto path = test::temporary("named.safetensors");

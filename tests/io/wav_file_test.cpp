@@ -39,7 +39,7 @@ TEST(WavFile, ReadsPartsOfAFile) {
   }
 }
 
-TEST(WavFile, RefusesFramesBeyondTheEndAndNumbersThatAreNone) {
+TEST(WavFile, RefusesFramesBeyondTheEndAndNonFiniteValues) {
   const auto path = temporary("nan.wav");
   write_wav(path, {sound(21, 1), 8000}, WavFormat::float32);
   const WavFile file(path);
@@ -54,7 +54,7 @@ TEST(WavFile, RefusesFramesBeyondTheEndAndNumbersThatAreNone) {
   EXPECT_NE(message_of<FileError>([&] { broken.read(20, 1); }).find("is NaN or infinite"), std::string::npos);
 }
 
-TEST(WavWriter, HasTheBytesOfAWholeFileAfterEachBlock) {
+TEST(WavWriter, WritesACompleteFileAfterEachBlock) {
   for (const WavFormat format : all_formats) {
     for (const Index channels : {1, 2}) {
       const Matrix<float> x = sound(40, channels);
@@ -74,7 +74,7 @@ TEST(WavWriter, HasTheBytesOfAWholeFileAfterEachBlock) {
 
 TEST(WavWriter, RefusesWhatAFileCannotHold) {
   EXPECT_EQ(message_of<ArgumentError>([] { WavWriter("x.wav", 3, 8000); }),
-            "WavWriter: 3 channels at 8000 frames per second, expected 1 or 2 at 8000 to 96000.");
+            "WavWriter: 3 channels at 8000 frames per second, expected 1 or 2 channels at 8000 to 96000.");
   EXPECT_THROW(WavWriter("x.wav", 1, 7999), ArgumentError);
   const auto missing = temporary("no folder") / "x.wav";
   EXPECT_NE(message_of<FileError>([&] { WavWriter(missing, 1, 8000); }).find("x.wav: cannot be written: "), std::string::npos);
@@ -102,7 +102,7 @@ TEST(WavWriter, KeepsTheFramesThatFit) {
     WavWriter file(path, 1, 8000, format);
     file.write(x.topRows(10));
     const auto bytes = static_cast<rlim_t>(detail::bytes_of(format));
-    const rlimit limit{std::filesystem::file_size(path) + 20 * bytes + 1, before.rlim_max};  // a part of a frame fits too
+    const rlimit limit{std::filesystem::file_size(path) + 20 * bytes + 1, before.rlim_max};  // 20 frames and a byte more
     setrlimit(RLIMIT_FSIZE, &limit);
     const std::string message = message_of<FileError>([&] { file.write(x.middleRows(10, 90)); });
     setrlimit(RLIMIT_FSIZE, &before);

@@ -21,12 +21,12 @@ std::string little(std::uint32_t value, std::size_t size) {
   return bytes;
 }
 
-/// A chunk, with its padding.
+/// A chunk with this name and content, and with its padding.
 std::string chunk(const std::string& name, const std::string& content) {
   return name + little(static_cast<std::uint32_t>(content.size()), 4) + content + std::string(content.size() % 2, '\0');
 }
 
-/// A file of these chunks.
+/// A RIFF file of these chunks.
 std::string riff(const std::string& chunks) {
   return "RIFF" + little(static_cast<std::uint32_t>(chunks.size() + 4), 4) + "WAVE" + chunks;
 }
@@ -43,7 +43,7 @@ std::string format_chunk(Format f, const std::string& extension = "") {
                            little(f.frame_bytes, 2) + little(f.bits, 2) + extension);
 }
 
-/// The extension of WAVE_FORMAT_EXTENSIBLE.
+/// The extension of a "fmt " chunk with WAVE_FORMAT_EXTENSIBLE.
 std::string extension(std::uint32_t valid_bits, std::uint32_t tag) {
   return little(22, 2) + little(valid_bits, 2) + little(0, 4) + little(tag, 2) +
          std::string("\0\0\0\0\x10\0\x80\0\0\xAA\0\x38\x9B\x71", 14);
@@ -190,7 +190,7 @@ TEST(Wav, RefusesOtherFormats) {
 TEST(Wav, RefusesBrokenSamples) {
   expect_refused(riff(format_chunk({}) + chunk("data", "")), "\"data\" at byte 36 has no samples");
   expect_refused(riff(format_chunk({.channels = 2}) + chunk("data", "123456")),
-                 "has 6 bytes, expected a multiple of the 4 of a frame");
+                 "has 6 bytes, expected a multiple of the 4 bytes of a frame");
   const std::string nan("\0\0\0\0\0\0\xC0\x7F", 8), infinite("\0\0\x80\xFF", 4);
   expect_refused(riff(format_chunk({.tag = 3, .bits = 32}) + chunk("data", nan)), "the sample at byte 48 is NaN or infinite");
   expect_refused(riff(format_chunk({.tag = 3, .bits = 32}) + chunk("data", infinite)), "the sample at byte 44");

@@ -103,7 +103,7 @@ TEST(WeightTensors, APreparedModelEqualsTheLoadedOneBitForBit) {
                         loaded.forward(tokens, Sequences::single(9), plain)));
 }
 
-TEST(WeightTensors, OpensOtherPreparedModels) {
+TEST(WeightTensors, OpensPreparedModelsOfOtherKinds) {
   const auto path = temporary("others.safetensors");
   GmlpImageClassifier<float> images({.image = {6, 4},
                                      .patch = {3, 2},
@@ -130,7 +130,7 @@ TEST(WeightTensors, OpensOtherPreparedModels) {
   }
 }
 
-TEST(WeightTensors, KeepTheNamesOfAnOrigin) {
+TEST(WeightTensors, FollowANameMap) {
   const auto path = temporary("parts.safetensors");
   const NameMap halves{.rules = {{"trunk.blocks.0.proj_in", "both.in", ShapeForm::same, {}, false, 0, 2},
                                  {"trunk.blocks.1.proj_in", "both.in", ShapeForm::same, {}, false, 1, 2}}};

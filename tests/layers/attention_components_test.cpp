@@ -10,7 +10,7 @@
 #include "tests/core/numbers.hpp"
 #include "tests/reference/components.hpp"
 
-/// Compares components of the attention layers with outputs of the originals.
+/// Compares components of the attention layers with outputs of the original implementations.
 
 namespace gated::attention_components_test {
 namespace {
@@ -40,7 +40,7 @@ class AttentionComponentsIn : public ::testing::Test {
     }
   }
 
-  /// Compares a rotation of two sequences of 33 tokens.
+  /// Compares RoPE on two sequences of 33 tokens with the original's output.
   static void expect_rotation(const std::string& name, Rotary layout, Index dimensions) {
     const RotaryEmbedding<T> rotary(layout, dimensions, 10000.0);
     const Matrix<T> x = test::component<T>(name + ".input");
@@ -53,7 +53,7 @@ class AttentionComponentsIn : public ::testing::Test {
 
   static void expect_norm(const std::string& name, NormForm form) {
     Norm<T> norm(8, 1e-5, form);
-    norm.gain[0] = T(1.3F);  // the original's parameters are float32
+    norm.gain[0] = T(1.3F);  // the original stores the gain, 1.3, in float32
     const Matrix<T> x = test::component<T>(name + ".input");
     Workspace<T> workspace;
     expect_equal(name + ".output_f64", norm.forward(x, workspace));

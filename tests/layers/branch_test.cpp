@@ -15,7 +15,7 @@ using test::random_matrix;
 
 constexpr Index channels = 6, length = 9;
 
-/// Branches with every norm position, layer scale and drop path, and with other norms.
+/// Branches with every combination of norm position, layer scale and drop path, and some with other norms.
 std::vector<BranchOptions> forms() {
   std::vector<BranchOptions> all;
   for (const NormPosition position : {NormPosition::pre, NormPosition::post, NormPosition::res_post}) {
@@ -60,7 +60,7 @@ TEST(Branch, KeepsItsPromisesWithoutAFusedResidual) {
   expect_promises_of_forms<GatedAttentionUnit>(attention, {.causal = true});
 }
 
-/// Compares a branch with its formula, computed by one call for the norm and one for the mixer.
+/// Compares a branch with its formula, computed with separate calls of the norm and the mixer.
 template <class Mixer>
 void expect_formula(const typename Mixer::Config& config, const Sequences& sequences) {
   const auto x = random_matrix<double>(sequences.total(), channels, 2);
@@ -115,9 +115,11 @@ TEST(Branch, RefusesInvalidConfigurations) {
     return message_of<ArgumentError>([&] { Feeding(options, mixer); });
   };
   EXPECT_EQ(refusal({.channels = 6}, {.channels = 6, .out = 5}),
-            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with as many out as in.");
+            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with equal input and output "
+            "channels.");
   EXPECT_EQ(refusal({.channels = 6}, {.channels = 5, .out = 6}),
-            "Branch: FeedForward maps 5 channels to 6, expected 6 to 6 for the residual. Build it with as many out as in.");
+            "Branch: FeedForward maps 5 channels to 6, expected 6 to 6 for the residual. Build it with equal input and output "
+            "channels.");
   EXPECT_EQ(refusal({.channels = 6, .layer_scale = -1}, {.channels = 6}), "Branch: layer_scale = -1 must not be negative.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = 1}, {.channels = 6}), "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(refusal({.channels = 6, .drop_path = -0.5}, {.channels = 6}),
@@ -125,7 +127,7 @@ TEST(Branch, RefusesInvalidConfigurations) {
   EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
 }
 
-/// Expects that a dropped sequence equals its input, and that the branches of other sequences are scaled to compensate.
+/// Expects y = x for dropped sequences, and branches divided by 1 - drop_path for the others.
 template <class Mixer>
 void expect_stochastic_depth(const typename Mixer::Config& config, NormPosition position) {
   Branch<Mixer> branch({.channels = channels, .norm_position = position, .layer_scale = 0.1, .drop_path = 0.5}, config);

@@ -13,7 +13,7 @@ using test::random_matrix;
 using test::refuses;
 using test::wide;
 
-/// Every combination of options.
+/// Every valid combination of options, with `kernel` taps.
 std::vector<ConvolutionalGatingConfig> all_configs(Index kernel) {
   std::vector<ConvolutionalGatingConfig> all;
   for (const bool causal : {false, true}) {
@@ -69,7 +69,7 @@ TEST(ConvolutionalGating, StartsByPassingItsInputOn) {
   EXPECT_LT((unit.forward(x) - x.leftCols(6)).cwiseAbs().maxCoeff(), 1e-4);
 }
 
-TEST(ConvolutionalGating, StreamsForEverInAStateOfOneKernel) {
+TEST(ConvolutionalGating, StreamsForeverInAStateOfConstantSize) {
   const ConvolutionalGatingMlp<float> model(
       {.channels = 6, .hidden = 20, .kernel = 5, .causal = true, .norm_before_padding = false});
   auto state = model.start();

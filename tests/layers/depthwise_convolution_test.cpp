@@ -12,7 +12,7 @@ using test::random_matrix;
 template <class T>
 using Conv = DepthwiseConvolution<T>;
 
-/// The formula, term by term.
+/// A depthwise convolution by its formula, term by term.
 Matrix<double> literal(const Conv<double>& conv, const Matrix<double>& x, const Sequences& sequences) {
   const auto& c = conv.config;
   const Index own = c.causal ? c.kernel - 1 : c.kernel / 2;
@@ -36,8 +36,8 @@ Matrix<double> literal(const Conv<double>& conv, const Matrix<double>& x, const 
   return y;
 }
 
-/// Kernels shorter and longer than the sequences, one tap, dilations, several inputs, and numbers of channels around the vector
-/// widths.
+/// Kernels shorter and longer than the sequences, one tap, dilations, several inputs, and channels below, at and above a vector
+/// width.
 std::vector<DepthwiseConvolutionConfig> configurations() {
   return {{.channels = 3, .kernel = 5},
           {.channels = 8, .kernel = 1, .bias = false},
@@ -67,13 +67,13 @@ TEST(DepthwiseConvolution, EqualsItsFormula) {
   }
 }
 
-TEST(DepthwiseConvolution, StreamsForEverInAStateOfOneKernel) {
+TEST(DepthwiseConvolution, StreamsForeverInAStateOfConstantSize) {
   const auto state = Conv<float>({.channels = 6, .kernel = 5, .dilation = 2, .causal = true}).start();
   EXPECT_EQ(state.capacity(), State<float>::unlimited);
   EXPECT_EQ(state.bytes(), 8 * 6 * sizeof(float));
 }
 
-TEST(DepthwiseConvolution, RefusesWhatMakesNoSense) {
+TEST(DepthwiseConvolution, RefusesInvalidConfigurations) {
   expect_error<ArgumentError>([] { Conv<float>({.channels = 0}); }, {"channels = 0"});
   expect_error<ArgumentError>([] { Conv<float>({.channels = 4, .kernel = 6}); }, {"kernel = 6", "odd"});
   expect_error<ArgumentError>([] { Conv<float>({.channels = 4, .kernel = 0, .causal = true}); }, {"kernel = 0"});

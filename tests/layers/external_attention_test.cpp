@@ -8,7 +8,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// Tests of ExternalAttention, BatchNorm, and EANet's head, which combines both.
+// Tests of ExternalAttention, BatchNorm, and EANet's head, which combines these two layers.
 
 namespace gated::external_attention_test {
 namespace {
@@ -20,7 +20,7 @@ using test::random_matrix;
 using test::wide;
 
 /// Configurations with one head and several, with and without biases, with hidden widths equal to and above the number of
-/// channels, and with more memories than vector lanes.
+/// channels, and with more memories than a SIMD vector has lanes.
 std::vector<ExternalAttentionConfig> configs() {
   return {{.channels = 6, .memories = 5, .memory_bias = false, .out_bias = false},
           {.channels = 6, .heads = 3, .memories = 7},
@@ -83,7 +83,7 @@ template <class T>
 void expect_formula() {
   const auto sequences = Sequences::of_lengths({9, 0, 40, 1});
   std::vector<std::uint8_t> mask(50, 1);
-  for (const std::size_t hidden : {2U, 3U, 15U, 49U}) {  // token 49 is a whole sequence
+  for (const std::size_t hidden : {2U, 3U, 15U, 49U}) {  // token 49 is a sequence by itself
     mask[hidden] = 0;
   }
   for (const ExternalAttentionConfig& config : configs()) {

@@ -57,7 +57,7 @@ GatedAttentionUnitConfig any(Random& random) {
   return config;
 }
 
-/// True if scores can be computed step by step, before the length of the sequence is known.
+/// True if a stream can compute the attention weights before the length of the sequence is known.
 bool streams(const GatedAttentionUnitConfig& config) {
   return config.causal && config.score_scale != ScoreScale::length && !config.divide_by_keys &&
          config.kernel != ScoreKernel::softmax_plus;
@@ -83,7 +83,7 @@ TEST(GatedAttentionUnit, KeepsItsPromisesForRandomOptions) {
   }
 }
 
-/// Configurations of causal units whose scores have a fixed divisor.
+/// Configurations of causal units that can stream: their scores and weights do not depend on the length of the sequence.
 std::vector<GatedAttentionUnitConfig> streamable(Index max_length, Index channels = c) {
   const gau_presets::Sizes sizes{.channels = channels, .max_length = max_length, .query_key = s};
   std::vector<GatedAttentionUnitConfig> all(7, gau_presets::flash_quad_junnyu(sizes));
@@ -111,7 +111,7 @@ TEST(GatedAttentionUnit, KeepsItsPromisesInStreams) {
 
 TEST(GatedAttentionUnit, KeepsItsPromisesWithThreadedProducts) {
   const auto configs = streamable(300, 24);
-  for (const std::size_t i : {1U, 2U, 6U}) {  // T5 bias, softmax, Toeplitz bias with rotated keys
+  for (const std::size_t i : {1U, 2U, 6U}) {  // T5 bias, softmax, Toeplitz bias with RoPE
     const GatedAttentionUnitConfig& config = configs[i];
     test::expect_promises<GatedAttentionUnit>(config, {.lengths = {300, 3, 170}, .causal = true, .trains = false});
   }
@@ -188,7 +188,7 @@ TYPED_TEST(GatedAttentionUnitOf, ShowsItsWeights) {
   }
 }
 
-/// If a sequence has no token to attend to, its output is the output bias plus the residual.
+/// If a sequence has no token to attend to, its output is the bias of W_o plus the residual.
 TYPED_TEST(GatedAttentionUnitOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({4, 3, 5});
@@ -268,7 +268,7 @@ TYPED_TEST(GatedAttentionUnitOf, IsAGluIfTokensAttendToThemselvesOnly) {
     unit.offset_scale.bias.setZero();
     const auto sequences = Sequences::of_lengths({12, 3});
     const auto x = random_matrix<T>(15, c, 2);
-    const Matrix<T> identity = Matrix<T>::Identity(12, 12);  // relu²(0 + 1) = 1 on the diagonal, 0 elsewhere
+    const Matrix<T> identity = Matrix<T>::Identity(12, 12);  // as a score bias: weight relu²(0 + 1) = 1 on the diagonal, else 0
     Matrix<T> y(15, c);
     Workspace<T> workspace;
     unit.forward(x, sequences, identity, y, workspace);
@@ -363,11 +363,11 @@ TEST(GatedAttentionUnit, RefusesStatesOfOtherUnits) {
   std::vector<GatedAttentionUnitConfig> others(3, unit.config);
   others[0].query_key = 4;
   others[1].value = 5;
-  others[2].max_length = 40;  // equal widths, but more capacity than the Toeplitz bias has positions
+  others[2].max_length = 40;  // its state has the right widths, but more capacity than `unit`'s Toeplitz bias has positions
   for (const GatedAttentionUnitConfig& config : others) {
     auto state = GatedAttentionUnit<float>(config).start(config.max_length);
     EXPECT_TRUE(refuses<ArgumentError>([&] { unit.extend(Matrix<float>::Ones(1, c), state, y, workspace); },
-                                       "Make it with start() of this model"));
+                                       "Make one with this model's start()"));
     EXPECT_TRUE(is_untouched(y));
     EXPECT_EQ(state.position(), 0);
   }

@@ -36,7 +36,7 @@ std::vector<GatedCrossAttentionConfig> configs() {
   return all;
 }
 
-/// Cross attention as a layer with one input: the columns of x hold queries, keys and values. The mask hides keys.
+/// Cross attention as a layer with one input x, whose columns are the inputs of queries, keys and values. The mask hides keys.
 template <class T>
 struct Beside : Layer<Beside<T>> {
   using Config = GatedCrossAttentionConfig;

@@ -14,7 +14,7 @@ using test::wide;
 
 constexpr Index length = 11, channels = 10;
 
-/// Configurations with one option each, and one with many options at once.
+/// Configurations that change one or a few options each, and one that changes many.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
   std::vector<GmlpConfig> configs(14, plain);
@@ -53,7 +53,7 @@ GmlpBlock<T> random_block(const GmlpConfig& config) {
   return block;
 }
 
-/// A block without its norm and residual.
+/// The branch of a GmlpBlock: the block without norm and residual.
 template <class T>
 struct Bare : Layer<Bare<T>> {
   static constexpr const char* name = "Bare";
@@ -152,8 +152,8 @@ TEST(GmlpBlock, RefusesToStreamIfNotCausal) {
 TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   const auto block = random_block<float>(all_options()[3]);
   std::vector<GmlpConfig> others(4, block.config);
-  others[0].attention_width = 6;  // its state remembers more
-  others[1].token_shift = 0;      // its state remembers less
+  others[0].attention_width = 6;  // its state also holds the attention's keys and values
+  others[1].token_shift = 0;      // its state holds no tokens to shift
   others[2].hidden = 26;          // its state has wider rows
   others[3].length = length - 1;
   Workspace<float> workspace;
@@ -161,12 +161,12 @@ TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   for (const GmlpConfig& config : others) {
     auto state = random_block<float>(config).start(length - 1);
     Matrix<float> y = Matrix<float>::Constant(2, channels, 7);
-    if (config.length != length) {  // compatible, because only the capacity differs
+    if (config.length != length) {  // compatible: the states differ only in capacity
       EXPECT_NO_THROW(block.extend(x, state, y, workspace));
       continue;
     }
     EXPECT_EQ(message_of<ArgumentError>([&] { block.extend(x, state, y, workspace); }),
-              "GmlpBlock::extend: the state is of another configuration. Make it with start() of this model.");
+              "GmlpBlock::extend: the state was made for another configuration. Make one with this model's start().");
     EXPECT_TRUE((y.array() == 7).all());
     EXPECT_EQ(state.position(), 0);
   }

@@ -41,7 +41,7 @@ TEST(GridPosition, InterpolatesBilinearlyBetweenCellCentres) {
   halved << 3.5, 5.5;
   EXPECT_TRUE(near(layer.forward(Matrix<double>::Zero(2, 1), Sequences::single(2), workspace), halved));
 
-  GridPosition<double> finer(1, {1, 2}, {1, 4}, false);  // positions are constant beyond the outer cell centres
+  GridPosition<double> finer(1, {1, 2}, {1, 4}, false);  // beyond the centres of the outer cells, the vector is constant
   finer.weight << 0, 4;
   Matrix<double> doubled(4, 1);
   doubled << 0, 1, 3, 4;
@@ -52,7 +52,7 @@ TEST(GridPosition, RefusesMismatchedSizes) {
   EXPECT_EQ(message_of<ArgumentError>([] {
               GridPosition<float>(4, {0, 3}, {2, 2}, false);
             }),
-            "GridPosition: channels = 4, a grid of 0 × 3 positions and one of 2 × 2 patches must all be positive.");
+            "GridPosition: channels = 4, a grid of 0 × 3 positions and a grid of 2 × 2 patches must all be positive.");
   const GridPosition<float> layer(2, {2, 2}, {2, 2}, true);
   Workspace<float> workspace;
   EXPECT_EQ(

@@ -18,7 +18,7 @@ struct Sizes {
   Index maps, kernel;
 };
 
-/// Kernels of one pixel, smaller than the image, as large as it, and larger; one map and many.
+/// Kernels of one pixel, smaller than the image, as large as the image, and larger; one output map and many.
 constexpr Sizes all_sizes[] = {{3, {4, 5}, 4, 3}, {2, {3, 2}, 5, 1}, {1, {3, 4}, 1, 3},
                                {2, {2, 3}, 7, 7}, {5, {1, 1}, 3, 5}, {4, {9, 1}, 2, 3}};
 
@@ -117,7 +117,7 @@ TEST(ImageConvolution, RefusesImagesOfOtherSizesBeforeWriting) {
   EXPECT_EQ(
       message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 59), y, workspace); }),
       "ImageConvolution::forward: x has 59 columns, expected in = 60 (channels × height × width, one row per image; resize "
-      "or crop it first).");
+      "or crop the image first).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 60), y, workspace), ShapeError);
   EXPECT_TRUE((y.array() == 7).all());
 }

@@ -13,7 +13,7 @@ using test::wide;
 
 constexpr Index width = 6, vocabulary = 11;
 
-/// A head and the embedding that it may share.
+/// A head and an embedding, which a tied head uses as its weight.
 template <class T>
 struct Reading : Layer<Reading<T>> {
   static constexpr const char* name = "Reading";

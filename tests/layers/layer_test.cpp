@@ -18,7 +18,7 @@ using test::Totals;
 using test::Tower;
 using M = Matrix<double>;
 
-/// The identity. Its scalar type is its template argument.
+/// An identity layer whose scalar type is its template argument.
 template <class T>
 struct Of : Layer<Of<T>> {
   static constexpr const char* name = "Of";
@@ -27,7 +27,7 @@ struct Of : Layer<Of<T>> {
   auto apply(auto&, auto x) const { return x; }
 };
 
-/// Expects that `f(y)`, for a `rows` × `columns` y, throws an `E` with this message and leaves y unchanged.
+/// Expects that `f(y)`, for a `rows` × `columns` y, throws an `E` with the message `expected` and leaves y unchanged.
 template <class E, class F>
 void expect_refused(const std::string& expected, Index rows, Index columns, const F& f) {
   M y = M::Constant(rows, columns, -7);
@@ -85,14 +85,14 @@ TEST(Layer, NamesItselfInErrors) {
 }
 
 TEST(Layer, AllocatesNothing) {
-  const Times layer(3, 4);  // its body takes no memory
+  const Times layer(3, 4);  // its body takes no scratch memory
   const M x = random_matrix<double>(5, 4, 1);
   M y(5, 4);
   Workspace<double> workspace;
   EXPECT_EQ(test::allocations_during([&] { layer.forward(x, y, workspace); }), 0);
 }
 
-/// Sums pairs of rows, so its output has half as many rows and one column.
+/// Sums all elements of each pair of rows: the output has half as many rows, and one column.
 struct Halves : Layer<Halves, double> {
   static constexpr const char* name = "Halves";
   static constexpr auto fields() { return std::tuple{}; }
@@ -146,9 +146,9 @@ TEST(LayerOfSequences, TakesAMaskIfItsContractSaysSo) {
   EXPECT_TRUE(same_bits(Totals(1).forward(x, Sequences::single(3), workspace, mask), expected));
   Totals(1).forward(x, Sequences::single(3), y, workspace, mask);
   EXPECT_TRUE(same_bits(y, expected));
-  expect_refused<ArgumentError>("Neighbours::forward: it takes no mask.", 3, 1,
+  expect_refused<ArgumentError>("Neighbours::forward: got a mask, but this layer takes none. Omit the mask.", 3, 1,
                                 [&](M& out) { Neighbours(1, 3).forward(x, Sequences::single(3), out, workspace, mask); });
-  expect_refused<ArgumentError>("Times::forward: it takes no mask.", 3, 1,
+  expect_refused<ArgumentError>("Times::forward: got a mask, but this layer takes none. Omit the mask.", 3, 1,
                                 [&](M& out) { Times(2, 1).forward(x, Sequences::single(3), out, workspace, mask); });
 }
 
@@ -162,7 +162,7 @@ TEST(LayerOfSequences, NamesItselfAndTheCallInErrors) {
       "Neighbours::forward: x has 5 columns, expected in = 3 (a matrix is tokens × channels, one row per token).", 2, 3,
       forward(2, 5, Sequences::single(2)));
   expect_refused<ShapeError>(
-      "Neighbours::forward: x has 2 rows, but the sequences cover 1 sequence × 3 tokens. Every row belongs to exactly one "
+      "Neighbours::forward: x has 2 rows, but the sequences cover 1 sequence × 3 tokens. Every row must belong to exactly one "
       "sequence.",
       2, 3, forward(2, 3, Sequences::single(3)));
   expect_refused<ShapeError>("Neighbours::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.",

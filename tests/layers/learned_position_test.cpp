@@ -5,7 +5,7 @@
 namespace gated::learned_position_test {
 namespace {
 
-/// Learned positions in a layer whose contract says that it sees earlier tokens. The promises are then tested on whole sequences.
+/// LearnedPosition in a layer whose contract has Sees::past: expect_promises() then tests sequences, not single tokens.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";

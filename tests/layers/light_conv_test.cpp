@@ -51,7 +51,7 @@ TEST(LightConv, KeepsItsPromisesInABlock) {
   }
 }
 
-/// The mixer by its formula.
+/// LightConv by its formula.
 template <class T>
 Matrix<double> literal_mixer(const LightConv<T>& mixer, const Matrix<double>& x, const Sequences& sequences,
                              const std::vector<std::uint8_t>& mask) {
@@ -83,7 +83,7 @@ TEST(LightConv, EqualsItsFormula) {
   expect_formula<double>();
 }
 
-/// The number of parameters of blocks with these kernel sizes, one size per block, as in LightConv models.
+/// Total number of parameters of a stack of blocks, one block per size in `kernels`, as in LightConv models.
 Index parameters(Index channels, Index hidden, Index heads, bool glu, ConvolutionForm form, bool causal,
                  const std::vector<Index>& kernels) {
   Index sum = 0;
@@ -126,7 +126,7 @@ TEST(LightConv, InitialisesLikeFairseq) {
   }
 }
 
-TEST(LightConv, RefusesWhatMakesNoSense) {
+TEST(LightConv, RefusesInvalidConfigurations) {
   expect_error<ArgumentError>([] { LightConv<float>({.channels = 0}); }, {"channels = 0"});
   expect_error<ArgumentError>([] { LightConv<float>({.channels = 4, .hidden = -1}); }, {"hidden = -1"});
   expect_error<ArgumentError>([] { LightConv<float>({.channels = 4, .hidden = 6, .heads = 4}); },

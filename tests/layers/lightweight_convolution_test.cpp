@@ -13,8 +13,8 @@ using test::wide;
 
 constexpr auto dynamic = ConvolutionForm::dynamic;
 
-/// Both forms with every option, kernels shorter and longer than the sequences, one tap, and heads of one channel, narrower than a
-/// vector, and wider than a tile.
+/// Both forms with every option; kernels of one tap, shorter and longer than the sequences; heads of one channel, narrower
+/// than a SIMD vector, and wider than a tile.
 std::vector<LightweightConvolutionConfig> configurations() {
   std::vector<LightweightConvolutionConfig> all{
       {.channels = 6, .heads = 3, .kernel = 5},
@@ -47,7 +47,7 @@ template <class T>
 void expect_formula() {
   const auto sequences = Sequences::of_lengths({50, 7, 0, 1, 40});
   std::vector<std::uint8_t> mask(98, 1);
-  for (const std::size_t hidden : {0U, 20U, 21U, 56U, 57U}) {  // token 57 is a whole sequence
+  for (const std::size_t hidden : {0U, 20U, 21U, 56U, 57U}) {  // token 57 is a sequence by itself
     mask[hidden] = 0;
   }
   for (const auto& config : configurations()) {
@@ -89,7 +89,7 @@ TEST(LightweightConvolution, HandlesHugeScores) {
   EXPECT_TRUE(test::same_bits(predicted.forward(x), x));
 }
 
-TEST(LightweightConvolution, StreamsForEverInAStateOfOneKernel) {
+TEST(LightweightConvolution, StreamsForeverInAStateOfConstantSize) {
   for (const auto form : {ConvolutionForm::lightweight, dynamic}) {
     const auto state =
         LightweightConvolution<float>({.channels = 6, .heads = 2, .kernel = 5, .form = form, .causal = true}).start();
@@ -114,7 +114,7 @@ TEST(LightweightConvolution, InitialisesLikeFairseq) {
   EXPECT_EQ(predicted.bias, Vector<double>::Zero(64));
 }
 
-TEST(LightweightConvolution, RefusesWhatMakesNoSense) {
+TEST(LightweightConvolution, RefusesInvalidConfigurations) {
   using Conv = LightweightConvolution<float>;
   expect_error<ArgumentError>([] { Conv({.channels = 0}); }, {"channels = 0"});
   expect_error<ArgumentError>([] { Conv({.channels = 4, .heads = 0}); }, {"heads = 0"});

@@ -52,7 +52,7 @@ TYPED_TEST(LinearOf, EqualsItsFormulaAtAnySize) {
   }
 }
 
-/// A projection with every fused operand: y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s.
+/// A Linear with every operand of an epilogue: y = activation(x Wᵀ + b + a) ⊙ g + r ⊙ s.
 template <class T>
 struct Fusing : Layer<Fusing<T>> {
   static constexpr const char* name = "Fusing";

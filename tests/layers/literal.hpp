@@ -6,11 +6,11 @@
 #include "gated/layers/gmlp_block.hpp"
 #include "tests/core/numbers.hpp"
 
-/// Formulas of the layers as plain loops in double, and comparisons with these formulas.
+/// Formulas of the layers as plain loops in double, and comparisons of a layer's output with them.
 
 namespace gated::test {
 
-/// Randomises every parameter of `model`: every term of a formula then has an effect. Parameters of norms are about 1.
+/// Randomises every parameter of `model`, so every term of its formula has an effect. Parameters of norms are about 1.
 template <class Model>
 void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);
@@ -33,7 +33,7 @@ Matrix<double> wide(const Matrix<T>& x) {
 template <class T>
 inline constexpr double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
 
-/// Succeeds if sizes are equal and no error exceeds `relative` times the largest expected element.
+/// Succeeds if shapes are equal and no error exceeds `relative` times the largest expected magnitude.
 template <class T>
 ::testing::AssertionResult near(const Matrix<T>& got, const Matrix<double>& expected, double relative = tolerance<T>) {
   if (got.rows() != expected.rows() || got.cols() != expected.cols()) {
@@ -117,7 +117,7 @@ Matrix<double> layer_norm(const Layer& layer, const Matrix<double>& x) {
   return y;
 }
 
-/// Σ_j W_ij v_j + b_i, where W is effective_weight().
+/// A spatial projection by its formula, Σ_j W_ij v_j + b_i, where W is effective_weight().
 template <class T>
 Matrix<double> spatial(const SpatialProjection<T>& layer, const Matrix<double>& v, const Sequences& sequences) {
   Matrix<double> y(v.rows(), v.cols());
@@ -140,7 +140,7 @@ Matrix<double> spatial(const SpatialProjection<T>& layer, const Matrix<double>& 
   return y;
 }
 
-/// The gating unit by its formula. Adds `addition`, unless it is empty, before the activation.
+/// A spatial gating unit by its formula. Adds `addition`, unless it is empty, before the activation.
 template <class T>
 Matrix<double> gate(const SpatialGatingUnit<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                     const Matrix<double>& addition) {
@@ -206,7 +206,7 @@ inline Matrix<double> token_shift(const Matrix<double>& x, const Sequences& sequ
   return y;
 }
 
-/// The block by its formula, without norm and residual.
+/// The branch of a gMLP block, without norm and residual, by its formula.
 template <class T>
 Matrix<double> branch(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences) {
   const Matrix<double> shifted =

@@ -18,14 +18,14 @@
 
 namespace gated::test {
 
-/// Returns one of the values at random.
+/// Returns one of the arguments at random.
 template <class V, class... Vs>
 V one_of(Random& random, V first, Vs... others) {
   const std::array options{first, static_cast<V>(others)...};
   return options[static_cast<std::size_t>(random.uniform() * static_cast<double>(options.size()))];
 }
 
-/// A layer with random parameters. Constants keep their values.
+/// A layer with random parameters. Parameters of Role::constant keep their values.
 template <class Layer>
 Layer random_layer(const typename Layer::Config& config, std::uint64_t seed = 1, double deviation = 0.3) {
   const Layer fresh(config);
@@ -41,7 +41,7 @@ Layer random_layer(const typename Layer::Config& config, std::uint64_t seed = 1,
   return layer;
 }
 
-/// A mask in which about three of four entries are 1, and always the first of each sequence.
+/// A mask in which about three of four entries are 1. The first entry of each sequence is always 1.
 inline std::vector<std::uint8_t> random_mask(const Sequences& sequences, std::uint64_t seed) {
   std::vector<std::uint8_t> mask(static_cast<std::size_t>(sequences.total()));
   Random random(seed);
@@ -56,7 +56,7 @@ inline std::vector<std::uint8_t> random_mask(const Sequences& sequences, std::ui
   return mask;
 }
 
-/// forward() with a new workspace.
+/// Runs forward() with a new workspace.
 template <class Layer, class T = typename Layer::Scalar>
 Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, const Sequences& sequences, Mask mask = {},
               int threads = 1) {
@@ -64,7 +64,7 @@ Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, cons
   return layer.forward(x, sequences, workspace, mask);
 }
 
-/// Checks that each sequence of a masked ragged batch gets the same bits as when it runs alone.
+/// Checks that each sequence of a masked ragged batch gives the same bits as when it runs alone.
 template <class Layer>
 void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, std::uint64_t seed) {
   using T = typename Layer::Scalar;
@@ -107,7 +107,7 @@ using Visible = std::vector<std::uint8_t>;
 
 inline bool hidden(const Visible& mask, Index token) { return !mask.empty() && mask[static_cast<std::size_t>(token)] == 0; }
 
-/// The attention weight of a score; for softmax kernels, before division by the sum.
+/// The attention weight of a score; for softmax kernels, before division by the sum of weights.
 inline double weigh(ScoreKernel kernel, double score) {
   const auto laplace = [&](double sigma) { return 0.5 * (1 + std::erf((score - std::sqrt(0.5)) / (sigma * std::sqrt(2.0)))); };
   switch (kernel) {
@@ -190,7 +190,7 @@ inline Matrix<double> rotate(Matrix<double> x, const Sequences& sequences, Rotar
   return x;
 }
 
-/// T5's bucket of m = i - j, by the published first distance of each bucket.
+/// T5's relative-position bucket of m = i - j, looked up in the published table of each bucket's smallest distance.
 inline Index bucket(Index m, bool causal) {
   static const std::vector<Index> two_sided{8, 12, 16, 23, 32, 46, 64, 91};
   static const std::vector<Index> one_sided{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
@@ -367,7 +367,7 @@ Mixed mixed_parts(const MixedChunkAttention<T>& layer, const Matrix<double>& x, 
     const Matrix<double> straight = z;
     for (Index b = 0; b < sequences.count(); ++b) {
       for (Index t = 0; t < sequences.length(b); ++t) {
-        for (Index d = 0; 2 * d < c.channels; ++d) {  // the first half, rounded up
+        for (Index d = 0; 2 * d < c.channels; ++d) {  // the first half of the channels, rounded up
           z(sequences.offset(b) + t, d) = t == 0 ? 0.0 : straight(sequences.offset(b) + t - 1, d);
         }
       }
@@ -401,7 +401,7 @@ Mixed mixed_parts(const MixedChunkAttention<T>& layer, const Matrix<double>& x, 
               relative(layer.relative_bias, i % c.chunk, j % c.chunk, c.causal, std::sqrt(static_cast<double>(c.query_key)));
           mixed.local.row(offset + i) += weigh(c.kernel, quad / g + bias) * part.v.row(offset + j);
         }
-        double share = 0;  // weight of token j in the global part of token i
+        double share = 0;  // factor of the global score of query i and key j
         if (c.causal) {
           share = j / c.chunk >= own ? 0 : c.reduction == LinearReduction::mean ? 1 / (static_cast<double>(own) * g) : 1 / g;
         } else if (c.reduction == LinearReduction::mean) {

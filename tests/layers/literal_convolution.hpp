@@ -25,7 +25,7 @@ inline std::vector<double> softmax(std::vector<double> s) {
   return s;
 }
 
-/// The convolution by its formula. Tokens whose `mask` is 0 are read as zeros.
+/// A lightweight or dynamic convolution by its formula. Tokens whose `mask` is 0 are read as zeros.
 template <class T>
 Matrix<double> convolution(const LightweightConvolution<T>& layer, Matrix<double> x, const Sequences& sequences,
                            const std::vector<std::uint8_t>& mask = {}) {

@@ -18,7 +18,7 @@ using test::settings_of;
 using test::untouched;
 using test::wide;
 
-constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // `width` is odd: the shifted half is rounded up
+constexpr Index width = 7, e = 10, s = 8, chunk = 5;  // odd `width`: the token shift moves 4 of 7 channels
 
 MixedChunkAttentionConfig lucidrains(bool causal) {
   auto config = flash_presets::lucidrains({.channels = width, .query_key = s, .chunk = chunk, .causal = causal});
@@ -47,7 +47,7 @@ MixedChunkAttentionConfig any(Random& random) {
   return config;
 }
 
-/// Streams keep sums, so they cannot rewind. With a token shift, a masked token still reaches the token after it.
+/// A stream keeps sums of finished chunks, so it cannot rewind. With a token shift, a masked token reaches the token after it.
 test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Index> lengths) {
   return {.lengths = std::move(lengths), .causal = config.causal, .rewinds = false, .mask_hides = !config.token_shift};
 }
@@ -151,7 +151,7 @@ MixedChunkAttention<T> bare(LinearReduction reduction, bool causal) {
   layer.projection.hidden.bias.tail(2).setOnes();  // z = 1
   layer.offset_scale.weight.setZero();
   layer.offset_scale.weight.row(1).setConstant(T(0.5));
-  layer.offset_scale.weight.row(3).setOnes();  // local queries and keys are 0; every product of a global query and key is 1
+  layer.offset_scale.weight.row(3).setOnes();  // local q · k = 0, global q · k = 1 for all tokens
   layer.proj_out.weight.setIdentity();
   return layer;
 }
@@ -164,7 +164,7 @@ TYPED_TEST(MixedChunkAttentionOf, CausalMeanDividesByTokensInFinishedChunks) {
     const Matrix<T> y = run(bare<T>(reduction, true), x, Sequences::single(n));
     EXPECT_TRUE(same_bits(Matrix<T>(y.topRows(c)), Matrix<T>(x.topRows(c)))) << "the first chunk has no global part";
     for (Index t = c; t < n; ++t) {
-      const Index finished = t / c;  // g - 1 in the paper, which counts chunks from 1
+      const Index finished = t / c;  // number of finished chunks: g - 1 in the paper
       const Index divisor = reduction == LinearReduction::mean ? finished * c : c;
       const Matrix<double> expected =
           wide<T>(x.row(t)) + wide<T>(x.topRows(finished * c)).colwise().sum() / static_cast<double>(divisor);
@@ -247,7 +247,7 @@ TYPED_TEST(MixedChunkAttentionOf, ALocalChunkEqualsAGatedAttentionUnit) {
       config.token_shift = false;
       config.chunk = 20;
       auto layer = random_layer<MixedChunkAttention<T>>(config);
-      if (!causal) {  // a causal layer has no global part in its first chunk
+      if (!causal) {  // removes the global part; a causal layer has none in its first chunk
         const Index global_q = config.offset_scale_order == OffsetScaleOrder::paper ? 2 : 1;
         layer.offset_scale.weight.row(global_q).setZero();
         layer.offset_scale.bias.row(global_q).setZero();
@@ -336,8 +336,8 @@ TEST(MixedChunkAttention, RefusesStatesOfOtherLayers) {
   for (const MixedChunkAttentionConfig& config : others) {
     auto state = MixedChunkAttention<float>(config).start();
     Matrix<float> y = untouched<float>(1, width);
-    EXPECT_TRUE(
-        refuses<ArgumentError>([&] { layer.extend(Matrix<float>::Ones(1, width), state, y, workspace); }, "start() of this"));
+    EXPECT_TRUE(refuses<ArgumentError>([&] { layer.extend(Matrix<float>::Ones(1, width), state, y, workspace); },
+                                       "this model's start()"));
     EXPECT_TRUE(is_untouched(y));
     EXPECT_EQ(state.position(), 0);
   }

@@ -27,7 +27,7 @@ struct ShiftMixerConfig {
   }
 };
 
-/// A user-defined mixer, y = shift(x) ⊙ gain + bias. Its body cannot fuse a residual.
+/// A user-defined mixer, y = shift(x) ⊙ gain + bias, which takes no epilogue: it cannot fuse a residual.
 template <class T>
 struct ShiftMixer : Layer<ShiftMixer<T>> {
   using Config = ShiftMixerConfig;
@@ -58,7 +58,7 @@ using Shifted = MixerBlock<ShiftMixer<T>, FeedForward<T>>;
 
 constexpr Index channels = 6, length = 9;
 
-/// Configurations of a block that cover its options, for one kind of mixer.
+/// Variants of `config` that cover the options of a MixerBlock.
 template <class Config>
 std::vector<Config> forms_of(Config config) {
   config.channels = channels;
@@ -104,7 +104,7 @@ TEST(MixerBlock, KeepsItsPromisesWithThreadedProducts) {
       {.lengths = {300, 3, 170}, .causal = true, .trains = false});
 }
 
-/// One branch by its formula: x + scale ⊙ mix(norm(x)), or norm(x + scale ⊙ mix(x)).
+/// One branch by its formula: x + scale ⊙ mix(norm(x)) if pre-norm, norm(x + scale ⊙ mix(x)) if post-norm.
 template <class Config, class Mixer, class Mix>
 Matrix<double> literal_branch(const Config& c, const Branch<Mixer>& branch, const Matrix<double>& x, const Mix& mix) {
   const bool post = c.norm_position == NormPosition::post;
@@ -168,7 +168,8 @@ TEST(MixerBlock, RefusesMixersOfOtherWidths) {
             "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0.");
   EXPECT_EQ(message_of<ArgumentError>(
                 [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
-            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with as many out as in.");
+            "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with equal input and output "
+            "channels.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .drop_path = 1}); }),
             "Branch: drop_path = 1, expected 0 ≤ drop_path < 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { Shifted<float>({.channels = 6, .layer_scale = -1}); }),
@@ -191,7 +192,7 @@ TEST(MixerBlock, DropPathDropsWholeSequences) {
     }
     return unchanged;
   };
-  const auto expect_some = [&](Index unchanged) {  // both branches of a sequence are dropped: about 10 of 40
+  const auto expect_some = [&](Index unchanged) {  // both branches dropped: about 10 of 40 sequences
     EXPECT_GE(unchanged, 3);
     EXPECT_LE(unchanged, 20);
   };

@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-// Tests of MossFormer2's layers. check_parity compares their outputs with the original's.
+// Tests of MossFormer2's layers. examples/check_parity compares their outputs with the original's.
 
 namespace gated::mossformer_block_test {
 namespace {
@@ -68,7 +68,7 @@ TEST(Fsmn, KeepsItsPromises) {
   expect_promises<Fsmn>({.channels = 6, .order = 3, .dilated = true}, {.lengths = {7, 0, 9, 4}});
 }
 
-TEST(Fsmn, RefusesWhatMakesNoSense) {
+TEST(Fsmn, RefusesInvalidConfigurations) {
   expect_error<ArgumentError>([] { Fsmn<float>({.channels = 4, .order = 0}); }, {"order = 0"});
   expect_error<ArgumentError>([] { Fsmn<float>({.channels = 4, .dilated = true, .causal = true}); }, {"dilated = false"});
 }

@@ -15,7 +15,7 @@ class OffsetScaleOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(OffsetScaleOf, Scalars, );
 
-/// The product of the outputs of two rows of an offset scale.
+/// The product of an OffsetScale's outputs for rows 0 and 2.
 template <class T>
 struct AllRows : Layer<AllRows<T>> {
   static constexpr const char* name = "AllRows";

@@ -110,7 +110,7 @@ TEST(PatchEmbedding, RefusesImagesOfOtherSizesBeforeWriting) {
   Matrix<float> tokens = Matrix<float>::Constant(8, 5, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { layer.forward(Matrix<float>::Zero(2, 191), tokens, workspace); }),
             "PatchEmbedding::forward: x has 191 columns, expected in = 192 (channels × height × width, one row per image; "
-            "resize or crop it first, or convert the model with resize_grid()).");
+            "resize or crop the image first, or convert the model with resize_grid()).");
   EXPECT_THROW(layer.forward(Matrix<float>::Zero(3, 192), tokens, workspace), ShapeError);
   EXPECT_TRUE((tokens.array() == 7).all());
 }

@@ -72,7 +72,7 @@ TEST(RelativeAttention, HasGradientsAcrossBlocksOfQueries) {
 TEST(RelativeAttention, ScoresByOffsetDependOnTheDistanceAlone) {
   RelativeAttention<double> layer(config_of(ScorePosition::offset, false));
   test::shake(layer, 1);
-  layer.query.weight.setZero();  // all queries are equal, and so are all keys
+  layer.query.weight.setZero();  // equal queries, equal keys: scores depend on positions only
   layer.key.weight.setZero();
   const Matrix<double> x = random_matrix<double>(6, 12, 2);
   Workspace<double> workspace;
@@ -119,7 +119,7 @@ TEST(RelativeAttention, RefusesInvalidConfigurations) {
   EXPECT_TRUE(refuses<ArgumentError>([&] { causal.start(); }, "start(capacity)"));
 }
 
-/// The op with x as all of its inputs.
+/// attend_by_position() with x as every input.
 template <class T>
 struct OfItself : Layer<OfItself<T>> {
   static constexpr const char* name = "OfItself";

@@ -17,7 +17,7 @@ class RotaryEmbeddingOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RotaryEmbeddingOf, Scalars, );
 
-/// The product of two rotated projections.
+/// The elementwise product of two rotated projections of x.
 template <class T>
 struct Turning : Layer<Turning<T>> {
   static constexpr const char* name = "Turning";
@@ -44,7 +44,7 @@ TEST(RotaryEmbedding, KeepsItsPromisesInALayer) {
   }
 }
 
-/// Returns `parts` rotated. Positions start at 0 in each sequence.
+/// Returns `parts`, rotated by position; positions start at 0 in each sequence.
 template <class T, std::same_as<Matrix<T>>... Parts>
 std::array<Matrix<T>, sizeof...(Parts)> turned(const RotaryEmbedding<T>& rotary, const Sequences& sequences,
                                                const Parts&... parts) {

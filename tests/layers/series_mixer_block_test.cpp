@@ -41,7 +41,7 @@ TEST(SeriesMixerBlock, KeepsItsPromisesForEveryFormOfBranch) {
                                           {.lengths = {6, 3}});
 }
 
-/// Compares the block with its three steps, each computed by the block's own layers on rearranged rows.
+/// Compares the block with its three mixers, called one by one on rearranged rows.
 TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   constexpr Index items = 2, series = 3, patches = 4, channels = 5;
   const auto block =
@@ -51,7 +51,7 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   const Matrix<double> y = block.forward(h, Sequences::uniform(items, series * patches), workspace);
 
   Matrix<double> z = block.series->norm.forward(h, workspace), column(series, 1);
-  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // mixes one feature of one patch
+  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // mixes the series of one feature of one patch
   alone.mlp.proj_in = block.series->mixer.tokens.mlp.proj_in;
   alone.mlp.proj_out = block.series->mixer.tokens.mlp.proj_out;
   alone.gate = block.series->mixer.tokens.gate;
@@ -91,7 +91,7 @@ TEST(SeriesMixerBlock, HandlesSeveralItemsPerSequence) {
   EXPECT_TRUE(test::same_bits(block.forward(x, Sequences::of_lengths({12, 6})), block.forward(x, Sequences::uniform(3, 6))));
 }
 
-TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
+TEST(SeriesMixerBlock, RefusesIncompleteSeriesAndItems) {
   Workspace<float> workspace;
   const SeriesMixerBlock<float> alone({.channels = 4, .patches = 3}), mixed({.channels = 4, .patches = 3, .series = 2});
   const auto message = [&](const SeriesMixerBlock<float>& block, Index rows) {
@@ -99,12 +99,14 @@ TEST(SeriesMixerBlock, RefusesOtherNumbersOfPatches) {
   };
   EXPECT_EQ(
       message(alone, 7),
-      "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. A series has that many patches.");
+      "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. Pass all patches of each series.");
   EXPECT_EQ(
       message(mixed, 9),
-      "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. An item has series × patches rows.");
+      "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. Pass whole items of series × patches "
+      "rows.");
   EXPECT_EQ(message_of<ArgumentError>([] { SeriesMixerBlock<float>({.channels = 4, .patches = 0}); }),
-            "SeriesMixerBlock: channels = 4, patches = 0 and expansion = 2 must be positive, and series = 0 not negative.");
+            "SeriesMixerBlock: channels = 4, patches = 0 and expansion = 2 must be positive, and series = 0 must not be "
+            "negative.");
 }
 
 }  // namespace

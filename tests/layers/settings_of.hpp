@@ -5,11 +5,11 @@
 
 #include "gated/core/settings.hpp"
 
-/// Describes configurations in the messages of failed tests.
+/// Describes a configuration as text, for the messages of failed tests.
 
 namespace gated::test {
 
-/// All settings of a configuration, including nested settings; empty if it lists none.
+/// All settings of a configuration as text, including nested settings; empty if the configuration has no fields().
 template <class Config>
 std::string settings_of(const Config& config) {
   std::string out;

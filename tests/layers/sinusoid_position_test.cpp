@@ -17,7 +17,7 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// Positions in a layer whose contract says that it sees earlier tokens. The promises are then tested on whole sequences.
+/// SinusoidPosition in a layer whose contract has Sees::past: expect_promises() then tests sequences, not single tokens.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";
@@ -105,8 +105,8 @@ TEST(SinusoidPosition, RefusesPositionsBeyondItsTable) {
   const SinusoidPosition<float> table(PositionForm::sinusoid_table, 4, 3, 1.0F);
   EXPECT_NO_THROW(table.expect_length("f", 3));
   EXPECT_TRUE(refuses<ShapeError>([&] { table.expect_length("f", 4); },
-                                  "f: a sequence has 4 tokens, but the position table holds 3. Build the model with a larger "
-                                  "max_length, or with position = sinusoid."));
+                                  "f: a sequence has 4 tokens, but the position table holds 3 positions. Build the model with "
+                                  "a larger max_length, or with position = sinusoid."));
   EXPECT_NO_THROW(SinusoidPosition<float>(PositionForm::sinusoid, 4, 0, 1.0F).expect_length("f", 1000000));
 }
 

@@ -55,7 +55,7 @@ Matrix<double> gate(const auto& layer, const Matrix<double>& h) {
   return h.cwiseProduct(s);
 }
 
-/// The formula of both layers. Rows of x are tokens for SoftmaxGatedFeedForward, channels for SoftmaxGatedTokenMlp.
+/// The formula of both layers. The rows of x are tokens for SoftmaxGatedFeedForward, channels for SoftmaxGatedTokenMlp.
 Matrix<double> formula(const auto& layer, Matrix<double> x) {
   if (layer.config.gate == GatePlace::before) {
     x = gate(*layer.gate, x);
@@ -88,7 +88,7 @@ TEST(SoftmaxGatedTokenMlp, EqualsItsFormulaOverTokens) {
   }
 }
 
-TEST(SoftmaxGatedFeedForward, DropsOutOnlyInStepsWithNoise) {
+TEST(SoftmaxGatedFeedForward, AppliesDropoutInTraining) {
   const auto layer = random_layer<SoftmaxGatedFeedForward<double>>({.channels = 40, .gate = GatePlace::none, .dropout = 0.5});
   auto gradient = zeros_like(layer);
   const auto x = random_matrix<double>(30, 40, 2);
@@ -113,11 +113,11 @@ TEST(SoftmaxGatedMlps, WorkInABlock) {
 
 TEST(SoftmaxGatedMlps, RefuseInvalidConfigurations) {
   EXPECT_EQ(message_of<ArgumentError>([] { SoftmaxGatedFeedForward<float>({.channels = 0}); }),
-            "SoftmaxGatedFeedForward: channels = 0 must be positive, and hidden = 0 not negative.");
+            "SoftmaxGatedFeedForward: channels = 0 must be positive, and hidden = 0 must not be negative.");
   EXPECT_EQ(message_of<ArgumentError>([] { SoftmaxGatedFeedForward<float>({.channels = 2, .dropout = 1}); }),
             "SoftmaxGatedFeedForward: dropout = 1, expected 0 ≤ dropout < 1.");
   EXPECT_EQ(message_of<ArgumentError>([] { SoftmaxGatedTokenMlp<float>({.channels = 2, .length = 0}); }),
-            "SoftmaxGatedTokenMlp: channels = 2 and length = 0 must be positive, and hidden = 0 not negative.");
+            "SoftmaxGatedTokenMlp: channels = 2 and length = 0 must be positive, and hidden = 0 must not be negative.");
   EXPECT_EQ(message_of<ArgumentError>([] { SoftmaxGatedTokenMlp<float>({.channels = 2, .length = 3, .dropout = -0.5}); }),
             "SoftmaxGatedTokenMlp: dropout = -0.5, expected 0 ≤ dropout < 1.");
 }

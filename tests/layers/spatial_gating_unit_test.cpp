@@ -53,7 +53,7 @@ struct Adding : Layer<Adding<T>> {
   }
 };
 
-/// A user-defined layer of a projection and a gate. Half of the projection's output is also the residual.
+/// A user-defined layer: projection, gate, projection. The gate's second input half is also the residual.
 template <class T>
 struct Skipping : Layer<Skipping<T>> {
   using Config = SpatialProjectionConfig;
@@ -82,7 +82,7 @@ TEST(SpatialGatingUnit, KeepsItsPromises) {
   for (const GateForm form : all_gates) {
     for (const bool causal : {false, true}) {
       if (form == GateForm::identity && !causal) {
-        continue;  // no token depends on another
+        continue;  // `identity` mixes no tokens, so it is always causal
       }
       const SpatialGatingUnitConfig config{
           .channels = 8, .form = form, .spatial = {.length = 9, .heads = 2, .causal = causal}, .activation = Activation::tanh};
@@ -181,11 +181,11 @@ TYPED_TEST(SpatialGatingUnitOf, IsBitEqualInPlace) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, SplitGateWithZeroWeightsIsItsFirstHalf) {
+TYPED_TEST(SpatialGatingUnitOf, SplitGateWithZeroWeightsReturnsItsFirstHalf) {
   using T = TypeParam;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});
-    gate.proj.weight.setZero();  // the bias is 1 initially
+    gate.proj.weight.setZero();  // the bias is 1 when built
     const auto x = random_matrix<T>(18, 34, 2);
     EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x.leftCols(17))) << name_of(form);
   }
@@ -221,7 +221,7 @@ TYPED_TEST(SpatialGatingUnitOf, StartsAsTheIdentity) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, WithoutMixingHasNoParametersAndNoLength) {
+TYPED_TEST(SpatialGatingUnitOf, IdentityFormTakesAnyLengthWithoutParameters) {
   using T = TypeParam;
   const SpatialGatingUnitConfig config{.channels = 6, .form = GateForm::identity, .spatial = {.length = 3}};
   const SpatialGatingUnit<T> gate(config);
@@ -264,8 +264,8 @@ TEST(SpatialGatingUnit, RefusesMismatchedShapesBeforeWriting) {
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
             "SpatialGatingUnit::forward: x has 9 columns, expected in = 8 (a matrix is tokens × channels, one row per token).");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(195, 8), Sequences::single(196), y, workspace); }),
-            "SpatialGatingUnit::forward: x has 195 rows, but the sequences cover 1 sequence × 196 tokens. Every row belongs to "
-            "exactly one sequence.");
+            "SpatialGatingUnit::forward: x has 195 rows, but the sequences cover 1 sequence × 196 tokens. Every row must "
+            "belong to exactly one sequence.");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 8), Sequences::single(196), longer, workspace); }),
             "SpatialGatingUnit::forward: y is 197 × 4, expected 196 × 4. Outputs are written in place and never resized.");
   const auto good = x(196, 8), narrow = x(196, 5);

@@ -57,7 +57,7 @@ std::vector<SpatialProjectionConfig> all_forms(Index length) {
   return configs;
 }
 
-/// Toeplitz configurations whose `fourier_from` is `from`, for sequences of any length up to `length`.
+/// Toeplitz configurations with `fourier_from` = `from`, for sequences of up to `length` tokens.
 std::vector<SpatialProjectionConfig> transformed_forms(Index length, Index from) {
   std::vector<SpatialProjectionConfig> configs;
   for (SpatialProjectionConfig config : all_forms(length)) {
@@ -106,7 +106,7 @@ TYPED_TEST(SpatialProjectionOf, EqualsAHandComputedMix) {
   EXPECT_TRUE(test::same_bits(project(toeplitz, v, Sequences::single(2)), expected));
 
   SpatialProjection<T> scaled({.length = 2, .form = SpatialForm::scaled_toeplitz});
-  scaled.weight << 5, 1;  // the diagonal is last: [1 0; 5 1]
+  scaled.weight << 5, 1;  // below and on the diagonal: [1 0; 5 1] before scaling
   scaled.position_x << 1, 2;
   scaled.position_y << 3, 1;  // W = [3 0; 30 2]
   scaled.bias << 0, 0;
@@ -134,7 +134,7 @@ TYPED_TEST(SpatialProjectionOf, MaterialisesTheWeightOfItsForm) {
 
 TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaInEveryForm) {
   using T = TypeParam;
-  for (const Index length : {1, 2, 17, 150}) {  // 150 tokens are two blocks of a causal projection
+  for (const Index length : {1, 2, 17, 150}) {  // 150 tokens are two row blocks of a causal projection
     for (const auto& config : all_forms(length)) {
       const auto layer = random_projection<T>(config);
       const auto sequences = Sequences::uniform(2, length);
@@ -173,7 +173,7 @@ TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaByFft) {
 }
 
 TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
-  // v is the identity and all lags are 1, so y_tc counts how often token t uses token c.
+  // v = I and all weights w_k are 1, so y_tc counts how often token t uses token c.
   for (const Index tile : {1, 2, 4}) {
     for (Index length = 6 * tile; length <= 100; length += 1 + length / 9) {
       SpatialProjection<double> layer({.length = length, .causal = true, .form = SpatialForm::toeplitz, .fourier_from = tile});
@@ -188,8 +188,8 @@ TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
 }
 
 TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
-  // A non-causal Toeplitz weight uses the FFT from `fourier_from` tokens on. A causal weight uses it from six tiles on, for all
-  // tokens after the first tile.
+  // A non-causal Toeplitz weight uses the FFT from `fourier_from` tokens on. A causal weight uses it for sequences of at least
+  // six tiles (of 8 tokens here), for all tokens after the first tile.
   for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
     const auto plain_config = [&] {
       auto c = config;
@@ -212,7 +212,7 @@ TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
   EXPECT_EQ(SpatialProjectionConfig().fourier_from, fourier_crossover);
 }
 
-/// A projection without an epilogue or, if `with_all`, with every operand.
+/// A projection without an epilogue or, if `with_all`, with every operand of an epilogue.
 template <class T>
 struct Mixing : Layer<Mixing<T>> {
   static constexpr const char* name = "Mixing";
@@ -371,7 +371,7 @@ TEST(SpatialProjection, HasOnlyTheParametersOfItsForm) {
   EXPECT_EQ(count(SpatialForm::scaled_toeplitz, 4), 4 * (3 * 512 + 512));
 }
 
-/// Scratch memory stays below a quarter of the n × n weight.
+/// Scratch memory must stay below a quarter of an n × n weight.
 TEST(SpatialProjection, NeverMaterialisesAToeplitzWeight) {
   constexpr Index n = 1000;
   for (const SpatialForm form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {

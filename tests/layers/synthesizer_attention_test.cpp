@@ -15,7 +15,7 @@ using test::near;
 using test::random_matrix;
 using test::wide;
 
-/// Configurations with every form and mixture. Heads are narrower than the channels.
+/// Configurations with every form and mixture. The heads' total width, 8, differs from the 6 channels.
 std::vector<SynthesizerAttentionConfig> all_forms(bool causal, Index length = 12) {
   std::vector<SynthesizerAttentionConfig> all;
   for (const auto& [form, name] : names_of(SynthesizerForm{})) {
@@ -106,7 +106,7 @@ std::string describe(const SynthesizerAttentionConfig& c) {
 template <class T>
 void expect_formula() {
   for (const bool causal : {false, true}) {
-    for (const Index length : {12, 272}) {  // 272 queries are two blocks
+    for (const Index length : {12, 272}) {  // 272 queries are two blocks of scores
       for (const auto& config : all_forms(causal, length)) {
         SynthesizerAttention<T> layer(config);
         test::shake(layer, 1);
@@ -187,7 +187,7 @@ TEST(SynthesizerAttention, RefusesMismatchedSizes) {
   EXPECT_NE(refusal({.channels = 6, .heads = 4, .max_length = 3}).find("Set head_width"), std::string::npos);
   EXPECT_NE(refusal({.channels = 6, .heads = 2}).find("max_length = 0"), std::string::npos);
   EXPECT_NE(refusal({.channels = 6, .max_length = 9, .form = SynthesizerForm::factorized_dense, .factors = {2, 4}})
-                .find("a product of max_length = 9"),
+                .find("with a product of max_length = 9"),
             std::string::npos);
   EXPECT_NE(refusal({.channels = 6, .max_length = 9, .form = SynthesizerForm::factorized_random, .rank = 0}).find("rank = 0"),
             std::string::npos);

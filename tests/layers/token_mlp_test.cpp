@@ -14,7 +14,7 @@ using test::near;
 using test::random_layer;
 using test::random_matrix;
 
-/// Hidden sizes equal to, below and above the length, one above the vector width, and one for a length of 1.
+/// Hidden sizes equal to, below and above the length, above the width of a SIMD vector, and 1 for a length of 1.
 constexpr Index lengths[]{9, 9, 9, 21, 1}, hiddens[]{9, 4, 17, 40, 1};
 
 TEST(TokenMlp, KeepsItsPromises) {
@@ -94,7 +94,8 @@ TEST(TokenNorm, RefusesOtherLengths) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               norm.forward(Matrix<float>::Ones(7, 2), Sequences::of_lengths({3, 4}), workspace);
             }),
-            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. Build it with length = the tokens of a sequence.");
+            "TokenNorm::forward: sequence 1 of 2 has 4 tokens, expected 3. Build it with length = the number of tokens per "
+            "sequence.");
 }
 
 TEST(TokenGlu, EqualsAGluFeedForwardOnTheTranspose) {
@@ -118,7 +119,8 @@ TEST(TokenMlp, RefusesOtherLengthsWithARemedy) {
   EXPECT_EQ(message_of<ShapeError>([&] {
               layer.forward(x, Sequences::of_lengths({12, 11, 1}), workspace);
             }),
-            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Build it with length = the tokens of a sequence.");
+            "TokenMlp::forward: sequence 1 of 3 has 11 tokens, expected 12. Build it with length = the number of tokens per "
+            "sequence.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenMlp<float>({.channels = 4, .length = 12}); }),
             "TokenMlp: channels = 4, length = 12 and hidden = 0 must be positive.");
   EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),

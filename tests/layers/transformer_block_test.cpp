@@ -17,7 +17,7 @@ using test::wide;
 
 constexpr Index channels = 12, heads = 3, width = channels / heads, chunk = 4;
 
-/// Attention with every option of softmax: shared keys, windows, norms of queries and keys, gates, no biases.
+/// Softmax attention with every option: grouped-query attention, windows, QK norm, gates, no biases.
 std::vector<SelfAttentionConfig> optional_parts(bool causal) {
   std::vector<SelfAttentionConfig> all;
   for (const Index window : {Index{0}, Index{1}, Index{3}, Index{100}}) {
@@ -43,7 +43,7 @@ std::vector<TransformerBlockConfig> configs() {
   }
   all[3].token_mixer.reduction = LinearReduction::mean;
   all[4].token_mixer.reduction = LinearReduction::own_chunk;
-  for (std::size_t i = 0; i < 4; ++i) {  // own_chunk is not causal
+  for (std::size_t i = 0; i < 4; ++i) {  // the first four; own_chunk cannot be causal
     all.push_back(all[i]);
     all.back().token_mixer.causal = true;
   }
@@ -73,7 +73,7 @@ std::vector<TransformerBlockConfig> configs() {
   return all;
 }
 
-/// True if a state of eleven tokens rewinds: it holds all of them.
+/// True if a state of eleven tokens can rewind, because it holds all eleven.
 bool can_rewind(const SelfAttentionConfig& attention) {
   return attention.form == AttentionForm::softmax && (attention.window == 0 || attention.window > 11);
 }
@@ -132,7 +132,7 @@ TEST(TransformerBlock, KeepsItsPromisesWithThreadedProducts) {
   }
 }
 
-/// The relative bias of a head for query i and key j, from its table by T5 bucket or by offset.
+/// The relative bias of a head for query i and key j, looked up by T5 bucket or by offset.
 template <class T>
 double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Index j) {
   const SelfAttentionConfig& c = attention.config;
@@ -148,7 +148,7 @@ double literal_bias(const SelfAttention<T>& attention, Index head, Index i, Inde
   return 0;
 }
 
-/// The block by its formula, one score at a time.
+/// A TransformerBlock by its formula, one score at a time.
 template <class T>
 Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible& mask = {}) {
@@ -157,7 +157,7 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
   const Index w = c.width(), shared = c.key_heads(), k_first = c.heads * w, v_first = k_first + shared * w;
   const Matrix<double> normed = literal::norm(block.tokens.norm, x);
   Matrix<double> qkv = literal::linear(attention.qkv, normed);
-  for (Index first = 0; first < v_first; first += w) {  // heads of q, then of k
+  for (Index first = 0; first < v_first; first += w) {  // each head of q, then of k
     if (attention.query_norm) {
       qkv.middleCols(first, w) =
           literal::norm(first < k_first ? *attention.query_norm : *attention.key_norm, qkv.middleCols(first, w));
@@ -209,7 +209,7 @@ Matrix<double> literal_block(const TransformerBlock<T>& block, const Matrix<doub
           }
         }
         if (c.form == AttentionForm::softmax) {
-          weights /= std::max(weights.sum(), 1e-300);  // a window may hold masked tokens only
+          weights /= std::max(weights.sum(), 1e-300);  // the sum is 0 if all tokens of a window are masked
         }
         for (Index j = 0; j < n; ++j) {
           for (Index d = head * w; d < (head + 1) * w; ++d) {
@@ -268,7 +268,7 @@ TYPED_TEST(TransformerBlockOf, HandlesFullyMaskedSequencesExceptWithSoftmax) {
     }
     const Matrix<T> y = run(block, x, sequences, mask);
     EXPECT_TRUE(near(y, literal_block(block, wide(x), sequences, mask)));
-    auto without = block;  // attention that returns only its bias
+    auto without = block;  // the attention's output is only the bias of its last projection
     without.tokens.mixer.proj_out.weight.setZero();
     EXPECT_TRUE(near<T>(y.bottomRows(6), literal_block(without, wide(x), sequences).bottomRows(6)));
   }

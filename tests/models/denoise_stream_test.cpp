@@ -35,7 +35,7 @@ TEST(SpeechDenoiser, KeepsItsPromises) {
   test::expect_promises<SpeechDenoiser>(small(20, 8), {.causal = true, .rewinds = false});
 }
 
-TEST(SpeechDenoiser, MasksTheSpectrumByWhatItsLayersSay) {
+TEST(SpeechDenoiser, RunsItsLayersInOrder) {
   const auto model = random_denoiser<double>(20, 8);
   const Matrix<double> x = test::random_matrix<double>(9, 11, 3);
   const Matrix<double> h = model.norm.forward(model.blocks.forward(model.encoder.forward(x)));
@@ -50,14 +50,14 @@ TEST(SpeechDenoiser, RefusesInvalidOptions) {
   EXPECT_EQ(message_of<ArgumentError>([&] { SpeechDenoiser<float>{config}; }),
             "SpeechDenoiser: the blocks see the future. Set causal = true.");
   EXPECT_EQ(message_of<ArgumentError>([] { SpeechDenoiser<float>{small(20, 20)}; }),
-            "SpeechDenoiser: length = 20 and hop = 20, expected 1 ≤ hop < length: frames overlap.");
+            "SpeechDenoiser: length = 20 and hop = 20, expected 1 ≤ hop < length: frames must overlap.");
   config = small(20, 8);
   config.rate = 7999;
   EXPECT_EQ(message_of<ArgumentError>([&] { SpeechDenoiser<float>{config}; }),
             "SpeechDenoiser: rate = 7999, expected 8000 to 96000 samples per second.");
 }
 
-TEST(Denoise, MasksASoundBetweenSilences) {
+TEST(Denoise, TreatsSoundAsSurroundedBySilence) {
   const auto model = random_denoiser<double>(20, 8);
   Workspace<double> workspace;
   for (const Index samples : {1, 7, 8, 9, 160, 163}) {
@@ -75,7 +75,7 @@ TEST(Denoise, MasksASoundBetweenSilences) {
             "denoise: there are no samples.");
 }
 
-/// The output of a stream for `x` and then latency() zeros, in blocks of 1, 2, …, `largest` samples, with the delay removed.
+/// The output of a stream for `x`, then latency() zeros, in blocks of 1, 2, …, `largest`, 1, 2, … samples, without the delay.
 template <class T>
 Vector<T> streamed(DenoiseStream<T>& stream, const Vector<T>& x, Index largest) {
   Vector<T> y = Vector<T>::Zero(x.size() + stream.latency());
@@ -105,12 +105,12 @@ void expect_the_bits_of_the_whole_sound() {
   }
 }
 
-TEST(DenoiseStream, HasTheBitsOfTheWholeSound) {
+TEST(DenoiseStream, IsBitEqualToTheWholeSound) {
   expect_the_bits_of_the_whole_sound<float>();
   expect_the_bits_of_the_whole_sound<double>();
 }
 
-TEST(DenoiseStream, KeepsTheKernelsThatItWasMadeWith) {
+TEST(DenoiseStream, KeepsTheKernelsItWasConstructedWith) {
   const auto model = random_denoiser<float>(20, 8);
   const Vector<float> x = sound<float>(203);
   const KernelForm before = kernels();
@@ -123,7 +123,7 @@ TEST(DenoiseStream, KeepsTheKernelsThatItWasMadeWith) {
   EXPECT_EQ(after, expected);
 }
 
-TEST(DenoiseStream, TakesSamplesThatAreNoNumbersForSilence) {
+TEST(DenoiseStream, TreatsNaNAndInfinityAsSilence) {
   const auto model = random_denoiser<float>(20, 8);
   DenoiseStream<float> stream(model);
   Vector<float> x = sound<float>(203);
@@ -140,11 +140,11 @@ TEST(DenoiseStream, RefusesAnOutputOfAnotherLength) {
   DenoiseStream<float> stream(model);
   std::vector<float> in(3), out(4, 7);
   EXPECT_EQ(message_of<ShapeError>([&] { stream.process(in, out); }),
-            "DenoiseStream::process: out has 4 samples, expected 3, as many as come in.");
+            "DenoiseStream::process: out has 4 samples, expected 3, the length of in.");
   EXPECT_EQ(out, std::vector<float>(4, 7));
 }
 
-TEST(DenoiseStream, AllocatesNothingAfterItIsMade) {
+TEST(DenoiseStream, AllocatesNothingAfterConstruction) {
   const auto model = random_denoiser<float>(20, 8);
   DenoiseStream<float> stream(model);
   Vector<float> x = sound<float>(200);

@@ -107,7 +107,7 @@ TYPED_TEST(FlashLanguageModelOf, APrefillInAnySplitEqualsSteps) {
       Index first = 0;
       for (const Index rows : split) {
         model.extend(Tokens(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), other,
-                      y.middleRows(first, rows), workspace);
+                     y.middleRows(first, rows), workspace);
         first += rows;
       }
       EXPECT_TRUE(same_bits(y, steps));
@@ -143,7 +143,7 @@ TYPED_TEST(FlashLanguageModelOf, WarmStepsAllocateNothingAcrossChunks) {
   }
 }
 
-/// Covers every norm, layout, position and bias, and heads of each form.
+/// Covers every norm, projection layout, position embedding and relative bias, and every form of head.
 TEST(FlashLanguageModel, SpendsItsParametersFromABudget) {
   for (const NormForm norm :
        {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
@@ -214,7 +214,7 @@ TEST(FlashLanguageModel, RefusesStatesOfOtherConfigurations) {
   auto foreign = stranger.start();
   Workspace<float> workspace;
   Matrix<float> y = untouched<float>(1, vocabulary);
-  EXPECT_TRUE(refuses<ArgumentError>([&] { model.step(1, foreign, y, workspace); }, "Make it with start() of this model"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { model.step(1, foreign, y, workspace); }, "Make one with this model's start()"));
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(foreign.position(), 0);
 }

@@ -122,7 +122,7 @@ TEST(Flash, HandlesFullyMaskedSequences) {
         expected = literal::mixed_chunk_attention(block, expected, sequences, mask);
       }
       Workspace<float> workspace;
-      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected)) << "its kernels need no visible token";
+      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected)) << "its kernels work without any visible token";
     }
   }
 }
@@ -160,7 +160,7 @@ TEST(Flash, RefusesStatesOfOtherConfigurations) {
     auto state = stranger.start();
     Matrix<float> y = untouched<float>(1, width);
     EXPECT_TRUE(refuses<ArgumentError>([&] { model.extend(Matrix<float>::Ones(1, width), state, y, workspace); },
-                                       "Make it with start() of this model"));
+                                       "Make one with this model's start()"));
     EXPECT_TRUE(is_untouched(y));
     EXPECT_EQ(state.position(), 0);
   }

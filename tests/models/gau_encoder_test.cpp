@@ -130,7 +130,7 @@ TEST(GauEncoder, NamesTheTableThatIsTooShort) {
   EXPECT_EQ(model.longest(), 12);
 }
 
-/// Covers every norm, layout, position and bias, and heads of each form.
+/// Covers every norm, projection layout, position embedding and relative bias, and tied heads or none.
 TEST(GauEncoder, SpendsItsParametersFromABudget) {
   using Unit = GatedAttentionUnit<float>;
   for (const NormForm norm :
@@ -185,7 +185,7 @@ TEST(GauEncoder, RefusesInvalidConfigurations) {
         config.trunk.block.residual = Residual::none;
         config.trunk.block.out = 5;
       },
-      "Stack: GatedAttentionUnit maps 6 channels to 5, expected as many out as in");
+      "Stack: GatedAttentionUnit maps 6 channels to 5, expected equal input and output channels");
 }
 
 TEST(GauEncoder, StreamsIfItsScoresAreCausal) {

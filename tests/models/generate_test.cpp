@@ -25,7 +25,7 @@ GmlpLanguageModel<float> gmlp(bool causal = true) {
   return model;
 }
 
-/// The tokens that generate() must return, by explicit steps.
+/// The tokens that generate() must return, computed in explicit steps.
 template <class Model>
 std::vector<Index> literal(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
   Workspace<float> workspace;

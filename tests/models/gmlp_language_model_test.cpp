@@ -50,7 +50,8 @@ TEST(GmlpLanguageModel, RefusesToRunIfMovedFrom) {
 }
 
 TEST(GmlpLanguageModel, SummaryWarnsIfNotCausal) {
-  EXPECT_NE(summary(Model(small_models(false)[0])).find("\nnot causal: it cannot learn the next token"), std::string::npos);
+  EXPECT_NE(summary(Model(small_models(false)[0])).find("\nnot causal: it can neither learn to predict the next token"),
+            std::string::npos);
   EXPECT_EQ(summary(Model(small_models(true)[0])).find("causal"), std::string::npos);
 }
 
@@ -81,7 +82,7 @@ TEST(GmlpLanguageModel, ExplainsInvalidTokens) {
   Matrix<float> many(13, 11);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(Ids(13, 1), state, many, workspace); }),
             "LanguageModel::extend: 13 tokens from position 0 exceed the 12 tokens that the model can serve. Rewind the "
-            "state, or build the model for longer sequences; resize_length() carries a gMLP to another length.");
+            "state, or build the model for longer sequences; resize_length() converts a gMLP to another length.");
 }
 
 TEST(GmlpLanguageModel, RewindsToAnyEarlierToken) {

@@ -167,7 +167,7 @@ TEST(Gmlp, ExplainsWhatToDoPastItsLength) {
   model.extend(x, state, y, workspace);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
             "Stack::extend: 1 tokens from position 12 exceed the 12 tokens that the model can serve. Rewind the state, or "
-            "build the model for longer sequences; resize_length() carries a gMLP to another length.");
+            "build the model for longer sequences; resize_length() converts a gMLP to another length.");
   EXPECT_EQ(state.position(), 12);
 }
 
@@ -192,7 +192,7 @@ TEST(Gmlp, RefusesAStateOfAnotherConfiguration) {
       continue;
     }
     EXPECT_NE(
-        message_of<ArgumentError>([&] { model.extend(x, state, y, workspace); }).find("Make it with start() of this model."),
+        message_of<ArgumentError>([&] { model.extend(x, state, y, workspace); }).find("Make one with this model's start()."),
         std::string::npos);
     EXPECT_TRUE(test::is_sentinel(y));
     EXPECT_EQ(state.position(), 0);

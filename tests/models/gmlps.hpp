@@ -12,7 +12,7 @@ namespace gated::test {
 
 inline constexpr Index small_length = 12, small_channels = 10;
 
-/// Configurations of two blocks. Each changes one option of the first; the last changes many at once.
+/// Configurations of two blocks. Each changes one option of the first configuration; the last changes many at once.
 inline std::vector<GmlpConfig> small_gmlps(bool causal) {
   const GmlpConfig plain{.length = small_length, .channels = small_channels, .hidden = 24, .depth = 2, .causal = causal};
   std::vector<GmlpConfig> configs(7, plain);
@@ -38,7 +38,7 @@ inline std::string describe(const GmlpConfig& c) {
               c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
 }
 
-/// A model with random parameters far from their initial values: every term of a formula has an effect.
+/// A model with random parameters far from their initial values, so that every term of its formula has an effect.
 template <class Model>
 Model random_model(const typename Model::Config& config, std::uint64_t seed = 1) {
   Model model(config);
@@ -54,8 +54,8 @@ Index counted_values(const Model& model) {
   return count;
 }
 
-/// Checks that building a model spends about as many values as it holds: the budget of its own file suffices, that of a smaller
-/// file does not. Biases are free.
+/// Checks that building a model charges the ParameterBudget for about as many values as the model holds: a budget of twice as
+/// many suffices, of a quarter does not. Biases are not charged.
 template <class Model>
 void expect_fair_spending(const typename Model::Config& config) {
   const Index values = counted_values(Model(config));

@@ -51,7 +51,7 @@ void add_layers(const L& layer, const std::string& path, Names& all) {
 }
 
 /// True if `path` names a layer without its own output. Rotary positions rotate other outputs, relative biases are added to
-/// scores, and segments to word vectors. A gated projection shows its two products instead.
+/// scores, and segment embeddings to word vectors. A hook sees the two matmuls of a gated projection instead.
 bool has_no_output(const std::string& path) {
   for (const std::string name : {"rotary", "relative_bias", "type_embedding", "projection"}) {
     if (path == name || (path.size() > name.size() && path.ends_with("." + name))) {
@@ -61,7 +61,7 @@ bool has_no_output(const std::string& path) {
   return false;
 }
 
-/// The paths that a hook must see, without attention weights: all layers of `model`, and the empty path of the model itself.
+/// The paths that a hook must see, besides attention weights: all layers of `model`, and the empty path of the model itself.
 template <class Model>
 Names layers_of(const Model& model) {
   Names all;
@@ -179,10 +179,10 @@ TYPED_TEST(HookOf, SeesTheSameLayersInStreams) {
   });
 }
 
-TYPED_TEST(HookOf, SeesNothingOfStateChecks) {
+TYPED_TEST(HookOf, SeesNoLayersDuringStateChecks) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     auto state = model.start(12);
-    const auto twin = model;  // a copy: it did not create the state, so it must check it first
+    const auto twin = model;  // a copy: it must first check a state that it did not create
     Matrix<float> one(1, model.out());
     const Seen seen = hooked([&](auto& workspace) { twin.step(1, state, one, workspace); });
     Names weights;
@@ -192,7 +192,8 @@ TYPED_TEST(HookOf, SeesNothingOfStateChecks) {
 
 // --- Attention weights ---
 
-/// Expects that each block shows the weights `in_batch` for a batch of 6 and 3 tokens, and `in_stream` for a stream of 9.
+/// Expects that a hook sees each block's attention weights under the paths `in_batch` for a batch of two sequences of 6 and 3
+/// tokens, and under `in_stream` for a stream of 9 tokens.
 template <class Kind>
 void expect_weights(const Names& in_batch, const Names& in_stream, const std::string& block = "") {
   const auto prefixed = [&](const Names& endings) {
@@ -218,18 +219,18 @@ void expect_weights(const Names& in_batch, const Names& in_stream, const std::st
   }
 }
 
-TEST(HookOfWeights, SeesThemBySequence) { expect_weights<test::OfGatedAttentionUnits>({"0", "1"}, {"0"}); }
+TEST(HookOfWeights, SeesWeightsPerSequence) { expect_weights<test::OfGatedAttentionUnits>({"0", "1"}, {"0"}); }
 
-TEST(HookOfWeights, SeesThemBySequenceAndChunk) {
+TEST(HookOfWeights, SeesWeightsPerSequenceAndChunk) {
   expect_weights<test::OfMixedChunkAttention>({"0.0", "0.1", "1.0"}, {"0.0", "0.1"});  // chunks of 5 tokens
 }
 
-TEST(HookOfWeights, SeesThemBySequenceHeadAndChunk) {
+TEST(HookOfWeights, SeesWeightsPerSequenceHeadAndChunk) {
   expect_weights<test::OfChunkedTransformerBlocks>({"0.0.0", "0.0.1", "0.1.0", "0.1.1", "1.0.0", "1.1.0"},  // chunks of 4
                                                    {"0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.1.1", "0.1.2"}, "tokens.mixer.");
 }
 
-TEST(HookOfWeights, SeesThemBySequenceAndHead) {
+TEST(HookOfWeights, SeesWeightsPerSequenceAndHead) {
   const auto config = test::OfTransformerBlocks::configs(true)[0];
   ASSERT_EQ(config.block.token_mixer.heads, 2);
   const auto trunk = random_layer<Stack<TransformerBlock<float>>>(config);

@@ -169,7 +169,7 @@ void for_each_speech_model(Index size) {
   }
 }
 
-TEST(HugeSizes, AreRefusedWithOurErrors) {
+TEST(HugeSizes, AreRefusedWithGatedErrors) {
   for (const Index size :
        {Index{1} << (bits - 23), Index{1} << (bits - 13), Index{1} << (bits - 1), std::numeric_limits<Index>::max()}) {
     for_each_model(size);
@@ -177,16 +177,16 @@ TEST(HugeSizes, AreRefusedWithOurErrors) {
   }
 }
 
-TEST(HugeSizes, AreRefusedWithOurErrorsIfNegative) {
+TEST(HugeSizes, AreRefusedWithGatedErrorsIfNegative) {
   for (const Index size : {Index{-1}, -(Index{1} << (bits - 23)), std::numeric_limits<Index>::min()}) {
     for_each_model(size);
   }
 }
 
-/// False on 32 bits, where a process may get as many bytes as Index can count.
+/// False on 32 bits, where a process may be able to allocate any byte count that fits an Index.
 constexpr bool is_refused_by_bytes = sizeof(void*) >= 8;
 
-TEST(HugeSizes, AreRefusedWithTheirBytes) {
+TEST(HugeSizes, AreRefusedWithAByteCount) {
   if (!is_refused_by_bytes) {
     GTEST_SKIP();
   }
@@ -203,7 +203,7 @@ TEST(HugeSizes, AreRefusedWithTheirBytes) {
          text("Stack: ", huge, " × 1 elements take "));
 }
 
-TEST(HugeSizes, AreRefusedForStatesWithTheirBytes) {
+TEST(HugeSizes, AreRefusedForStatesWithAByteCount) {
   if (!is_refused_by_bytes) {
     GTEST_SKIP();
   }

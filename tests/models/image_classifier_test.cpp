@@ -245,7 +245,7 @@ TYPED_TEST(ImageClassifierOf, RefusesMismatchedShapesBeforeWriting) {
     const Index rows = model.contract().output_rows(2), out = model.out();
     refuse(2, 95, rows, out,
            "ImageClassifier::forward: x has 95 columns, expected in = 96 (channels × height × width, one row per image; resize "
-           "or crop it first, or convert the model with resize_grid()).");
+           "or crop the image first, or convert the model with resize_grid()).");
     refuse(2, 96, rows + 1, out,
            text("ImageClassifier::forward: y is ", rows + 1, " × ", out, ", expected ", rows, " × ", out));
     refuse(2, 96, rows, out + 1,
@@ -280,7 +280,7 @@ TYPED_TEST(ImageClassifierOf, RefusesInvalidConfigurations) {
   refused([](auto& c) { c.trunk.depth = -1; });
 }
 
-TYPED_TEST(ImageClassifierOf, NeedsAMeanPerChannelToScalePixels) {
+TYPED_TEST(ImageClassifierOf, RefusesThreePixelScalesWithoutThreeChannels) {
   for (const Index channels : {1, 2, 4}) {
     auto config = configs_of<TypeParam>()[0];
     config.image_channels = channels;

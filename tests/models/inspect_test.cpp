@@ -57,7 +57,7 @@ TYPED_TEST(ToeplitzError, IsExactlyZeroForConvolutions) {
   for (const Index window : {1, 3, 5, 99}) {
     EXPECT_EQ(toeplitz_error<T>(w, grid, window), 0.0) << window;
   }
-  EXPECT_GT(toeplitz_error<T>(w, ImageSize{1, 28}, 99), 0.1) << "not Toeplitz along the sequence: lines wrap";
+  EXPECT_GT(toeplitz_error<T>(w, ImageSize{1, 28}, 99), 0.1) << "not Toeplitz along the sequence: grid rows wrap";
   EXPECT_TRUE(test::same_bits(mean_filter<T>(w, grid, 99), numbers.template cast<double>().eval()));
 }
 
@@ -137,7 +137,7 @@ TEST(PatchWeight, ErrorsNameTheExpectedValue) {
   EXPECT_EQ(test::message_of<ShapeError>([&] {
               mean_filter<float>(w, ImageSize{2, 4}, 3);
             }),
-            "mean_filter: w is 6 × 6, expected patches × patches of a grid of 2 × 4. Use patch_weight().");
+            "mean_filter: w is 6 × 6, expected patches × patches for a grid of 2 × 4. Use patch_weight().");
   EXPECT_THROW(energy_share<float>(w, ImageSize{-2, -3}, 3), ShapeError);
 }
 

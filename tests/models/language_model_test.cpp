@@ -316,7 +316,7 @@ TYPED_TEST(LanguageModelOf, RefusesBadInputBeforeWriting) {
       EXPECT_EQ(message_of<ArgumentError>([&] {
                   model.forward(Ids{1, 2, 3}, three, y, workspace, all);
                 }),
-                "LanguageModel::forward: it takes no mask.");
+                "LanguageModel::forward: got a mask, but this layer takes none. Omit the mask.");
       EXPECT_TRUE(is_untouched(y));
     }
     const Index types = model.config.token_types;
@@ -576,7 +576,7 @@ TYPED_TEST(LanguageModelOf, RefusesAStateOfAnotherConfiguration) {
   auto state = stranger.start(12);
   Matrix<T> y = untouched<T>(1, model.out());
   EXPECT_EQ(message_of<ArgumentError>([&] { model.step(1, state, y, workspace); }),
-            "LanguageModel::step: the state is of another configuration. Make it with start() of this model.");
+            "LanguageModel::step: the state was made for another configuration. Make one with this model's start().");
   EXPECT_TRUE(is_untouched(y));
   EXPECT_EQ(state.position(), 0);
 }

@@ -13,7 +13,7 @@ namespace {
 using test::expect_error;
 using test::random_matrix;
 
-/// A small trunk; its segments are shorter and longer than a chunk.
+/// A small trunk, for segments shorter and longer than a chunk.
 MossFormer2Config small_trunk(bool dilated = false) {
   return {.depth = 2,
           .block = {.channels = 6,
@@ -45,7 +45,7 @@ TEST(MaskNetwork, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(parameter_count(SpeechSeparator<float>(mossformer2_separator())), 55'735'394);
 }
 
-/// Without masks, wave = the overlapping sum of D relu(E w) ⊙ mask, sample by sample.
+/// For each speaker, wave = the overlap-add of Dᵀ (relu(E w) ⊙ mask) over all frames, sample by sample.
 TEST(SpeechSeparator, AddsOverlappingFrames) {
   SpeechSeparator<double> model(
       {.window = 4, .masks = {.features = 6, .outputs = 6, .speakers = 2, .trunk = small_trunk(true)}});
@@ -94,7 +94,7 @@ TEST(SpeechSeparator, IsSavedAndLoaded) {
   EXPECT_EQ(load_model<SpeechSeparator<float>>(path).forward(x, workspace), model.forward(x, workspace));
 }
 
-TEST(SpeechSeparator, RefusesWhatMakesNoSense) {
+TEST(SpeechSeparator, RefusesInvalidConfigurations) {
   const MaskNetworkConfig masks{.features = 6, .outputs = 6, .trunk = small_trunk()};
   expect_error<ArgumentError>([&] { SpeechSeparator<float>({.window = 1, .masks = masks}); }, {"window = 1"});
   expect_error<ArgumentError>([&] { SpeechSeparator<float>({.masks = {.features = 6, .outputs = 5, .trunk = small_trunk()}}); },

@@ -185,7 +185,7 @@ TEST(Summary, ListsEveryParameterOfAPreset) {
         "trunk.blocks.29.gate.norm.bias    [384]                   384\n",
         "trunk.blocks.29.gate.proj.weight  [1, 196, 196]        38,416\n",
         "trunk.blocks.29.proj_out.weight   [128, 384]           49,152\n",
-        "head.weight                       [1000, 128]         128,000  all zero: its output is its bias until it is trained\n",
+        "head.weight                       [1000, 128]         128,000  all zero: outputs only its bias until trained\n",
         "306 tensors                                         5,867,328\n"}) {
     EXPECT_NE(table.find(line), std::string::npos) << "missing: " << line << "in:\n" << table.substr(0, 900);
   }

@@ -59,7 +59,7 @@ TYPED_TEST(PoseHeadOf, EqualsItsFormula) {
     SCOPED_TRACE(test::settings_of(config));
     const auto head = random_head<T>(config);
     const auto features = random_matrix<T>(3, head.in(), 2);
-    const Matrix<double> maps = test::wide(head.convolution.forward(features));  // by its formula in tests/layers
+    const Matrix<double> maps = test::wide(head.convolution.forward(features));  // tests/layers checks the convolution
     Matrix<double> h = literal::linear(head.proj_in, literal::norm(head.norm, maps));
     h = literal::attention_unit(head.unit, h, Sequences::uniform(3, config.key_points));
     Matrix<double> logits(h.rows(), head.out());
@@ -68,7 +68,7 @@ TYPED_TEST(PoseHeadOf, EqualsItsFormula) {
   }
 }
 
-TEST(PoseHead, HasABinForEachPartOfAPixel) {
+TEST(PoseHead, HasSplitRatioBinsPerPixel) {
   const auto head = random_head<float>(small());
   EXPECT_EQ(head.in(), 3 * 4 * 2);
   EXPECT_EQ(head.head_x.weight.rows(), 9);   // 6 pixels across
@@ -77,7 +77,7 @@ TEST(PoseHead, HasABinForEachPartOfAPixel) {
   EXPECT_EQ(head.contract().output_rows(2), 10);
   PoseHeadConfig config = small();
   config.input = {3, 3};
-  EXPECT_EQ(PoseHead<float>(config).out(), 8) << "4.5 bins are 4";
+  EXPECT_EQ(PoseHead<float>(config).out(), 8) << "4.5 bins are rounded down to 4";
 }
 
 TEST(PoseHead, DecodesItsLogits) {
@@ -112,7 +112,7 @@ TEST(PoseHead, DecodingAllocatesNothing) {
   EXPECT_EQ(test::allocations_during([&] { head.decode(logits, points); }), 0);
 }
 
-TEST(PoseHead, StartsAsInMmpose) {
+TEST(PoseHead, InitialisesLikeMmpose) {
   Random random(1);
   const PoseHead<double> head(rtmpose_t_head(), random);
   const auto deviation = [](const Matrix<double>& m) { return std::sqrt(m.squaredNorm() / static_cast<double>(m.size())); };
@@ -154,7 +154,7 @@ TEST(PoseHead, RefusesInvalidConfigurations) {
   };
   EXPECT_EQ(refusal([](auto& c) { c.simcc.split_ratio = 0; }), "PoseHead: split_ratio = 0, expected 0 < split_ratio ≤ 1000.");
   EXPECT_EQ(refusal([](auto& c) { c.simcc.split_ratio = 0.1; }),
-            "PoseHead: 6 pixels with split_ratio = 0.1, expected 1 … 2^20 pixels and a bin.");
+            "PoseHead: 6 pixels with split_ratio = 0.1, expected 1 … 2^20 pixels and at least one bin.");
   EXPECT_EQ(refusal([](auto& c) { c.unit.relative_bias = RelativeBiasForm::toeplitz, c.unit.max_length = 4; }),
             "PoseHead: the unit's max_length = 4, expected at least key_points = 5.");
   EXPECT_NE(refusal([](auto& c) { c.kernel = 2; }), "");

@@ -55,7 +55,7 @@ TEST(Prepare, ChangesNoBits) {
   expect_same_numbers<double>();
 }
 
-TEST(Prepare, ProductsReadThePackedCopy) {
+TEST(Prepare, MatmulReadsThePackedCopy) {
   // Changes to the original weights have no effect, except in the elements that gated compares to detect changes.
   auto model = language_model<float>();
   const auto prepared = prepare(model);
@@ -137,7 +137,7 @@ TEST(Prepare, PacksEveryProjectionOfEveryModel) {
 
 constexpr WeightFormat small_formats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
-/// Expects that quantized weights are bit-equal to a float model with the rounded values.
+/// Expects that `run` gives equal bits with quantized weights and with a float model of the rounded weights.
 template <class Model, class Run>
 void expect_bits_of_rounded(const Model& model, const Run& run) {
   for (const WeightFormat format : small_formats) {
@@ -205,11 +205,11 @@ TEST(Prepare, QuantizedWeightsAllocateNothingWhenWarm) {
 TEST(Prepare, RefusesToQuantizeUnsupportedWeights) {
   const auto in_double = language_model<double>();
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(in_double, WeightFormat::int8); }),
-            "prepare: weights in int8 are for models in float.");
+            "prepare: weights in int8 need a model in float, not double.");
   auto model = language_model<float>();
   model.trunk.blocks[1].proj_in.weight(2, 3) = std::numeric_limits<float>::infinity();
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(model, WeightFormat::bf16); }),
-            "prepare: trunk.blocks.1.proj_in.weight holds numbers that are not finite, or too large for bf16.");
+            "prepare: trunk.blocks.1.proj_in.weight holds values that are not finite, or too large for bf16.");
 }
 
 TEST(Prepare, AppliesToItsModelOnly) {
@@ -223,7 +223,7 @@ TEST(Prepare, AppliesToItsModelOnly) {
   EXPECT_TRUE(same_bits(other.forward(tokens, one, fast), other.forward(tokens, one, plain)));
 }
 
-TEST(Prepare, RefusesWeightsChangedSince) {
+TEST(Prepare, RefusesWeightsChangedAfterwards) {
   auto model = language_model<float>();
   const auto prepared = prepare(model);
   Workspace<float> plain, fast;

@@ -1,6 +1,6 @@
-// The real-time contract: a warm step, extend() or forward() on one thread makes no system call, and thus takes no lock that
-// another thread holds, and allocates nothing. A child process runs a million of them under a filter that kills it at the first
-// system call.
+// The real-time contract: on one thread, a warm step(), extend(), forward() or process() allocates nothing and makes no system
+// call, so it never waits for a lock. Child processes run a million of these calls under a filter that kills a process at its
+// first system call.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr int refused = 3;
 
-/// From now on any system call but that to end kills the process. False if the system has no such filter.
+/// From now on, any system call except exit_group() kills the process. Returns false if the system has no such filter.
 bool forbid_system_calls() {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
@@ -36,7 +36,8 @@ bool forbid_system_calls() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
-/// Runs `f` once, and `count` times without system calls or allocations in a child process. Returns what wait() says of it.
+/// In a child process, runs `f` once freely, then `count` times with system calls forbidden and allocations counted. Returns
+/// the child's wait status.
 template <class F>
 int status_of(Index count, const F& f) {
   const pid_t child = fork();
@@ -65,7 +66,7 @@ bool has_filters() {
 template <class F>
 void expect_real_time(Index count, const F& f) {
   const int status = status_of(count, f);
-  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status) << ": a system call";
+  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status) << ": it made a system call";
   EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "it allocated memory";
 }
 
@@ -73,7 +74,7 @@ class RealTime : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_filters()) {
-      GTEST_SKIP() << "this system, or the tool that runs the test, has no filter of system calls";
+      GTEST_SKIP() << "this system, or the tool that runs the test, does not support system call filters";
     }
   }
   Random random{1};
@@ -87,7 +88,7 @@ TEST_F(RealTime, TheFilterFindsSystemCallsAndAllocations) {
   EXPECT_TRUE(WIFSIGNALED(allocated) || WEXITSTATUS(allocated) == 1);
 }
 
-TEST_F(RealTime, StepsOfALanguageModel) {
+TEST_F(RealTime, StepsALanguageModel) {
   const GmlpLanguageModel<float> model(
       {.vocabulary = 16, .trunk = {.length = 64, .channels = 16, .hidden = 32, .depth = 2, .causal = true}}, random);
   auto state = model.start();
@@ -100,7 +101,7 @@ TEST_F(RealTime, StepsOfALanguageModel) {
   });
 }
 
-TEST_F(RealTime, ExtendsOfFlash) {
+TEST_F(RealTime, ExtendsAFlashStream) {
   const Flash<float> model({.depth = 2, .block = {.channels = 16, .value = 32, .query_key = 8, .chunk = 4, .causal = true}},
                            random);
   auto state = model.start(500'000);
@@ -108,13 +109,13 @@ TEST_F(RealTime, ExtendsOfFlash) {
   expect_real_time(400'000, [&] { model.extend(x, state, y, workspace); });
 }
 
-TEST_F(RealTime, ForwardPasses) {
+TEST_F(RealTime, RunsForwardPasses) {
   const Gmlp<float> model({.length = 8, .channels = 16, .hidden = 32, .depth = 2}, random);
   Matrix<float> x = Matrix<float>::Random(8, 16), y(8, 16);
   expect_real_time(100'000, [&] { model.forward(x, y, workspace); });
 }
 
-TEST_F(RealTime, BlocksOfSpeech) {
+TEST_F(RealTime, DenoisesBlocksOfSpeech) {
   const SpeechDenoiser<float> model(
       {.rate = 8000, .length = 16, .hop = 8, .blocks = {.depth = 1, .block = {.channels = 8, .inner = 8, .causal = true}}},
       random);

@@ -128,8 +128,8 @@ TYPED_TEST(Resize, ByOffsetKeepsKnownLagsOnALargerGrid) {
 
 TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   using T = TypeParam;
-  // One dimension, 2 → 4: the new centres are at -1/4 (clamped to 0), 1/4, 3/4 and 5/4 (clamped to 1). Each old target is
-  // shared by two new targets.
+  // One dimension, 2 → 4: the new centres are at -1/4 (clamped to 0), 1/4, 3/4 and 5/4 (clamped to 1). A weight on an old token
+  // is shared among the new tokens by the same interpolation, scaled so that shares sum to 1.
   auto projection = random_projection<T>({.length = 2}, 2);
   projection.weight << 1, 2, 3, 4;
   projection.bias << 10, 20;
@@ -137,8 +137,8 @@ TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   const Matrix<T> a{{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
   EXPECT_LT((resized.weight - a * projection.weight * a.transpose() / 2).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((resized.bias - projection.bias * a.transpose()).cwiseAbs().maxCoeff(), 1e-5);
-  // 4 → 2: the new centres are at 1/2 and 5/2. Targets are spread by triangles of width 2, (3/4, 3/4, 1/4, 0) and its mirror
-  // image, scaled so that each column sums to 1.
+  // 4 → 2: the new centres are at 1/2 and 5/2. A weight on an old token is shared by triangles of width 2: (3/4, 3/4, 1/4, 0)
+  // and its mirror image, scaled so that each column sums to 1.
   auto longer = random_projection<T>({.length = 4}, 3);
   const auto shorter = resize_grid(longer, {4, 1}, {2, 1}, GridResize::bilinear);
   const Matrix<T> half{{0.5, 0.5, 0, 0}, {0, 0, 0.5, 0.5}}, spread{{1, 0.75, 0.25, 0}, {0, 0.25, 0.75, 1}};
@@ -347,7 +347,7 @@ TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
 
 TYPED_TEST(Resize, HandlesAnyModelWithAStackOfGmlpBlocks) {
   using T = TypeParam;
-  using Trunk = Stack<GmlpBlock<T>>;  // its configuration has a depth in addition to the block's
+  using Trunk = Stack<GmlpBlock<T>>;  // the depth of its StackConfig counts, not the block's
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
   const auto trunk = randomised(Gmlp<T>(block), 16);
   const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);
@@ -548,11 +548,12 @@ TEST(ResizeGrid, ErrorsNameTheExpectedValue) {
     EXPECT_THROW(resize_grid(model, image, GridResize::bilinear), ArgumentError) << image.height << ", " << image.width;
   }
   const SpatialProjection<float> toeplitz({.length = 4, .form = SpatialForm::toeplitz});
-  EXPECT_EQ(message_of<ArgumentError>([&] {
-              resize_grid(toeplitz, {2, 2}, {3, 3}, GridResize::by_offset);
-            }),
-            "resize_grid: the spatial weights are toeplitz, expected dense: Toeplitz weights have no filters in the plane. Use "
-            "resize_length().");
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] {
+        resize_grid(toeplitz, {2, 2}, {3, 3}, GridResize::by_offset);
+      }),
+      "resize_grid: the spatial weights are toeplitz, expected dense: Toeplitz weights have no two-dimensional filters. Use "
+      "resize_length().");
   const SpatialProjection<float> causal({.length = 4, .causal = true});
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(causal, {2, 2}, {3, 3}, GridResize::bilinear);

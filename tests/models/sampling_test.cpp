@@ -274,8 +274,8 @@ TEST(Sampler, RefusesSettingsOutOfRange) {
             "Sampler: temperature = -0.5, expected a finite number ≥ 0; 0 takes the most probable token.");
   EXPECT_NE(message({.temperature = nan}).find("temperature = nan"), std::string::npos);
   EXPECT_NE(message({.temperature = infinity}).find("temperature = inf"), std::string::npos);
-  EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected ≥ 0; 0 is for all tokens.");
-  EXPECT_EQ(message({.top_p = 0}), "Sampler: top_p = 0, expected 0 < top_p ≤ 1; 1 is for all tokens.");
+  EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected ≥ 0; 0 keeps all tokens.");
+  EXPECT_EQ(message({.top_p = 0}), "Sampler: top_p = 0, expected 0 < top_p ≤ 1; 1 keeps all tokens.");
   for (const double p : {-0.1, 1.0001, nan, infinity}) {
     EXPECT_NE(message({.top_p = p}).find("top_p = "), std::string::npos) << p;
   }

@@ -19,7 +19,7 @@ Matrix<T> row(std::initializer_list<T> values) {
   return m;
 }
 
-/// The only key point of one row of logits.
+/// The keypoint of a single row of logits.
 template <class T>
 KeyPoint<T> decoded(const Matrix<T>& x, const Matrix<T>& y, const SimccConfig& config = {}) {
   KeyPoint<T> point{.x = 7, .y = 7, .score = 7, .visibility = 7};
@@ -63,7 +63,7 @@ TYPED_TEST(SimccOf, HasNoPointIfTheScoreIsNotPositive) {
   EXPECT_EQ(decoded<T>(row<T>({std::numeric_limits<T>::min(), 0}), row<T>({1})).x, T{0});
 }
 
-TYPED_TEST(SimccOf, ANaNHidesTheKeyPoint) {
+TYPED_TEST(SimccOf, ANaNHidesTheKeypoint) {
   using T = TypeParam;
   const T nan = std::numeric_limits<T>::quiet_NaN();
   for (const auto& x : {row<T>({nan, 1, 2}), row<T>({1, nan, 2}), row<T>({1, 2, nan})}) {
@@ -124,11 +124,11 @@ TEST(Simcc, RefusesMismatchedSizesBeforeWriting) {
     return message_of<ShapeError>([&] { decode_simcc<float>(x, y, {}, points); });
   };
   EXPECT_EQ(refusal(Matrix<float>::Ones(2, 3), Matrix<float>::Ones(3, 3)),
-            "decode_simcc: logits_x has 2 rows, logits_y 3 and points 2 elements, expected as many.");
+            "decode_simcc: logits_x has 2 rows, logits_y has 3 and points has 2 elements, expected the same number.");
   EXPECT_EQ(refusal(Matrix<float>::Ones(3, 3), Matrix<float>::Ones(3, 3)),
-            "decode_simcc: logits_x has 3 rows, logits_y 3 and points 2 elements, expected as many.");
+            "decode_simcc: logits_x has 3 rows, logits_y has 3 and points has 2 elements, expected the same number.");
   EXPECT_EQ(refusal(Matrix<float>::Ones(2, 3), Matrix<float>(2, 0)),
-            "decode_simcc: logits_x has 3 columns and logits_y 0, expected at least one bin each.");
+            "decode_simcc: logits_x has 3 columns and logits_y has 0, expected at least one bin each.");
   EXPECT_EQ(points[0].score, 7);
   points.clear();
   decode_simcc<float>(Matrix<float>(0, 3), Matrix<float>(0, 4), {}, points);

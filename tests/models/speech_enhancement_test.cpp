@@ -38,7 +38,7 @@ TEST(SpeechEnhancement, MasksTheSpectrumOfEachWindow) {
   const auto network = small_network(24, 41);
   const auto options = small_enhancement();
   Workspace<double> workspace;
-  for (const Index samples : {795, 1250}) {  // one piece, and windows
+  for (const Index samples : {795, 1250}) {  // in one piece, and in windows
     const Vector<double> x = noise(samples), y = enhance<double>(network, x, options, workspace);
     const auto expected =
         enhance_in_windows<double>(x, options.windows, [&](const ConstSignal<double>& piece) -> Matrix<double> {

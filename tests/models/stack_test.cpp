@@ -327,7 +327,7 @@ TYPED_TEST(StackOf, RefusesMismatchedShapesBeforeWriting) {
       const std::vector<std::uint8_t> all(12, 1);
       EXPECT_EQ(message_of<ArgumentError>(
                     [&] { model.forward(Matrix<T>::Zero(12, 10).eval(), Sequences::single(12), y, workspace, all); }),
-                "Stack::forward: it takes no mask.");
+                "Stack::forward: got a mask, but this layer takes none. Omit the mask.");
       EXPECT_TRUE(test::is_untouched(y));
     }
   });
@@ -493,7 +493,7 @@ TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
       EXPECT_TRUE(same_bits(TestFixture::go_on(model, x, state, 12, workspace), whole));
     } else {
       EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(4); }),
-                "State::rewind: this model keeps sums over the tokens and not the tokens, so they cannot be taken back. Copy "
+                "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. Copy "
                 "the state where you may want to return.");
       EXPECT_EQ(state.position(), 5);
     }
@@ -647,7 +647,7 @@ TYPED_TEST(StackOf, RefusesAStateOfAnotherDepth) {
     auto state = stranger.start(small_length);
     Matrix<T> y = test::untouched<T>(1, small_channels);
     EXPECT_EQ(message_of<ArgumentError>([&] { model.extend(x, state, y, workspace); }),
-              "Stack::extend: the state is of another configuration. Make it with start() of this model.");
+              "Stack::extend: the state was made for another configuration. Make one with this model's start().");
     EXPECT_TRUE(test::is_untouched(y));
     EXPECT_EQ(state.position(), 0);
   }

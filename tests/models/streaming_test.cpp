@@ -82,7 +82,7 @@ TEST(Streaming, HasOneInterfaceForBlocksStacksAndLanguageModels) {
                     test::OfChunkedTransformerBlocks, test::OfMixerBlocks, test::OfPlainBlocks>();
 }
 
-TEST(Streaming, HasTheSameInterfaceForLayersInside) {
+TEST(Streaming, HasTheSameInterfaceForInnerLayers) {
   const SpatialProjectionConfig spatial{.length = small_length, .causal = true};
   expect_streams(
       shaken<TinyAttention<T>>(TinyAttentionConfig{.channels = small_channels, .width = 6, .out = 7, .causal = true}));

@@ -15,14 +15,14 @@ using test::random_layer;
 using test::refuses;
 using test::same_bits;
 
-/// The parameters with `depth` layers; weights take no memory.
+/// The number of parameters with `depth` layers; weights take no memory.
 Index count_at(TextTransformerConfig config, Index depth) {
   const detail::HollowWeights hollow;
   config.trunk.depth = depth;
   return parameter_count(TextTransformer<float>(config));
 }
 
-/// The parameters, extrapolated from two and three layers, since the largest model takes 29 GB.
+/// The number of parameters, extrapolated from two and three layers, since the largest model takes 29 GB.
 Index count(const TextTransformerConfig& config) {
   const Index two = count_at(config, 2);
   return two + (config.trunk.depth - 2) * (count_at(config, 3) - two);
@@ -90,7 +90,7 @@ std::vector<Index> random_ids(Index number, Index vocabulary, std::uint64_t seed
   return ids;
 }
 
-TEST(TextTransformer, AWindowBoundsAStreamOfAnyLength) {
+TEST(TextTransformer, AWindowBoundsTheMemoryOfAStream) {
   DecoderSizes sizes = small_decoder();
   sizes.window = 9;
   const auto model = random_layer<TextTransformer<float>>(transformer_decoder(sizes));
@@ -99,7 +99,8 @@ TEST(TextTransformer, AWindowBoundsAStreamOfAnyLength) {
   const Matrix<float> whole = model.forward(ids, Sequences::single(100), workspace);
   auto state = model.start();  // without a capacity
   EXPECT_EQ(state.capacity(), State<float>::unlimited);
-  EXPECT_EQ(state.bytes(), 2 * 2 * 11 * 12 * sizeof(float)) << "8 rows in reach and 3 more, per layer, of keys and of values";
+  EXPECT_EQ(state.bytes(), 2 * 2 * 11 * 12 * sizeof(float))
+      << "per layer, 8 rows within reach and 3 more, of keys and of values";
   Matrix<float> logits(100, 11);
   for (Index done = 0, step = 1; done < 100; done += step, step = std::min<Index>(2 * step, 100 - done)) {
     auto copy = state;
@@ -110,10 +111,10 @@ TEST(TextTransformer, AWindowBoundsAStreamOfAnyLength) {
     EXPECT_TRUE(same_bits(first, Matrix<float>(logits.row(done)))) << "a copy is a branch, at " << done;
   }
   EXPECT_TRUE(same_bits(logits, whole));
-  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(50); }, "keeps the last tokens only, so they cannot"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(50); }, "keeps only the last tokens, so it cannot"));
 }
 
-TEST(TextTransformer, AWindowLetsTokensBeTakenBackUntilItMoves) {
+TEST(TextTransformer, RewindsUntilTheWindowMoves) {
   DecoderSizes sizes = small_decoder();
   sizes.window = 9;
   const auto model = random_layer<TextTransformer<float>>(transformer_decoder(sizes));
@@ -152,7 +153,7 @@ TEST(TextTransformer, DecodesWithQuantizedWeights) {
   }
 }
 
-TEST(TextTransformer, AnEmbeddingHasTheSameBitsWhateverStandsBesideIt) {
+TEST(TextTransformer, EmbeddingsDoNotDependOnOtherTexts) {
   for (const TextPooling pooling : {TextPooling::first, TextPooling::mean}) {
     EncoderSizes sizes = small_encoder();
     sizes.pooling = pooling;

@@ -29,7 +29,7 @@ TinyTimeMixerConfig small() {
           .head_dropout = 0.1};
 }
 
-/// small() with both mixers of series, and with further options.
+/// small() with a decoder that mixes series, an exogenous mixer, and further options.
 TinyTimeMixerConfig mixing() {
   TinyTimeMixerConfig c = small();
   c.decoder.mixes_series = true;
@@ -87,7 +87,7 @@ TEST(TinyTimeMixer, HasThePublishedParameterCounts) {
   expect(mixed, 817'811);
 }
 
-TEST(TinyTimeMixer, KeepsWhatFineTuningFreezesInTheBackbone) {
+TEST(TinyTimeMixer, FreezingTheBackboneLeaves289696Parameters) {
   const TinyTimeMixer<float> model(ttm_512_96());
   Index rest = 0;
   for_each_parameter([&](const ParameterInfo& info,
@@ -134,13 +134,13 @@ TEST(TinyTimeMixer, UsesTheMaskForScalingOnly) {
   EXPECT_FALSE(same_bits(forecast(some).row(0), before.row(0))) << "masked elements are still read";
 }
 
-/// Records the forecasts of two items of three series.
+/// Records the forecasts for two items of three series on `tape`.
 Variable record_with(Tape<double>& tape, const Model& model, Variable x, const Model::Options<Recording<double>>& options) {
   Recording<double> run(tape, Sequences::uniform(2, 3));
   return run(model, x, options);
 }
 
-/// Forecasts, and the gradients of a loss in x and in the parameters.
+/// Forecasts, and the gradients of a loss with respect to x and the parameters.
 struct Learnt {
   Matrix<double> y, dx;
   Model gradient;
@@ -274,7 +274,7 @@ TEST(TinyTimeMixer, MixesTheKnownFuture) {
   EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(x, Sequences::uniform(2, 3), workspace); }),
             "TinyTimeMixer: the model needs the future of its known series. Pass Options::future.");
   EXPECT_EQ(message_of<ShapeError>([&] { forecast(Matrix<double>(future.leftCols(4))); }),
-            "TinyTimeMixer: the future is 6 × 4, expected 6 × 5 or more columns, with the rows of x.");
+            "TinyTimeMixer: the future is 6 × 4, expected 6 × 5 or more columns, one row per row of x.");
 }
 
 TEST(TinyTimeMixer, SelectsSeriesInAscendingOrder) {

@@ -141,7 +141,7 @@ struct OfChunkedTransformerBlocks {
   }
 };
 
-/// Blocks of Llama's and ModernBERT's form, which differ by layer.
+/// Blocks as in Llama and ModernBERT, with options that differ by layer.
 struct OfTextTransformerBlocks {
   template <class T>
   using Trunk = Stack<GluTransformerBlock<T>>;
@@ -195,7 +195,7 @@ struct OfPlainBlocks {
   }
 };
 
-/// A block by its formula. `mask` applies only to blocks that take one.
+/// Computes a block by its formula. `mask` applies only to blocks that take one.
 template <class T>
 Matrix<double> literal_block(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible&) {
@@ -211,7 +211,7 @@ Matrix<double> literal_block(const GatedAttentionUnit<T>& block, const Matrix<do
                              const literal::Visible& mask) {
   return literal::attention_unit(block, x, sequences, mask);
 }
-/// MixerBlock and those with attention by forward(), which tests/layers compares with the formula.
+/// Computes a MixerBlock by forward(), which tests/layers compares with the formula. Only blocks with attention take a mask.
 template <class TokenMixer, class ChannelMixer>
 Matrix<double> literal_block(const MixerBlock<TokenMixer, ChannelMixer>& block, const Matrix<double>& x,
                              const Sequences& sequences, const literal::Visible&) {
@@ -232,7 +232,7 @@ Matrix<double> literal_block(const PlainBlock<T>& block, const Matrix<double>& x
   return x + literal::activate(Activation::tanh, literal::linear(block.proj, shifted));
 }
 
-/// A language model by its formula.
+/// Computes a language model by its formula.
 template <class Model>
 Matrix<double> literal_model(const Model& model, const std::vector<Index>& tokens, const Sequences& sequences,
                              const literal::Visible& mask = {}, const std::vector<Index>& types = {}) {
@@ -284,7 +284,7 @@ Matrix<double> literal_model(const Model& model, const std::vector<Index>& token
   return literal::linear(decoder, x);
 }
 
-/// `count` ids in [first, vocabulary).
+/// `count` random ids in [first, vocabulary).
 inline std::vector<Index> random_tokens(Index count, Index vocabulary, Index first = 0, std::uint64_t seed = 9) {
   std::vector<Index> tokens(static_cast<std::size_t>(count));
   Random random(seed);

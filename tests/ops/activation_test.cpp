@@ -27,7 +27,7 @@ std::vector<T> derivatives(Activation activation, const std::vector<T>& x) {
   return with_activation(activation, [&](auto act) { return test::on_vectors([&](auto v) { return act.derivative(v); }, x); });
 }
 
-/// The formula of the paper or of PyTorch's documentation.
+/// The formula of the activation's paper or of PyTorch's documentation.
 long double formula(Activation activation, long double x) {
   const long double pi = std::numbers::pi_v<long double>;
   switch (activation) {

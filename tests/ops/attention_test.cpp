@@ -18,7 +18,7 @@ using test::Op;
 using test::random_matrix;
 using test::same_bits;
 
-constexpr Index width = 4, value = 6;  // `width` columns each of q and k, and `value` columns of v, over all heads
+constexpr Index width = 4, value = 6;  // columns over all heads: `width` each of q and k, `value` of v
 
 /// Masked attention with an epilogue. The columns of x hold q, k and v.
 auto joined_attention(ScoreKernel kernel, bool causal, Index heads) {
@@ -93,7 +93,7 @@ TEST(Attention, HeadsAreIndependent) {
   }
 }
 
-/// A bias of -∞, nearly, where |i - j| > reach.
+/// A bias of almost -∞ where |i - j| > reach.
 Matrix<double> far_hidden(Index length, Index reach) {
   Matrix<double> bias = Matrix<double>::Zero(length, length);
   for (Index i = 0; i < length; ++i) {
@@ -269,7 +269,7 @@ TEST(Attention, HasTheSameBitsWhetherThreadsShareAHeadOrTakeOneEach) {
     const auto layer = layer_of<float>(ScoreKernel::softmax, causal, 2);
     Workspace<float> alone;
     const Matrix<float> expected = layer.forward(x, sequences, alone);
-    for (const int threads : {2, 3, 5}) {  // 8 heads of sequences: one each for 2 threads; shared by 3 and 5
+    for (const int threads : {2, 3, 5}) {  // 4 sequences × 2 heads: each head runs on one of 2 threads, or is shared by 3 or 5
       Workspace<float> workspace{Threads{threads}};
       Matrix<float> y(sequences.total(), value);
       layer.forward(x, sequences, y, workspace);

@@ -73,7 +73,7 @@ TEST_F(Bf16Product, MultipliesRoundedFactorsForEveryShape) {
 }
 
 TEST_F(Bf16Product, RoundsToNearestTiesToEvenAndDenormalsToZero) {
-  const float step = 1.0f / 128;  // spacing of bf16 at 1
+  const float step = 1.0f / 128;  // spacing of bf16 numbers just above 1
   Matrix<float> a(1, 6);
   a << 1 + step / 2, 1 + 3 * step / 2, 1 + step * 0.51f, -1 - step / 2, 1e-40f, 3;
   const Matrix<float> identity = Matrix<float>::Identity(6, 6);
@@ -147,7 +147,7 @@ TEST_F(Bf16Product, RunsAWholeModel) {
   const double error = static_cast<double>((y - exact).norm() / exact.norm());
   EXPECT_LE(error, 0.02);
   EXPECT_GE(error, 1e-5) << "computed in float";
-  for (Index b = 0; b < 3; ++b) {  // each sequence alone has the bits of the batch
+  for (Index b = 0; b < 3; ++b) {  // each sequence alone is bit-equal to the batch
     const Matrix<float> alone = model.forward(ConstView<float>(x.middleRows(19 * b, 19)), Sequences::single(19), workspace);
     EXPECT_TRUE(same_bits(alone, y.middleRows(19 * b, 19)));
   }

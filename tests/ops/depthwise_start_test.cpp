@@ -9,7 +9,7 @@ struct Options {
   Index kernel, dilation, own_tap;
 };
 
-/// A convolution, and the row before each sequence.
+/// The weights of a convolution, and the constant row that precedes each sequence.
 template <class T>
 struct Parameters {
   using Scalar = T;

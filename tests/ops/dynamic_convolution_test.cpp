@@ -27,7 +27,7 @@ struct Parameters {
   DynamicTaps<T> taps() const { return {bias, options.heads, options.taps, options.own_tap, options.softmax}; }
 };
 
-/// The convolution of the first columns of x, with scores in the others.
+/// The convolution of the first columns of x; the other columns hold the scores of its taps.
 template <class Run, class P>
 MatrixOf<Run> convolved(Run& run, const P& p, const MatrixOf<Run>& x, const Epilogue<Run>& epilogue = {}) {
   const Index channels = p.options.channels;
@@ -54,7 +54,7 @@ TEST(DynamicConvolution, FusedEpiloguesEqualJoin) {
   }
 }
 
-/// The result for whole sequences.
+/// The convolution's result for whole sequences.
 Matrix<double> result(const Parameters<double>& p, const Matrix<double>& x, const Sequences& sequences) {
   Workspace<double> workspace;
   const auto frame = workspace.frame();

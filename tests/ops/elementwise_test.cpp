@@ -28,7 +28,7 @@ void in_a_batch(const F& f) {
   f(run, a, b);
 }
 
-/// Expects that op(x) is y. An owned x that is moved in must be overwritten, but not an x that is shared or the caller's.
+/// Expects that op(x) is y. An owned x that is moved in must be overwritten; a shared x, or the caller's x, must not.
 template <class Op>
 void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
   const Matrix<double> before = x;
@@ -88,7 +88,7 @@ TEST(Elementwise, OpsStayWithinBounds) {
     expect(a + b, [&](R x) { return add(run, std::move(x), other); });
     expect(2 * a, [&](R x) { return scale(run, std::move(x), number(2.0)); });
     const R x = run.owned(R(input_view<double>(a))), square = multiply(run, x, x);
-    EXPECT_NE(square.data, x.data) << "both factors are still in use";
+    EXPECT_NE(square.data, x.data) << "x is still in use";
     EXPECT_TRUE(same_bits(run[square], Matrix<double>(a.cwiseProduct(a))));
   });
 }

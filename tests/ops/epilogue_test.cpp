@@ -82,7 +82,7 @@ class EpilogueOf : public ::testing::Test {
     return y;
   }
 
-  /// z and y at (i, j) by the documented formula, and the magnitude of their terms.
+  /// The kept z and the output y at (i, j) by the documented formula, and the size of their terms, which scales the tolerance.
   struct Expected {
     double z = 0, y = 0, size = 0;
   };
@@ -263,7 +263,7 @@ TYPED_TEST(EpilogueOf, OperandsMayAliasTheOutput) {
   }
 }
 
-/// Elements up to the diagonal have the bits of the whole product. Elements beyond it have these bits or are unchanged.
+/// Elements up to the diagonal j = wanted + i have the bits of the whole product. Others have these bits or are unchanged.
 TYPED_TEST(EpilogueOf, ComputesColumnsUpToADiagonal) {
   using T = TypeParam;
   Index left = 0;
@@ -318,10 +318,10 @@ TYPED_TEST(EpilogueOf, RefusesOperandsOfOtherShapes) {
   const auto refusal = [&](const Epilogue<T>& e) {
     return test::message_of<ShapeError>([&] { matmul(x, other, y, this->workspace, e); });
   };
-  EXPECT_EQ(refusal({.added = wide}), "matmul: the added matrix is 2 × 4, expected 2 × 2 as y.");
-  EXPECT_EQ(refusal({.gate = x}), "matmul: the gate is 2 × 3, expected 2 × 2 as y.");
-  EXPECT_EQ(refusal({.residual = other}), "matmul: the residual is 3 × 2, expected 2 × 2 as y.");
-  EXPECT_EQ(refusal({.kept = wide}), "matmul: the kept matrix is 2 × 4, expected 2 × 2 as y.");
+  EXPECT_EQ(refusal({.added = wide}), "matmul: the added matrix is 2 × 4, expected 2 × 2, the shape of y.");
+  EXPECT_EQ(refusal({.gate = x}), "matmul: the gate is 2 × 3, expected 2 × 2, the shape of y.");
+  EXPECT_EQ(refusal({.residual = other}), "matmul: the residual is 3 × 2, expected 2 × 2, the shape of y.");
+  EXPECT_EQ(refusal({.kept = wide}), "matmul: the kept matrix is 2 × 4, expected 2 × 2, the shape of y.");
   EXPECT_TRUE((y.array() == -7).all());
 }
 

@@ -159,7 +159,7 @@ TEST(AddParameterProduct, AddsAProductForTrainedParametersOnly) {
   step.run(true, once);
   const Matrix<double> expected = step.dy.transpose() * step.x;
   EXPECT_LE((step.gradient.weight - expected).cwiseAbs().maxCoeff(), 1e-14);
-  step.run(true, once);  // adds to the gradient of the step before
+  step.run(true, once);  // adds to the previous step's gradient
   EXPECT_LE((step.gradient.weight - 2 * expected).cwiseAbs().maxCoeff(), 1e-14);
   EXPECT_TRUE(same_bits(other.weight, Weight().weight));
 }

@@ -119,7 +119,7 @@ Matrix<float> product_by(const Int8Kernels& table, const Matrix<float>& x, const
   return y;
 }
 
-TEST(Int8Kernels, AreTheStatedProductInEveryForm) {
+TEST(Int8Kernels, EqualTheirFormulaInEveryForm) {
   for (const auto& [name, table] : all_kernels()) {
     for (const Index rows : {1, 2, 5, 14, 31}) {
       for (const Index depth : {1, 3, 4, 5, 31, 32, 65, 200}) {
@@ -156,7 +156,7 @@ TEST(Int8Kernels, AddUpTheLargestCodesExactly) {
 }
 
 #if GATED_HAS_AMX_KERNELS
-/// A model of the AMX instructions, written after their description in Intel's manual.
+/// An emulation of the AMX instructions, after their description in Intel's manual.
 struct PlainTiles {
   static inline Index words = 0;
   static inline std::byte tiles[8][16][64];
@@ -197,8 +197,8 @@ struct PlainTiles {
   }
 };
 
-/// No test machine has AMX, so a model of the instructions tests how a product is cut into tiles.
-TEST(Int8Kernels, CutTilesOfAmx) {
+/// No test machine has AMX, so an emulation of the instructions tests how a product is tiled.
+TEST(Int8Kernels, TileProductsForAmx) {
   for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
     const Index padded = (words + 15) / 16 * 16;
     std::vector<std::uint32_t> a(static_cast<std::size_t>(32 * padded));
@@ -224,7 +224,7 @@ TEST(Int8Kernels, CutTilesOfAmx) {
 }
 #endif
 
-TEST_F(Int8Product, IsTheStatedOneForEveryShapeAndTranspose) {
+TEST_F(Int8Product, EqualsItsFormulaForEveryShapeAndTranspose) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     for (const Index rows : {0, 1, 2, 13, 14, 15, 60}) {
@@ -310,7 +310,7 @@ TEST_F(Int8Product, LeavesScoresTrianglesAndGreatDepthsToFloat) {
   expect_float(deep_a, quantizable(Operand<float>(deep_b)));
 }
 
-TEST_F(Int8Product, CountsRowsWithoutRangeAsZeros) {
+TEST_F(Int8Product, TreatsRowsWithoutRangeAsZeros) {
   const Matrix<float> w = random_matrix<float>(40, 33, 2);
   for (const float tiny : {0.0f, 1e-45f, -1e-40f, 0x1p-101f}) {
     Matrix<float> x = random_matrix<float>(3, 33, 1);
@@ -324,7 +324,7 @@ TEST_F(Int8Product, CountsRowsWithoutRangeAsZeros) {
   EXPECT_TRUE(product(random_matrix<float>(3, 33, 1), transposed(some_zero)).col(5).isZero(0));
 }
 
-TEST_F(Int8Product, KeepsBadNumbersInTheirRowOrColumn) {
+TEST_F(Int8Product, KeepsNaNAndInfinityInTheirRowOrColumn) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     const Matrix<float> x = random_matrix<float>(20, 33, 1), w = random_matrix<float>(40, 33, 2);
@@ -356,7 +356,7 @@ TEST_F(Int8Product, KeepsBadNumbersInTheirRowOrColumn) {
   }
 }
 
-TEST_F(Int8Product, GivesARowTheSameBitsWhateverRowsSurroundIt) {
+TEST_F(Int8Product, ComputesEachRowIndependently) {
   const Matrix<float> a = random_matrix<float>(61, 53, 12), b = random_matrix<float>(53, 67, 13);
   const Matrix<float> whole = product(a, b);
   for (Index count = 1; count <= a.rows(); ++count) {
@@ -366,7 +366,7 @@ TEST_F(Int8Product, GivesARowTheSameBitsWhateverRowsSurroundIt) {
   }
 }
 
-TEST_F(Int8Product, GivesEqualBitsForAnyNumberOfThreads) {
+TEST_F(Int8Product, IsBitEqualForAnyNumberOfThreads) {
   const Matrix<float> a = random_matrix<float>(1030, 201, 10), b = random_matrix<float>(201, 230, 11);
   const Matrix<float> row = random_matrix<float>(1, 2000, 12), square = random_matrix<float>(2000, 700, 13);
   for (const int threads : {2, 3}) {
@@ -375,7 +375,7 @@ TEST_F(Int8Product, GivesEqualBitsForAnyNumberOfThreads) {
   }
 }
 
-TEST_F(Int8Product, IsWhatAModelComputesWith) {
+TEST_F(Int8Product, RunsAWholeModel) {
   Random random(1);
   const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention_width = 16}, random);
   const auto x = random_matrix<float>(3 * 19, 48, 2);
@@ -390,7 +390,7 @@ TEST_F(Int8Product, IsWhatAModelComputesWith) {
   EXPECT_TRUE(same_bits(y, unprepared));
   const double error = static_cast<double>((y - exact).norm() / exact.norm());
   EXPECT_LE(error, 0.02);
-  EXPECT_GE(error, 1e-4) << "it was computed in float";
+  EXPECT_GE(error, 1e-4) << "computed in float";
   for (Index b = 0; b < 3; ++b) {
     const Matrix<float> alone = model.forward(ConstView<float>(x.middleRows(19 * b, 19)), Sequences::single(19), workspace);
     EXPECT_TRUE(same_bits(alone, y.middleRows(19 * b, 19)));
@@ -403,7 +403,7 @@ TEST_F(Int8Product, IsWhatAModelComputesWith) {
 
 #if GATED_CHOOSES_FORM
 /// The program that calls gated may have set the flags FTZ and DAZ.
-TEST_F(Int8Product, HasTheSameBitsWhereSubnormalNumbersAreFlushed) {
+TEST_F(Int8Product, HasTheSameBitsIfSubnormalsAreFlushed) {
   Matrix<float> x = random_matrix<float>(9, 40, 1), w = random_matrix<float>(33, 40, 2);
   x.row(1) *= 1e-30f;
   x.row(2).setConstant(1e-40f);

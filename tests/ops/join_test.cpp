@@ -137,8 +137,8 @@ TEST(Join, IsANoOpIfEmpty) {
   EXPECT_EQ(join(run, z, {.residual_scale = scale.data()}).data, z.data) << "a scale without a residual";
 }
 
-/// Expects that f overwrites the first operand of its epilogue if the run owns it and it is moved in, and overwrites none
-/// if the caller `keeps` handles to the operands.
+/// Expects that f overwrites the first operand of its epilogue if the run owns that operand and it is moved in. If the caller
+/// `keeps` handles to the operands, f must overwrite none.
 template <class F>
 void expect_place(unsigned fields, bool keeps, const F& f) {
   using Run = Batch<double>;

@@ -20,7 +20,7 @@ using test::same_bits;
 
 using Exact = Matrix<long double>;
 
-/// a · b, and |a| · |b|, the scale of its rounding errors.
+/// The product a · b (value), and |a| · |b| (size), the scale of its rounding errors.
 struct Product {
   Exact value, size;
 };
@@ -254,7 +254,7 @@ T poison(Index i) {
   return i % 3 == 0 ? std::numeric_limits<T>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
 }
 
-/// Calls `f(a, diagonal, bounds)` for lower triangles a of many shapes. The first bounds[i] columns of row i belong to the
+/// Calls `f(a, diagonal, bounds)` for lower-triangular `a` of many shapes. The first bounds[i] columns of row i belong to the
 /// triangle: up to column `diagonal` + i, or to the end of the row. The rest is poison.
 template <class T, class F>
 void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, const F& f) {
@@ -394,7 +394,7 @@ TYPED_TEST(MatmulOf, RefusesMismatchedShapes) {
   const Matrix<T> a(2, 3), b(4, 5);
   Matrix<T> y(2, 5);
   EXPECT_EQ(test::message_of<ShapeError>([&] { matmul(a, b, y, this->workspace); }),
-            "matmul: a is 2 × 3 and b is 4 × 5, expected as many columns of a as rows of b.");
+            "matmul: a is 2 × 3 and b is 4 × 5, expected columns of a = rows of b.");
   const Matrix<T> fits(3, 5);
   Matrix<T> wide(2, 6);
   EXPECT_EQ(test::message_of<ShapeError>([&] { matmul(a, fits, wide, this->workspace); }),
@@ -402,7 +402,7 @@ TYPED_TEST(MatmulOf, RefusesMismatchedShapes) {
   EXPECT_THROW(matmul(transposed(a), fits, y, this->workspace), ShapeError);
 }
 
-/// Weights prepared from the codes `encoded` of `weight`, packed for the kernels in use.
+/// Prepared weights with the codes of `weight` in `encoded`, packed for the kernels in use.
 PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedWeight& encoded) {
   PreparedWeights<float> prepared;
   prepared
@@ -442,7 +442,7 @@ TEST(Matmul, QuantizedWeightsEqualTheirDecodedValues) {
 
 TEST(Matmul, RefusesCodesPackedForOtherKernels) {
   if (available_kernels().size() < 2) {
-    GTEST_SKIP() << "this program has only one form";
+    GTEST_SKIP() << "this program has kernels of only one form";
   }
   const Matrix<float> weight = random_matrix<float>(5, 4, 1), a = random_matrix<float>(2, 4, 2);
   const auto encoded = EncodedWeight::of(weight.data(), 5, 4, WeightFormat::int8);

@@ -39,7 +39,7 @@ struct Sequence {
     return y;
   }
 
-  /// The result by definition: relu² attention within each chunk, plus linear attention by LinearReduction.
+  /// The result by definition: relu² attention within each chunk, plus linear attention with its LinearReduction.
   Matrix<double> literal(const ChunkMixing<T>& m) const {
     const Index n = values.rows(), c = m.chunk, chunks = (n + c - 1) / c;
     const auto dot = [](const auto& a, const auto& b) { return a.template cast<double>().dot(b.template cast<double>()); };

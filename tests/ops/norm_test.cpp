@@ -246,7 +246,7 @@ TYPED_TEST(NormaliseOf, AgreesWithTheOpInEveryRun) {
 TEST(NormaliseBackward, GradientsAreCorrectForEveryForm) {
   for (const NormForm form : forms) {
     for (const Index channels : {1, 5, 8, 19}) {
-      for (const double deviation : {1.0, 0.03}) {  // 0.03 is below eps, so it is clamped
+      for (const double deviation : {1.0, 0.03}) {  // 0.03 is below eps = 0.1: scale_norm clamps to eps
         SCOPED_TRACE(testing::Message() << name_of(form) << ", " << channels << ", " << deviation);
         test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
                                [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {

@@ -181,8 +181,8 @@ void expect_bits_of_join(const Parameters& parameters, const F& f, const OpCase&
 
 }  // namespace detail
 
-/// Expects for float and double that f(run, parameters, x, epilogue) is bit-equal to join() on the result of f without an
-/// epilogue (the path of a run with a hook), even if the result overwrites an operand.
+/// Expects, for float and double, that f(run, parameters, x, epilogue) is bit-equal to f without an epilogue followed by
+/// join(), as in a run with a hook. This must hold even if the result overwrites an operand.
 template <template <class> class Parameters, class Options, class F>
 void expect_bits_of_join(const Options& options, const F& f, const OpCase& c) {
   detail::expect_bits_of_join(Parameters<float>(options), f, c);

@@ -140,7 +140,7 @@ TEST(Pooling, RefusesMismatchedRowsAndEmptySequences) {
     return test::message_of<ShapeError>([&] { f(run, Nothing(), RunMatrix<double>(input_view<double>(x))); });
   };
   const std::string rows =
-      ": x has 20 rows, but the sequences cover 1 sequence × 21 tokens. Every row belongs to exactly one "
+      ": x has 20 rows, but the sequences cover 1 sequence × 21 tokens. Every row must belong to exactly one "
       "sequence.";
   EXPECT_EQ(message(longer, mean), "mean_over_tokens" + rows);
   EXPECT_EQ(message(longer, first), "first_tokens" + rows);

@@ -27,8 +27,8 @@
 #include "tests/models/trunks.hpp"
 #include "tests/ops/restores_kernels.hpp"
 
-// Portable arithmetic: the same bits in every form of the kernels, and in every build, whose signatures are listed here. A
-// signature that changes is a decision: it belongs in the changes of a release.
+// Portable arithmetic gives the same bits in every form of the kernels and in every build. The expected signatures are listed
+// here. Changing a signature is a deliberate decision: list it in the changes of the release.
 
 namespace gated::portable_test {
 namespace {
@@ -41,7 +41,7 @@ class Portable : public test::RestoresKernels {
   Portable() { use_arithmetic(Arithmetic::portable); }
   ~Portable() override { use_arithmetic(Arithmetic::fastest); }
 
-  /// Checks that all forms compute the same bits for `f()`, a function that returns numbers. Returns those numbers.
+  /// Checks that `f()` returns the same bits in all forms of the kernels, and returns its result.
   template <class F>
   static auto expect_same_in_all_forms(const F& f) {
     using Result = decltype(f());
@@ -111,7 +111,7 @@ struct Listed : Kind {
 template <class Kind>
 class PortableTrunk : public Portable {
  protected:
-  /// The same bits in all forms, another number of threads in each, and the listed hash.
+  /// Expects the same bits in all forms, with a different number of threads in each. Adds the results to `hash`.
   template <class T>
   void expect_portable(detail::NumberHash& hash) {
     for (const bool causal : {false, true}) {
@@ -127,7 +127,7 @@ class PortableTrunk : public Portable {
     }
   }
 };
-/// MossFormer2, LightConv and E-Branchformer, whose tokens are mixed by convolutions.
+/// Configurations of the trunks that mix tokens by convolutions: MossFormer2, LightConv and E-Branchformer.
 struct OfMossFormerBlocks {
   template <class T>
   using Trunk = Stack<MossFormerBlock<T>>;
@@ -197,8 +197,8 @@ TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {
   EXPECT_EQ(signature_text(hash.value()), signature_text(TypeParam::hash));
 }
 
-/// Expects that the forward pass of `model`, its steps and that with int8 products have one signature in all forms, which is
-/// `expected` in every build.
+/// Expects the signature `expected` for the forward pass and the steps of `model`, and the signature `with_int8` with int8
+/// products, in all forms and in every build.
 template <class Model>
 void expect_signature(const Model& model, const char* expected, const char* with_int8 = "") {
   for (const KernelForm form : available_kernels()) {
@@ -319,7 +319,7 @@ TEST_F(Portable, SignaturesOfForecasters) {
                    "a1469a11c8067101", "3fd14455260886aa");
 }
 
-/// 100 steps with dropout and stochastic depth: losses, and what the model and its average compute in the end.
+/// 100 steps with dropout and stochastic depth. Compares the losses, and the outputs of the final model and of its average.
 TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
   using Model = GmlpImageClassifier<float>;
   const Model::Config config{.image = {8, 8},
@@ -362,7 +362,7 @@ TEST_F(Portable, RowsOfWeightFormatsHaveTheSameBits) {
       const auto prepared = prepare(model, format);
       Workspace<float> workspace;
       workspace.use(prepared);
-      workspace.use(bf16_products());  // which multiply in float
+      workspace.use(bf16_products());  // null in portable arithmetic: products stay in float
       return model.forward(x, Sequences::single(128), workspace);
     });
     EXPECT_EQ(hash_of_numbers(result), expected);
@@ -402,7 +402,7 @@ TEST_F(Portable, IsChosenForTheWholeRun) {
   EXPECT_EQ(arithmetic(), Arithmetic::fastest);
 }
 
-TEST_F(Portable, KeywordsAreThoseOfAMicrocontroller) {  // tests/bare_metal/words.cpp
+TEST_F(Portable, KeywordsEqualThoseOfAMicrocontroller) {  // tests/bare_metal/words.cpp
   const std::string folder = GATED_REFERENCE_DIR "/../../examples/spot_words/";
   const auto model = load_model<GmlpImageClassifier<float>>(folder + "ten_words.safetensors");
   const Sound sound = read_wav(folder + "three_words.wav");
@@ -436,7 +436,7 @@ TEST_F(Portable, TheEnvironmentVariableNamesTheArithmetic) {
   EXPECT_NE(message.find("expected fastest or portable."), message.npos) << message;
 }
 
-TEST_F(Portable, FilesProveTheirSignatures) {
+TEST_F(Portable, SignaturesAreStoredInFilesAndVerified) {
   auto model = random_model<Gmlp<float>>(causal_gmlp);
   const auto path = test::temporary("signed.safetensors");
   save_model(model, path, signatures(model));

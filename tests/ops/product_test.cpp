@@ -101,7 +101,7 @@ TYPED_TEST(ProductOf, RefusesMismatchedShapes) {
             "Epilogue: gate is 20 × 12, expected 20 × 13, the shape of the result.");
   this->weight = random_matrix<T>(13, 8, 2);
   EXPECT_EQ(test::message_of<ShapeError>([&] { this->of({}, this->bias); }),
-            "matmul: a is 20 × 7 and b is 8 × 13, expected as many columns of a as rows of b.");
+            "matmul: a is 20 × 7 and b is 8 × 13, expected columns of a = rows of b.");
 }
 
 }  // namespace

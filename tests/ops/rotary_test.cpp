@@ -207,9 +207,10 @@ TEST(Rotary, RefusesMismatchedRowsAndTooFewChannels) {
   const auto frame = workspace.frame();
   Batch<double> run(workspace, Sequences::single(8));
   const RunMatrix<double> given{MatrixView<double>(x)};
-  EXPECT_EQ(message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), std::array{given}); }),
-            "RotaryEmbedding: x has 9 rows, but the sequences cover 1 sequence × 8 tokens. Every row belongs to exactly one "
-            "sequence.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { rotate(run, Rotary::half, rotary_frequencies<double>(2), std::array{given}); }),
+      "RotaryEmbedding: x has 9 rows, but the sequences cover 1 sequence × 8 tokens. Every row must belong to exactly one "
+      "sequence.");
   EXPECT_EQ(message_of<ShapeError>(
                 [&] { rotate(run, Rotary::half, rotary_frequencies<double>(4), std::array{given.sharing(given.rows(0, 8))}); }),
             "RotaryEmbedding: x has 3 columns, expected at least the 4 that are rotated.");

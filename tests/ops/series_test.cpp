@@ -44,7 +44,7 @@ TEST(Unfold, CutsEachSeriesIntoPatches) {
   Matrix<double> y(9, 4);
   for (Index r = 0; r < 3; ++r) {
     for (Index t = 0; t < 3; ++t) {
-      y.row(3 * r + t) = x.row(r).segment(1 + 3 * t, 4);  // overlapping windows from 1, 4 and 7 on
+      y.row(3 * r + t) = x.row(r).segment(1 + 3 * t, 4);  // overlapping windows that start at 1, 4 and 7
     }
   }
   expect_moved(Sequences::single(3), x, y, [](auto& run, const auto& rows) {
@@ -89,7 +89,7 @@ TEST(Gather, SelectsRowsOfEachItem) {
   Batch<double> run(workspace, Sequences::single(6));
   const RunMatrix<double> rows(input_view<double>(x));
   EXPECT_EQ(test::message_of<ShapeError>([&] { gather(run, rows, chosen, 3, 6); }),
-            "gather: 6 columns of each 3 rows, but x is 6 × 5.");
+            "gather: expected at least 6 columns and groups of 3 rows, but x is 6 × 5.");
   EXPECT_THROW(gather(run, rows, chosen, 4, 5), ShapeError) << "6 rows do not divide into items of 4";
 }
 

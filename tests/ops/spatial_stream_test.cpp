@@ -72,7 +72,7 @@ TEST_F(SpatialStream, SpreadsWorkEvenlyOverSteps) {
       all += written;
     }
     EXPECT_GT(all, 5 * length) << "sums must be computed ahead";
-    EXPECT_LE(most, 512) << "a block of 1,024 tokens at once writes 1,024 rows";
+    EXPECT_LE(most, 512) << "a whole block of 1,024 tokens would write 1,024 rows in one step";
   }
 }
 

@@ -193,7 +193,7 @@ TEST(Spatial, FusesAnEpilogue) {
       };
       const Config config{.causal = causal, .heads = 2, .scaled = (fields & 16) != 0};
       expect_op<Numbers>(config, joined, {.in = 24, .out = 6, .streams = causal});
-      // By the formula, the epilogue follows the plain sum.
+      // The formula applies the epilogue to the plain sum.
       const Numbers<double> numbers(config);
       const auto x = random_matrix<double>(12, 24, 1);
       Matrix<double> expected = numbers.literal(x.leftCols(6));

@@ -1,6 +1,6 @@
 # cmake -D README_FILES=a,b -D PROGRAMS=name=path,… -D ROOT=… -P commands.cmake
 #
-# Checks the commands in READMEs, which are indented lines that begin with a program of gated, sh, cmake, ctest or python3.
+# Checks the commands in READMEs: indented lines that begin with sh, cmake, ctest, python3 or one of gated's programs.
 # Options must be in the program's --help, scripts must exist, and presets must be known. A text with a line "Usage: <program>"
 # must be the program's --help.
 

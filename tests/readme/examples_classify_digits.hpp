@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of examples/classify_digits/README.md use.
+// Declares the names that code fragments in examples/classify_digits/README.md use.
 
 #include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that the fragments of examples/denoise/README.md use.
+// Declares the names that code fragments in examples/denoise/README.md use.
 
 #include <vector>
 

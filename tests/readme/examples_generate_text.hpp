@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of examples/generate_text/README.md use.
+// Declares the names that code fragments in examples/generate_text/README.md use.
 
 #include "gated/gated.hpp"
 #include "gated/io/model_file.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of examples/spot_words/README.md use.
+// Declares the names that code fragments in examples/spot_words/README.md use.
 
 #include "gated/audio.hpp"
 #include "gated/gated.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of examples/train_digits/README.md use.
+// Declares the names that code fragments in examples/train_digits/README.md use.
 
 #include "gated/train.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of examples/train_text/README.md use.
+// Declares the names that code fragments in examples/train_text/README.md use.
 
 #include "gated/io/model_file.hpp"
 #include "gated/train.hpp"

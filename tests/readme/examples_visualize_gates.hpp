@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of examples/visualize_gates/README.md use.
+// Declares the names that code fragments in examples/visualize_gates/README.md use.
 
 #include "gated/gated.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of include/gated/README.md use.
+// Declares the names that code fragments in include/gated/README.md use.
 
 #include <cstdint>
 #include <cstdio>
@@ -55,6 +55,6 @@ inline gated::SpeechDenoiser<float> small_denoiser() {
   return {{.blocks = {.depth = 1, .block = {.channels = 8, .inner = 8, .causal = true}}}, random};
 }
 inline const gated::SpeechDenoiser<float> denoiser = small_denoiser();
-inline std::vector<float> block(480);  // samples of a callback
+inline std::vector<float> block(480);  // samples passed to an audio callback
 
 }  // namespace readme

@@ -6,7 +6,7 @@
 
 namespace readme {
 
-/// Returns 0 if the layer trains, and if its stream has the bits of a batch.
+/// Returns 0 if the layer can be trained and its stream is bit-equal to a batch.
 template <class L>
 int try_layer() {
   using Matrix = gated::Matrix<typename L::Scalar>;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Declares the names that fragments of README.md use.
+// Declares the names that code fragments in README.md use.
 
 #include <cmath>
 #include <cstdio>

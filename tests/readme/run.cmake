@@ -1,6 +1,6 @@
-# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake runs the program built from these ```cpp blocks of a
-# README. If a ```text block follows one of them, it must be the block's output. A MARKED program prints a line "=== <number>"
-# before each block.
+# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake runs the program built from these ```cpp blocks (by
+# number) of a README. If a ```text block follows one of them, it must be the block's output. A MARKED program prints a line
+# "=== <number>" before each block.
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
 
@@ -21,7 +21,7 @@ foreach(i IN LISTS BLOCKS)
   if(NOT block_${i}_prints STREQUAL "")
     string(FIND "${said}" "=== ${i}\n${block_${i}_prints}===" at)
     if(at EQUAL -1)
-      message(FATAL_ERROR "${README} shows another output of the block\n${block_${i}}namely\n${block_${i}_prints}")
+      message(FATAL_ERROR "${README}: the block\n${block_${i}}does not print the output shown:\n${block_${i}_prints}")
     endif()
   endif()
 endforeach()

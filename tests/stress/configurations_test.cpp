@@ -14,8 +14,8 @@
 #include "tests/stress/stress.hpp"
 
 // Tests that random valid configurations of every kind of model keep all promises: each sequence of a ragged batch is bit-equal
-// to the same sequence alone, threads and packed weights change no bit, models round-trip through files, and steps are bit-equal
-// to the batch. Building a model spends about as many values of a budget as the model holds.
+// to the same sequence alone; threads and packed weights change no bit; models round-trip through files; steps are bit-equal to
+// the batch. Building a model spends about as many values of a ParameterBudget as the model holds.
 //
 // A failure names the seed and the configuration. GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that configuration.
 
@@ -135,7 +135,7 @@ void expect_promises(const Model& model, const Input<typename Model::Scalar>& in
   test::expect_fair_spending<Model>(model.config);
 }
 
-/// Expects that `extend(input, state, output, workspace)`, token by token and in pieces of a sequence, is bit-equal to
+/// Expects that `extend(input, state, output, workspace)`, token by token and in random pieces, is bit-equal to
 /// `forward(model, input, sequences, workspace)`.
 template <class Model, class T, class Forward, class Extend>
 void expect_streams(Dice& dice, const Model& model, Input<T> input, Index length, const Forward& forward,
@@ -303,7 +303,7 @@ void try_rows(Dice& dice, std::uint64_t seed, const typename Model::Config& conf
   }
 }
 
-/// Tests a language model with this trunk and random other options. A table of positions has `longest` rows.
+/// Tests a language model with this trunk and random other options. A table of positions, if any, has `longest` rows.
 template <class Model>
 void try_text(Dice& dice, std::uint64_t seed, const decltype(Model::Config::trunk)& trunk, const std::vector<Index>& lengths,
               Index longest, bool streams) {
@@ -408,7 +408,8 @@ void try_gated_attention_unit(Dice& dice, std::uint64_t seed) {
 template <class T>
 void try_transformer_text(Dice& dice, std::uint64_t seed) {
   const StackConfig<TransformerBlockConfig> trunk{.depth = dice.number(0, 3), .block = any_transformer(dice)};
-  try_text<LanguageModel<Stack<TransformerBlock<T>>>>(dice, seed, trunk, any_lengths(dice, 80), 80, trunk.block.token_mixer.causal);
+  try_text<LanguageModel<Stack<TransformerBlock<T>>>>(dice, seed, trunk, any_lengths(dice, 80), 80,
+                                                      trunk.block.token_mixer.causal);
 }
 
 template <class T>
@@ -434,7 +435,7 @@ void try_gated_cross_attention(Dice& dice, std::uint64_t seed) {
   const auto model = random_model<GatedCrossAttention<T>>(config, seed);
   const std::vector<Index> lengths = dice.numbers(dice.number(1, 4), 1, 50);
   const Index keys = model.proj_key.in(), values = model.proj_value.in();
-  // Each row holds queries, keys and values of a token, so that a block of rows has all three.
+  // Each row holds the queries, keys and values of a token, so any block of rows contains all three.
   const Input<T> input{.rows = test::random_matrix<T>(sum(lengths), config.channels + keys + values, seed),
                        .mask = random_mask(dice, lengths)};
   expect_promises(model, input, lengths,

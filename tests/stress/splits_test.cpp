@@ -13,8 +13,8 @@
 #include "tests/ops/restores_kernels.hpp"
 #include "tests/stress/stress.hpp"
 
-// Portable arithmetic: the outputs have the same bits however sequences are split into batches, threads and steps, in every form
-// of the kernels, and with weights prepared, mapped or neither.
+// Portable arithmetic: the outputs have the same bits however sequences are split into batches, threads and steps, in every
+// form of the kernels, and with weights prepared, mapped or neither.
 
 namespace gated {
 namespace {
@@ -32,7 +32,7 @@ class Splits : public test::RestoresKernels {
 
 Index below(Random& random, std::size_t limit) { return static_cast<Index>(random.bits() % static_cast<std::uint64_t>(limit)); }
 
-/// Runs `count` random splits of ten sequences.
+/// Expects the same bits from `count` random splits of ten sequences.
 template <class Model>
 void expect_same_bits(const typename Model::Config& config, long count) {
   Model model(config);
@@ -108,7 +108,7 @@ TEST_F(Splits, NeverChangeABit) {
       .length = longest, .channels = channels, .hidden = 40, .depth = 2, .length_policy = LengthPolicy::slice, .causal = true};
   toeplitz.spatial = SpatialForm::toeplitz;
   expect_same_bits<Gmlp<float>>(toeplitz, count);
-  toeplitz.fourier_from = 8;  // whole sequences only: streams sum in another order
+  toeplitz.fourier_from = 8;  // tests whole sequences only, because streams sum in a different order
   toeplitz.causal = false;
   expect_same_bits<Gmlp<float>>(toeplitz, count);
   expect_same_bits<Stack<GatedAttentionUnit<float>>>(

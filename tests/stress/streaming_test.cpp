@@ -25,7 +25,7 @@ constexpr Index vocabulary = 17;
 
 long steps() { return from_environment("GATED_STRESS_STEPS", 20000); }
 
-/// Resident bytes of this process. Returns 0 if they are unknown, or under a sanitizer, whose own memory would count.
+/// Resident bytes of this process. Returns 0 if they are unknown, or under a sanitizer, whose own memory would be included.
 long resident_bytes() {
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   long total = 0, resident = 0;

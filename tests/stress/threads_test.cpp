@@ -67,7 +67,7 @@ std::vector<Index> text(Index length) {
   return tokens;
 }
 
-/// Runs prefixes of one text, in one call or token by token.
+/// Expects that threads which run prefixes of one text, in one call or token by token, get the bits of a serial run.
 template <class Model>
 void expect_same_texts(const Model& model) {
   using T = typename Model::Scalar;

@@ -79,9 +79,9 @@ TEST(AdamW, DecaysWeightsAndEmbeddingsByDefault) {
 }
 
 TEST(AdamW, DecaysTheConfiguredRoles) {
-  const AdamWConfig config{
-      .weight_decay = 0.1,
-      .decayed_roles = {Role::weight, Role::bias, Role::norm, Role::spatial, Role::position, Role::embedding, Role::memory, Role::constant}};
+  const AdamWConfig config{.weight_decay = 0.1,
+                           .decayed_roles = {Role::weight, Role::bias, Role::norm, Role::spatial, Role::position,
+                                             Role::embedding, Role::memory, Role::constant}};
   expect_like_torch<float>("uniform", config, test::uniform_float);
   expect_like_torch<double>("uniform", config, test::uniform_double);
 }
@@ -151,12 +151,12 @@ TEST(ParameterGroups, AreCheckedByTheConstructor) {
     return message_of<ArgumentError>([&] { detail::resolve_groups({.groups = std::move(groups)}, model); });
   };
   EXPECT_EQ(message({{.path = "haed"}}),
-            "AdamW: group \"haed\" matches no trained parameter. Their paths begin with patches, blocks, head.");
+            "AdamW: group \"haed\" matches no trained parameter. Trained parameters' paths begin with patches, blocks, head.");
   EXPECT_EQ(message({{.path = "head."}}),
-            "AdamW: group \"head.\" matches no trained parameter. Their paths begin with patches, blocks, head.");
+            "AdamW: group \"head.\" matches no trained parameter. Trained parameters' paths begin with patches, blocks, head.");
   EXPECT_EQ(
       message({{.path = "blocks"}, {.path = "blocks.0"}}),
-      "AdamW: group \"blocks.0\" has no effect: each of its parameters belongs to an earlier group. Put it first.");
+      "AdamW: group \"blocks.0\" has no effect: each of its parameters belongs to an earlier group. Put this group first.");
   EXPECT_EQ(message({{.path = "blocks.0.proj.bias", .weight_decay = 0.1}}),
             "AdamW: group \"blocks.0.proj.bias\" sets weight_decay, but decayed_roles lists none of its parameters' roles. "
             "Add a role, or drop weight_decay.");
@@ -201,7 +201,7 @@ TEST(AdamW, ZeroesTheGradientOfFrozenParameters) {
   EXPECT_TRUE(test::same_bits(gradient.embedding, before.embedding));
 }
 
-/// The weight of a model after two updates. It may have any size.
+/// A model's weight, of any size, after two updates.
 Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& upstream, const Threads& threads) {
   Kinds<float> model, gradient;
   model.weight = start;

@@ -63,7 +63,7 @@ void expect_differences(const std::string& name, std::span<double> values, std::
 
 /// Checks the gradients of Σ output ⊙ cotangent in every parameter of `model` and in `x`. The cotangent is random.
 ///
-/// `run(tape, model, x)` records the tested function and returns its output. If x has no columns, `run` uses inputs of its own.
+/// `run(tape, model, x)` records the tested function and returns its output. If x has no columns, `run` uses its own inputs.
 /// The largest error allowed is `tolerance` times the largest gradient of the same parameter. If `seed` is given, every step
 /// draws noise from it.
 template <class Model, class Run>

@@ -6,7 +6,7 @@
 
 namespace gated::test {
 
-/// A model with a parameter of every role. adamw_reference.py uses the same sizes and formulas.
+/// A model with a parameter of every role except memory. adamw_reference.py uses the same sizes and formulas.
 template <class T>
 struct Kinds {
   using Scalar = T;

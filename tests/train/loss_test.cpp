@@ -75,7 +75,7 @@ TEST(CrossEntropy, MeansOfBatchesCombine) {
   EXPECT_EQ(cross_entropy(x.row(1), Targets(&targets[1], 1)).mean, 0.0);
   EXPECT_EQ((MeanLoss() + MeanLoss()).count, 0);
   EXPECT_EQ(test::message_of<ShapeError>([&] { cross_entropy(x, Targets(targets).first(3)); }),
-            "cross_entropy: 3 targets, expected 4, one per row of logits.");
+            "cross_entropy: targets has 3 entries, expected 4, one per row of logits.");
 }
 
 TEST(CrossEntropy, GradientsAreExact) {

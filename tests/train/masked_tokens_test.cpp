@@ -52,7 +52,7 @@ TEST(MaskTokens, SelectsOneTokenPerSequenceButNoSpecialOne) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
     const MaskedTokens masked = mask_tokens(tokens, sequences, rare, random);
-    ASSERT_EQ(masked.rows.size(), 2u);  // the second sequence has only special tokens, the third none
+    ASSERT_EQ(masked.rows.size(), 2u);  // the second sequence has only special tokens, the third has no tokens
     EXPECT_LT(masked.rows[0], 3);
     EXPECT_EQ(masked.rows[1], 5);
     EXPECT_EQ(masked.targets[1], 8);

@@ -159,7 +159,7 @@ TEST(MixedChunkGradients, EveryChunkHasItsOwnDropoutMask) {
 }
 
 TEST(SpatialGradients, AreCorrectAcrossRowBlocks) {
-  // The longer sequence has more than two blocks of 128 rows. A few elements of the gradient are compared.
+  // The longer sequence has more than two blocks of 128 rows. Only a few elements of the gradient are compared.
   const Sequences sequences = Sequences::of_lengths({300, 140});
   for (const auto form : {SpatialForm::dense, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<double> unit(

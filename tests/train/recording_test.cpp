@@ -306,15 +306,15 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// True if the tape keeps this layer's output only after a later fused step: an added residual or tiny attention, a rotation
-/// or a mask in place.
+/// True if the tape keeps this layer's output only with a later step fused into it: adding a residual or tiny attention, or, in
+/// place, a rotation or a mask.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
   return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||
          around.ends_with("global_qk");
 }
 
-/// True if `kept` is some activation function of `values`. A tape keeps the activation and its derivative, not the input.
+/// True if `kept` equals some activation function of `values`. A tape keeps the activation and its derivative, not the input.
 bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   if (kept.rows() != values.rows() || kept.cols() != values.cols()) {
     return false;
@@ -333,7 +333,7 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
 }
 
 /// Expects that the output is bit-equal to forward(), and that the outputs of all layers inside, including composite layers,
-/// are bit-equal to those of inference. A layer without its own matrix returns the matrix of another layer.
+/// are bit-equal to those of inference. A layer that records no matrix of its own must return another layer's.
 template <class Model, class Run, class Forward>
 void expect_inference(const Model& model, const Matrix<float>& x, const Run& run, const Forward& forward) {
   const auto expected = shown(model, forward);
@@ -582,7 +582,8 @@ TEST(Recording, RefusesWhatALayersForwardRefuses) {
       EXPECT_EQ(refusal(layer, good, short_text.sequences, Mask(short_mask)),
                 where + "the mask has 4 entries, expected 13, one per token.");
     } else {
-      EXPECT_EQ(refusal<ArgumentError>(layer, good, short_text.sequences, Mask(short_text.mask)), where + "it takes no mask.");
+      EXPECT_EQ(refusal<ArgumentError>(layer, good, short_text.sequences, Mask(short_text.mask)),
+                where + "got a mask, but this layer takes none. Omit the mask.");
     }
   };
   expect(shaken<TinyAttention<double>>(TinyAttentionConfig{.channels = 6, .width = 4, .out = 6}));

@@ -15,7 +15,7 @@ TEST(Schedule, WarmsUpLinearly) {
     EXPECT_EQ(learning_rate(config, 0.5, 0), 0.125);
     EXPECT_EQ(learning_rate(config, 0.5, 1), 0.25);
     EXPECT_EQ(learning_rate(config, 0.5, 2), 0.375);
-    EXPECT_EQ(learning_rate(config, 0.5, 3), 0.5) << "the first step at the base rate";
+    EXPECT_EQ(learning_rate(config, 0.5, 3), 0.5) << "the first step after the warm-up uses the base rate";
   }
 }
 

@@ -42,7 +42,7 @@ void expect_same_bits(const StepResult<Model>& a, const StepResult<Model>& b) {
       a.gradient, b.gradient);
 }
 
-/// Calls `f(config)` for each value of the enumeration `setting` of `config`.
+/// Calls `f(config)` for each value of the enum member `setting` of `config`.
 template <class Config, class Enum, class F>
 void for_each_value(Config config, Enum Config::*setting, const F& f) {
   for (const auto& [value, name] : names_of(Enum{})) {

@@ -199,7 +199,7 @@ TEST(Tape, BlocksCanReadPartsOfOuterVariables) {
                        auto run = run_over(tape, x);
                        const Variable b = run(model.first, x), own = tape.columns(b, 0, 1);
                        Variable y = tape.columns(run(model.second, x), 0, 2);
-                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputing, the part would be made twice
+                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, the part would be made twice
                          y = tape.block(y, times_columns(tape, b));
                        }
                        return multiply(run, tape.columns(run(model.first, b), 2, 1), own);
@@ -245,10 +245,11 @@ TEST(Tape, RefusesCallsThatWouldCorruptGradients) {
     tape.begin(model, gradient);
     const Variable input = tape.input(x), left = tape.columns(input, 1, 3);
     EXPECT_EQ(tape.columns(input, 1, 3).index, left.index) << "the same part";
-    EXPECT_EQ(tape[tape.columns(input, 3, 2)], Matrix<double>(x.middleCols(3, 2))) << "a copy, as others overlap them";
+    EXPECT_EQ(tape[tape.columns(input, 3, 2)], Matrix<double>(x.middleCols(3, 2)))
+        << "copied, because it overlaps another part";
     EXPECT_THROW(tape.columns(input, 4, 3), ArgumentError) << "beyond";
     EXPECT_THROW(tape.columns(input, -1, 2), ArgumentError);
-    EXPECT_EQ(tape[tape.columns(left, 0, 1)], Matrix<double>(x.middleCols(1, 1))) << "a copy, as of any part of a part";
+    EXPECT_EQ(tape[tape.columns(left, 0, 1)], Matrix<double>(x.middleCols(1, 1))) << "copied, like any part of a part";
     EXPECT_THROW(tape.columns(left, 3, 1), ArgumentError);
     EXPECT_THROW(tape.block(input, [&tape](Variable z) { return tape.columns(z, 4, 2); }), ShapeError);
     EXPECT_THROW(tape.backward(Variable{}), ArgumentError);
@@ -299,10 +300,13 @@ TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
       Two of_thread = zeros_like(model);
       for (const auto& use : std::initializer_list<std::function<void()>>{
                [&] { tape.begin(model, of_thread); }, [&] { tape.constant(x); }, [&] { tape.input(x); },
-               [&] { tape.make(1, 1); }, [&] { static_cast<void>(tape.enter(model)); }, [&] { tape.backward(Variable()); },
-               [&] { tape.backward(Variable(), x); }}) {
+               [&] { tape.make(1, 1); },
+               [&] {
+                 static_cast<void>(tape.enter({nullptr, model}));
+               },
+               [&] { tape.backward(Variable()); }, [&] { tape.backward(Variable(), x); }}) {
         EXPECT_EQ(test::message_of<ArgumentError>(use),
-                  "Tape: two threads use it at the same time. Give each thread a tape of its own; they may share the model.");
+                  "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model.");
         ++refusals;
       }
     }).join();
@@ -312,7 +316,7 @@ TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
     const Variable input = tape.input(x);
     tape.push([&expect_refusals](auto&) { expect_refusals(); });  // during the backward pass
     {
-      const auto layer = tape.enter(model);  // inside a layer
+      const auto layer = tape.enter({nullptr, model});  // inside a layer
       expect_refusals();
     }
     std::thread([&] { tape.backward(record(tape, model.first, input), x); }).join();  // one after another
@@ -354,7 +358,7 @@ TEST(Tape, RefusesAStepThatRecordedACopyOfTheModel) {
   };
   EXPECT_EQ(test::message_of<ArgumentError>([&] { step(copy); }),
             "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. Record that model "
-            "itself and no copy of it.");
+            "itself, not a copy.");
   EXPECT_NO_THROW(step(model));
 }
 

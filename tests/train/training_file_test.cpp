@@ -174,7 +174,7 @@ TrainingConfig<Regression<float>> long_config() {
   return config;
 }
 
-/// Resumes from the file, or starts a training if there is no file, as a restarted program does.
+/// Resumes from the file, or starts a training run if there is no file, as a restarted program does.
 SavedTraining start_or_resume(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     return SavedTraining(long_config(), Random(3));

@@ -36,7 +36,7 @@ double step(Training<Model>& training) {
   return training.step([&](auto& run) { return cross_entropy(run(training.model, tokens, sequences), targets); });
 }
 
-TEST(TrainingRun, EqualsATapeByHand) {
+TEST(TrainingRun, EqualsAHandWrittenTape) {
   for (const TapeOptions& options : {TapeOptions{}, TapeOptions{.residual_dropout = 0.2}, TapeOptions{.recompute = true}}) {
     for (const Index micro_batches : {1, 3}) {
       Training<Model> training = training_of(options, micro_batches), by_hand = training;
@@ -69,7 +69,7 @@ TEST(TrainingRun, OffersItsProductsToAnEngine) {
   offering.products = &engine;
   EXPECT_EQ(step(offering), step(in_float));
   EXPECT_TRUE(same_parameters(offering, in_float));
-  EXPECT_GE(products_offered, 3 * 2 * 2) << "two projections of two blocks, forward and for two gradients";
+  EXPECT_GE(products_offered, 3 * 2 * 2) << "two blocks with two projections each: the forward pass and two gradients";
 }
 
 TEST(TrainingRun, AppliesTheConfiguredDropout) {

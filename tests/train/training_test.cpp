@@ -197,7 +197,7 @@ TEST(Training, RefusesNonFiniteLossesBeforeAnyChange) {
             "Training: step 2: the loss of micro-batch 1 is -inf; the first non-finite gradient is layer.weight[2, 1] = "
             "nan. The model is unchanged, and this step's gradient is dropped.");
   EXPECT_EQ(step_with(0.5, -std::numeric_limits<float>::infinity()),
-            "Training: step 2: the loss is 0.5 and the norm of its gradient inf; the first non-finite gradient is "
+            "Training: step 2: the loss is 0.5 and the norm of its gradient is inf; the first non-finite gradient is "
             "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
   expect_same(training, before);
   auto other = before;
@@ -215,7 +215,7 @@ TEST(Training, RefusesAGradientWhoseSquareOverflows) {
     });
   };
   const auto before = training;
-  EXPECT_NE(message_of<TrainingError>([&] { step(1e25f); }).find("the norm of its gradient 2.4"), std::string::npos);
+  EXPECT_NE(message_of<TrainingError>([&] { step(1e25f); }).find("the norm of its gradient is 2.4"), std::string::npos);
   expect_same(training, before);
   Training<Regression<float>> clipped({.clip_norm = 1}, Random(1));
   clipped.step([](const auto&, auto& gradient) {
@@ -266,7 +266,7 @@ TEST(Training, DropsTheGradientIfTheLossFunctionThrows) {
   expect_same(training, other);
 }
 
-TEST(Training, HasItsConfigurationOnlyBetweenSteps) {
+TEST(Training, HasAConfigurationOnlyBetweenSteps) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   EXPECT_EQ(training.config().progress.steps, 1);
@@ -307,7 +307,8 @@ TEST(Training, RefusesInvalidConfigurations) {
     return message_of<ArgumentError>([&] { Training<Regression<float>>{config}; });
   };
   EXPECT_EQ(make([](Config& c) { c.clip_norm = -1; }), "TrainingConfig: clip_norm is -1, expected 0 (off) or more.");
-  EXPECT_EQ(make([](Config& c) { c.average_decay = 1; }), "TrainingConfig: average_decay is 1, expected 0 (off) to below 1.");
+  EXPECT_EQ(make([](Config& c) { c.average_decay = 1; }),
+            "TrainingConfig: average_decay is 1, expected 0 (off) or more, below 1.");
   EXPECT_EQ(make([](Config& c) { c.micro_batches = 0; }), "TrainingConfig: micro_batches is 0, expected at least 1.");
   EXPECT_EQ(make([](Config& c) { c.progress.steps = -1; }), "TrainingConfig: progress.steps is -1, expected 0 or more.");
   EXPECT_EQ(make([](Config& c) { c.progress.random = {}; }),
@@ -331,7 +332,7 @@ TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   regress(training);
   Config wanted = busy_config();
   wanted.schedule.steps = 1000;
-  EXPECT_NO_THROW(training.expect_same_run(wanted)) << "progress and length may differ";
+  EXPECT_NO_THROW(training.expect_same_run(wanted)) << "the progress and the number of steps may differ";
   wanted.model.in = 6;
   wanted.model.bias = false;
   wanted.optimizer.learning_rate = 0.1;
@@ -340,7 +341,7 @@ TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   wanted.optimizer.groups[0].weight_decay = 0.5;
   wanted.schedule.form = ScheduleForm::constant;
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the file's training has other settings:\n"
+            "Training: the training run in the file has other settings:\n"
             "  model.in is 5 in the file, expected 6\n"
             "  model.bias is true in the file, expected false\n"
             "  optimizer.learning_rate is 0.05 in the file, expected 0.1\n"
@@ -351,7 +352,7 @@ TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   wanted = busy_config();
   wanted.optimizer.groups.clear();
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the file's training has other settings:\n"
+            "Training: the training run in the file has other settings:\n"
             "  optimizer.groups is [{path: \"layer.bias\", learning_rate_factor: 2, weight_decay: none, frozen: false}] in the "
             "file, expected []");
 }

@@ -25,7 +25,7 @@ export interface Output {
   columns: number;
 }
 
-/** What a model takes and gives: gated_description in c/gated.h. */
+/** The architecture, inputs and outputs of a model: gated_description in c/gated.h. */
 export interface Description {
   architecture: string;
   config: object;
@@ -77,7 +77,7 @@ export class Model {
   readonly about: Description;
   /** The model's output for rows of values, or for token ids. */
   run(x: ArrayLike<number>, options?: RunOptions): Output;
-  /** Starts a sequence of up to `capacity` rows; 0 for as many as the model serves. */
+  /** Starts a sequence of up to `capacity` rows; 0 for as many as the model supports. */
   start(capacity?: number): State;
   /** An input row of an image classifier: resized, cropped and scaled as timm does. */
   prepareImage(

@@ -106,7 +106,7 @@ function inputOf(memory, about, x, { columns, lengths, mask, types, other, rows 
   expect(!ids || Array.prototype.every.call(x, Number.isInteger), "This model reads token ids, expected integers.");
   const numbers = ids ? Int32Array.from(x) : x instanceof Float32Array ? x : Float32Array.from(x);
   const width = ids ? 1 : columns ?? about?.columns ?? 0;
-  expect(width > 0, "Set the option columns: this input may have any number.");
+  expect(width > 0, "This input accepts any number of columns. Set the option columns.");
   expect(numbers.length % width === 0, `The input has ${numbers.length} values, expected a multiple of columns = ${width}.`);
   const count = numbers.length / width;
   const perRow = (values, Type, name) => {

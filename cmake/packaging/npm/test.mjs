@@ -1,4 +1,4 @@
-// node test.mjs <package> <examples> <expected.json>: the package's numbers are those of the native library, bit for bit.
+// node test.mjs <package> <examples> <expected.json>: the package's results equal the native library's, bit for bit.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -42,7 +42,7 @@ assert.deepEqual([...logits.values], expected.logits);
 assert.equal(state.position, 84);
 assert.equal(branch.position, 24);
 
-// What is refused is a sentence, and the library goes on.
+// Errors have the library's messages, and the library keeps working.
 const refused = (call, words) => assert.throws(call, (error) => error instanceof gated.GatedError && error.message.includes(words));
 refused(() => state.rewind(3), "sums over the tokens");
 refused(() => writer.run([1, 300]), "300");
@@ -50,7 +50,7 @@ refused(() => classifier.run([1, 2, 3]), "multiple of columns = 64");
 refused(() => writer.run("text"), "integers");
 refused(() => writer.run([1, 2], { mask: [1] }), "mask has 1 entries, expected one for each of 2 rows");
 refused(() => classifier.prepareImage(new Uint8Array(5), 2, 2, "grey"), "5 bytes, expected 2 × 2 × 1");
-refused(() => classifier.start(), "an image is not a sequence");
+refused(() => classifier.start(), "An image is not a sequence");
 assert.equal(classifier.prepareImage(new Uint8Array(64), 8, 8, "grey").length, 64);
 await assert.rejects(gated.open(new Uint8Array(9)), gated.GatedError);
 await assert.rejects(gated.open(await read("forecast/births_ttm.safetensors"), { weights: "int4" }), /int4/);

@@ -28,7 +28,7 @@ Result<T> run_gating(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::espnet_gating_names());
 }
 
-/// The scores of an attention class.
+/// How the scores of an attention class depend on positions.
 gated::ScorePosition score_position(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto type =
@@ -79,7 +79,7 @@ Result<T> run(const CaseFile& file) {
     gated::Recording<T> recording(tape, sequences, mask);
     return recording(layer, scale(recording, input("input", x), gated::number(factor)));
   });
-  for (auto& gradient : result.gradients) {  // a bias of keys shifts all scores of a query alike
+  for (auto& gradient : result.gradients) {  // a key bias shifts all scores of a query equally: no effect
     gradient.has_effect = gradient.has_effect && gradient.name != "attention.key.bias";
   }
   return result;

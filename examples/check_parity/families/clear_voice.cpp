@@ -48,7 +48,7 @@ gated::GatedFsmnConfig fsmn(const nlohmann::json& a, Index channels, bool dilate
           .dilated = dilated};
 }
 
-/// The trunk of a network; its layers have the kernels and norms that upstream fixes.
+/// The trunk of a network. The kernel sizes and norms of its layers are hard-coded upstream.
 gated::MossFormer2Config trunk(const nlohmann::json& a, Index channels, bool dilated) {
   gated::MossFormerBlockConfig block{.channels = channels};
   block.attention.query_key = argument<Index>(a, "query_key_dim", 128);
@@ -91,7 +91,7 @@ Result<T> run_fsmn_block(const CaseFile& file) {
   return run_layer<T>(file, layer, names_by(gated::detail::add_gated_fsmn_block));
 }
 
-/// Runs a model that keeps its first block's output under `first_block`.
+/// Runs a model and keeps the output of its first block, whose path is `first_block`.
 template <class T, class Layer>
 Result<T> run_trunk_of(const CaseFile& file, Layer& layer, const gated::NameMap& names, const std::string& first_block) {
   file.load(layer, names);

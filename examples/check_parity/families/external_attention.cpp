@@ -7,7 +7,7 @@ namespace parity {
 
 namespace {
 
-/// EAMLP's Attention: dim → 4·dim, 4·num_heads heads.
+/// EAMLP's Attention: widens dim to coef·dim (coef is 4 by default), with coef·num_heads heads.
 gated::ExternalAttentionConfig config_of(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto coefficient = argument<Index>(a, "coef", 4), channels = argument<Index>(a, "dim", 0);

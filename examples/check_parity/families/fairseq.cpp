@@ -10,7 +10,7 @@ namespace {
 
 using gated::ConvolutionForm;
 
-/// Runs a layer whose file has [time, batch, channels] tensors. Rows of padding are 0, as in the file.
+/// Runs a layer whose file has [time, batch, channels] tensors. Sets rows of padding to 0, as in the file.
 template <class T, class Layer>
 Result<T> run_time_first(const CaseFile& file, Layer& layer, const gated::NameMap& names) {
   file.load(layer, names);
@@ -40,11 +40,11 @@ Result<T> run_convolution(const CaseFile& file, ConvolutionForm form) {
   const auto kernel = argument<Index>(a, "kernel_size", 1), padding = argument<Index>(a, "padding_l", 0);
   const bool dynamic = form == ConvolutionForm::dynamic;
   gated::require<gated::ArgumentError>(padding == kernel - 1 || (kernel % 2 == 1 && padding == kernel / 2),
-                                       "padding_l = ", padding, " of ", kernel,
-                                       " taps, expected the half of them or all but one");
+                                       "padding_l = ", padding, " with ", kernel,
+                                       " taps, expected half of an odd number of taps, or all taps but one");
   gated::require<gated::ArgumentError>(
       !argument(a, "renorm_padding", false) && !argument(a, "in_proj", false) && argument<Index>(a, "query_size", 0) == 0,
-      "renorm_padding, in_proj or query_size");
+      "renorm_padding, in_proj and query_size are not supported");
   gated::LightweightConvolution<T> conv({.channels = a.at("input_size"),
                                          .heads = argument<Index>(a, "num_heads", 1),
                                          .kernel = kernel,
@@ -70,7 +70,8 @@ template <class T>
 Result<T> run_block(const CaseFile& file, const std::string& side, bool causal) {
   const auto& a = file.arguments();
   const auto key = [&](const char* name) { return side + name; };
-  gated::require<gated::ArgumentError>(!causal || argument(a, "no_encoder_attn", false), "attention to an encoder");
+  gated::require<gated::ArgumentError>(!causal || argument(a, "no_encoder_attn", false),
+                                       "attention to an encoder is not supported");
   const auto channels = argument<Index>(a, key("embed_dim").c_str(), 0);
   const bool dynamic = argument<std::string>(a, key("conv_type").c_str(), "dynamic") == "dynamic";
   const bool pre = argument(a, key("normalize_before").c_str(), false);

@@ -83,7 +83,7 @@ Result<T> run_block(const CaseFile& file) {
   auto config = trunk_config(file.arguments());
   config.hidden = file.arguments().at("dim_ff");
   gated::GmlpBlock<T> block(config);
-  block.norm = {};  // upstream's block has none
+  block.norm = {};  // upstream's block has no norm
   const auto names = gated::lucidrains_block_names();
   file.load(block, names);
   const auto x = file.matrix<T>("input");

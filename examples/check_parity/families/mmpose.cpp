@@ -14,7 +14,8 @@ template <class T>
 Result<T> run_cross(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto channels = a.at("in_token_dims").get<Index>(), out = argument<Index>(a, "out_token_dims", channels);
-  gated::require<gated::ArgumentError>(channels == out, "cross-attention from ", channels, " to ", out, " channels");
+  gated::require<gated::ArgumentError>(channels == out, "cross-attention from ", channels, " to ", out,
+                                       " channels, expected equal numbers");
   gated::GatedCrossAttention<T> layer(gated::GatedCrossAttentionConfig{
       .channels = channels,
       .value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * static_cast<double>(channels)),
@@ -38,12 +39,12 @@ Result<T> run_cross(const CaseFile& file) {
   return result;
 }
 
-/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` says whether it has a
-/// relative bias if `a` does not.
+/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` and
+/// `missing_activation` are the defaults of use_rel_bias and act_fn.
 gated::GatedAttentionUnitConfig unit_config(const nlohmann::json& a, Index channels, Index tokens, bool missing,
                                             const char* missing_activation) {
-  gated::require<gated::ArgumentError>(!argument(a, "pos_enc", false),
-                                       "pos_enc = True, whose frequencies upstream computes with the wrong sign");
+  gated::require<gated::ArgumentError>(
+      !argument(a, "pos_enc", false), "pos_enc = True is not supported: upstream computes its frequencies with the wrong sign");
   auto config = gated::gau_presets::rtmcc(
       {.channels = channels, .query_key = argument<Index>(a, "s", 128), .expansion = argument(a, "expansion_factor", 2.0)});
   config.bias = argument(a, "bias", false);
@@ -70,7 +71,7 @@ Result<T> run(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::rtmcc_names());
 }
 
-/// [width, height] in the original.
+/// A size that the original stores as [width, height].
 gated::ImageSize turned_size(const nlohmann::json& a, const char* key) { return {a.at(key).at(1), a.at(key).at(0)}; }
 
 gated::PoseHeadConfig head_config(const CaseFile& file) {
@@ -86,7 +87,7 @@ gated::PoseHeadConfig head_config(const CaseFile& file) {
           .simcc = {.split_ratio = argument(a, "simcc_split_ratio", 2.0)}};
 }
 
-/// Adds the key points to the results, under each tensor name that the case has.
+/// Adds places, scores and visibility of the keypoints to the results, under those of their tensor names that the case has.
 template <class T>
 void add_points(Result<T>& result, const CaseFile& file, const std::vector<gated::KeyPoint<T>>& points) {
   const auto count = static_cast<Index>(points.size());

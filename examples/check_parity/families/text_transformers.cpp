@@ -30,7 +30,7 @@ Result<T> run_llama_attention(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::llama_attention_names(layer.config));
 }
 
-/// A padded batch without its padding, and where its tokens were.
+/// A padded batch without its padding, and the rows of the padded batch in which its tokens were.
 struct Unpadded {
   std::vector<Index> tokens, rows;
   std::vector<Index> lengths;
@@ -68,7 +68,7 @@ struct Unpadded {
   }
 };
 
-/// A ModernBERT of `config`, run without the padding of the case's batch.
+/// Runs a ModernBERT on the case's batch without its padding.
 template <class T>
 Result<T> run_modernbert(const CaseFile& file) {
   const auto config = gated::modernbert_config(config_json(file), file.name());

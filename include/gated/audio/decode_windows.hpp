@@ -5,25 +5,25 @@
 #include "gated/audio/signal.hpp"
 
 /// @file
-/// Long recordings in overlapping windows: networks whose norms and attention see a whole segment run on pieces of one length.
+/// Cuts long recordings into overlapping windows of equal length, for networks whose norms and attention see the whole input.
 
 namespace gated {
 
-/// A plan that cuts sound into windows at 0, stride, 2 · stride, … The results of neighbours overlap by window - stride
-/// samples; each drops half of these at its inner edges.
+/// How sound is cut into windows, which start at samples 0, stride, 2 · stride, … The results of adjacent windows overlap by
+/// window - stride samples, and each drops half of the overlap.
 struct DecodeWindows {
   Index window = 192000;           ///< samples of a window
   Index stride = 144000;           ///< samples from one window to the next
   Index one_pass_length = 960000;  ///< sound of at most this many samples is processed in one piece
-  bool pads_one_pass = false;      ///< whether such sound gets the zeros of padded_length() too
+  bool pads_one_pass = false;      ///< whether sound processed in one piece is also padded to padded_length()
 
-  /// The samples dropped at an inner edge.
+  /// Number of samples that a result drops where it overlaps its neighbour.
   Index dropped() const { return (window - stride) / 2; }
   /// Whether sound of this length is processed in one piece.
   bool is_one_pass(Index samples) const { return samples <= one_pass_length; }
 
-  /// The length up to which zeros are appended, as upstream does: a window for less than a window, window + stride for less
-  /// than that. Longer sound is padded if the windows end before it does: by window + (samples - window) mod stride.
+  /// The zero-padded length, as in ClearerVoice-Studio: `window` if samples < window, else window + stride if samples is less
+  /// than that. Longer sound gets window + r zeros with r = (samples - window) mod stride, or none if r = 0.
   Index padded_length(Index samples) const {
     if (samples < window) {
       return window;
@@ -36,8 +36,8 @@ struct DecodeWindows {
   }
 };
 
-/// A plan of windows of `seconds`, with a stride of three quarters.
-/// Errors: ArgumentError for a window of less than 4 samples.
+/// A plan with windows of `seconds` seconds and a stride of three quarters of a window.
+/// Errors: ArgumentError if a window has fewer than 4 samples.
 inline DecodeWindows decode_windows(Index rate, double seconds, double one_pass_seconds) {
   const auto window = static_cast<Index>(static_cast<double>(rate) * seconds);
   require<ArgumentError>(window >= 4, "decode_windows: a window of ", seconds, " seconds at ", rate, " Hz has ", window,
@@ -47,10 +47,11 @@ inline DecodeWindows decode_windows(Index rate, double seconds, double one_pass_
           .one_pass_length = static_cast<Index>(static_cast<double>(rate) * one_pass_seconds)};
 }
 
-/// The windows of MossFormer2_SE_48K: 4 seconds for sound of more than 20 seconds.
+/// The windows of MossFormer2_SE_48K: sound longer than 20 seconds is cut into windows of 4 seconds.
 inline DecodeWindows mossformer2_enhancement_windows() { return decode_windows(48000, 4, 20); }
 
-/// The windows of MossFormer2_SS_16K: 2 seconds for sound of more than 2 seconds. Shorter sound is padded as well.
+/// The windows of MossFormer2_SS_16K: sound longer than 2 seconds is cut into windows of 2 seconds; other sound is padded and
+/// processed in one piece.
 inline DecodeWindows mossformer2_separation_windows(Index rate = 16000) {
   DecodeWindows plan = decode_windows(rate, 2, 2);
   plan.pads_one_pass = true;
@@ -65,33 +66,33 @@ inline void expect_plan(Where where, const DecodeWindows& plan) {
                          plan.stride, ", expected 1 ≤ stride ≤ window.");
 }
 
-/// Calls `f(segment)`, and raises ShapeError unless the result has a row per sample, and as many columns as before.
+/// Returns `f(segment)`; raises ShapeError unless it has one row per sample and `columns` columns (any number if negative).
 template <class T, class F>
 Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, F& f) {
   Matrix<T> result = f(segment);
   require<ShapeError>(result.rows() == segment.rows() && (columns < 0 || result.cols() == columns), where,
                       ": the function returned ", result.rows(), " × ", result.cols(), " for a segment of ", segment.rows(),
-                      " samples, expected a row per sample and the same number of columns each time.");
+                      " samples, expected one row per sample and the same number of columns each time.");
   return result;
 }
 
 }  // namespace detail
 
-/// Runs `f` over a recording of `length` samples, in one piece or in windows, with memory for one of these:
+/// Runs `f` over a recording of `length` samples, in one piece or in windows, with one piece or window in memory at a time:
 ///
 ///     enhance_in_windows<float>(file.frames(), mossformer2_enhancement_windows(),
 ///                               [&](Index first, Index count) { return file.read(first, count); },  // samples × channels
 ///                               [&](const Matrix<float>& segment) -> Matrix<float> { return … ; },
 ///                               [&](ConstView<float> next) { out.write(next); });                     // in order
 ///
-/// `f(segment)` returns a row per sample, with a column per channel or speaker. It is called from the first window to the last
-/// that covers a sample.
-/// Of the first result samples [0, window - g) are taken, of later ones [g, window - g), with g = plan.dropped(). As upstream
-/// (ClearerVoice-Studio), this leaves the last g samples 0 if (samples - window) is a multiple of stride, since no zeros are
-/// appended then.
-/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if f returns another length or changes its columns, or for no
-/// samples.
-/// Cost: `f` sees each sample window / stride times.
+/// `f(segment)` returns one row per sample, with one column per channel or speaker. It is called for each window in order, up
+/// to the last that contributes samples.
+/// With g = plan.dropped(), each result contributes its samples [g, stride + g), except that the first starts at 0 and the last
+/// ends at window - g. If length - window is a positive multiple of stride, no zeros are appended; the last g output samples
+/// are then 0, as in ClearerVoice-Studio.
+/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if `f` returns another length or its number of columns changes,
+/// or if there are no samples.
+/// Cost: `f` processes each sample window / stride times on average.
 template <class T, class Read, class F, class Write>
 void enhance_in_windows(Index length, const DecodeWindows& plan, Read&& read, F&& f, Write&& write) {
   constexpr Where where = "enhance_in_windows";

@@ -9,21 +9,21 @@
 #include "gated/core/arena.hpp"
 
 /// @file
-/// Mel-frequency cepstral coefficients without a heap.
+/// Mel-frequency cepstral coefficients without heap allocations.
 
 namespace gated {
 
-/// mfcc() in the caller's memory. It never allocates: neither when built nor when run.
+/// mfcc() in memory that the caller provides. Neither the constructor nor operator() allocates.
 ///
 ///     alignas(64) static std::byte memory[60'000];
 ///     InPlaceMfcc mfcc(keyword_mlp_mfcc(), memory);                    // takes required_bytes(keyword_mlp_mfcc())
 ///     mfcc(std::span<const std::int16_t>(samples), coefficients);      // 98 × 40: bit-equal to mfcc()
 ///
-/// Samples are floats, or 16-bit integers in steps of 2⁻¹⁵.
+/// Samples are floats, or 16-bit integers, which are multiplied by 2⁻¹⁵.
 /// Shapes: `coefficients` is options.spectrum.frames(options.samples) × options.coefficients.
-/// Errors: those of mfcc(); ArgumentError without a fixed number of samples, or for a transform whose length is odd or has a
-/// prime factor above 7; MemoryError if the memory is too small; ShapeError for wrong coefficients.
-/// Cost: that of mfcc(), without building its tables. An object serves one thread, and the kernels' form of its construction.
+/// Errors: those of mfcc(); ShapeError for options.samples = 0 or `coefficients` of another shape; ArgumentError for a
+/// transform whose length is odd or has a prime factor above 7; MemoryError if the memory is too small.
+/// Cost: that of mfcc(), without building its tables. Use an object on one thread, with the kernels it was constructed with.
 class InPlaceMfcc {
  public:
   /// The bytes of memory that an object takes.
@@ -53,7 +53,7 @@ class InPlaceMfcc {
     }
   }
 
-  /// Computes the coefficients of the first options.samples samples; missing ones are 0.
+  /// Computes the coefficients of the first options.samples samples; zeros are appended if there are fewer.
   template <class Sample>
   void operator()(std::span<const Sample> samples, View<float> coefficients) {
     expect_shape<float>("InPlaceMfcc", "coefficients", coefficients, frames_of(options_), options_.coefficients);
@@ -96,14 +96,14 @@ class InPlaceMfcc {
   };
 
   static Index frames_of(const MfccOptions& options) { return options.spectrum.frames(options.samples); }
-  /// The factors of a transform of `points` rows.
+  /// An upper bound of the number of twiddle factors in a transform of `points` points.
   static Index factor_count(Index points) {
     Index count = 0;
     detail::fourier::for_each_pass(points, [&](Index radix, Index block) { count += radix + block; });  // a few too many
     return count;
   }
 
-  /// Memory for `count` values, until the frame or the object ends.
+  /// Memory for `count` values, valid until the arena's innermost frame ends; the outermost, tables_, ends with this object.
   template <class V>
   V* table(Index count) {
     static_assert(std::is_trivially_copyable_v<V>);
@@ -138,7 +138,7 @@ class InPlaceMfcc {
     const detail::MelTriangles triangles(
         {.form = options_.mel, .bands = options_.mels, .rate = options_.rate, .fft = options_.spectrum.span()});
     bands_ = table<Band>(options_.mels);
-    double* next = table<double>(2 * options_.spectrum.bins());  // a bin is in two triangles at most
+    double* next = table<double>(2 * options_.spectrum.bins());  // a bin is in at most two triangles
     const auto frame = arena_.frame();
     double* const places = arena_.take(triangles.bins());
     for (Index k = 0; k < triangles.bins(); ++k) {
@@ -158,7 +158,7 @@ class InPlaceMfcc {
   static double sample_of(float sample) { return static_cast<double>(sample); }
   static double sample_of(std::int16_t sample) { return static_cast<double>(sample) * 0x1p-15; }
 
-  /// Writes the frames first … first + count - 1, times the window, as complex points: a frame per lane.
+  /// Writes the windowed frames first … first + count - 1 as complex points, one frame per lane.
   template <class Sample>
   void load(std::span<const Sample> samples, Index first, Index count, double* z) const {
     const Index known = std::min(static_cast<Index>(samples.size()), options_.samples);
@@ -180,7 +180,7 @@ class InPlaceMfcc {
     });
   }
 
-  /// |X_k|² of the frame in the lane at z.
+  /// Writes |X_k|² for all bins k of the frame whose lane starts at z.
   void set_powers(const double* z, double* powers) const {
     for (Index k = 0; k <= half_; ++k) {
       double re, im;
@@ -195,7 +195,7 @@ class InPlaceMfcc {
     return ordered_sum(band.count, [&](Index i) { return rounded(band.weights[i] * powers[band.first + i]); });
   }
 
-  /// Row k of the orthonormal DCT-II times `row`.
+  /// The dot product of `row` and row k of the orthonormal DCT-II.
   double cosine_sum(Index k, const double* row) const {
     const Index n = options_.mels;
     const double scale = detail::cosine_scale(k, n);

@@ -17,7 +17,7 @@ struct LogMelOptions {
   Index length = 1920;                                               ///< samples per frame
   Index hop = 384;                                                   ///< samples from one frame to the next
   Window window = {.form = WindowForm::hamming, .periodic = false};  ///< multiplies each frame
-  double scale = 32768;          ///< multiplies the sound first: Kaldi expects samples in the 16-bit range
+  double scale = 32768;          ///< multiplies the samples first: Kaldi expects them in the 16-bit range
   bool remove_mean = true;       ///< subtracts the mean of each frame
   double preemphasis = 0.97;     ///< x_i - preemphasis · x_{i-1} within a frame, where x_{-1} is x_0
   MelForm mel = MelForm::kaldi;  ///< scale and triangles of the filters
@@ -25,9 +25,9 @@ struct LogMelOptions {
   double low = 20;               ///< left edge of the first filter, in Hz
   double high = 0;               ///< right edge of the last filter, in Hz; 0 for half the rate
   double floor = 0x1p-23;        ///< lower bound of the energies: float's epsilon
-  Index deltas = 2;              ///< 0: features alone; 1: with their slopes; 2: with the slopes of the slopes too
+  Index deltas = 2;              ///< 0: features only; 1: features and deltas; 2: also second-order deltas
 
-  /// FFT size: the next power of two. Zeros follow the frame.
+  /// FFT size: `length` rounded up to a power of two. A frame is padded with zeros at its end.
   Index fft() const { return static_cast<Index>(std::bit_ceil(static_cast<std::size_t>(length))); }
   /// The number of whole frames in `samples` samples.
   Index frames(Index samples) const { return SpectrumOptions{.length = length, .hop = hop}.frames(samples); }
@@ -60,7 +60,7 @@ inline void condition_frame(const LogMelOptions& options, const Vector<double>& 
   }
 }
 
-/// Writes the slopes of the columns of x to y: d_t = Σ_{k=1,2} k (x_{t+k} - x_{t-k}) / 10, repeating the first and last rows.
+/// Writes the deltas d_t = Σ_{k=1,2} k (x_{t+k} - x_{t-k}) / 10 of x's columns to y. Beyond its ends, x repeats its end rows.
 inline void write_deltas(const Eigen::Ref<const Matrix<double>>& x, View<double> y) {
   const Index last = x.rows() - 1;
   for (Index t = 0; t <= last; ++t) {
@@ -76,9 +76,9 @@ inline void write_deltas(const Eigen::Ref<const Matrix<double>>& x, View<double>
 /// Log mel features of one channel, as in torchaudio's `compliance.kaldi.fbank` with dither = 0, and `compute_deltas`.
 ///
 /// Per frame: scale, subtract the mean, preemphasize, apply the window, pad with zeros to the next power of two, |FFT|², mel
-/// filters, ln(max(·, floor)). The columns are [features | deltas | deltas of the deltas]. Resample sound of other rates first
-/// (audio/resample.hpp).
-/// Shapes: options.frames(samples) × options.features(): a frame is a token.
+/// filters, ln(max(·, floor)). The columns are [features | deltas | deltas of the deltas]. If the sound's rate is not
+/// options.rate, resample it first (audio/resample.hpp).
+/// Shapes: the result is options.frames(samples) × options.features(), one row per frame (the network's token).
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
 /// Cost: about 2.5·n·log₂(n) flops per frame with n = options.fft(), in double.
 template <class T>

@@ -14,11 +14,11 @@ namespace gated {
 
 /// The scale of a mel bank, and the shape of its triangles.
 enum class MelForm {
-  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles over mel, of height 1; the bin at half the rate is left out
-  slaney  ///< mel = 3f/200 below 1000 Hz, 15 + 27 ln(f/1000)/ln 6.4 above; triangles over Hz, of area 1 (librosa)
+  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles of height 1 on the mel axis; ignores the bin at half the rate
+  slaney  ///< mel = 3f/200 below 1000 Hz, 15 + 27 ln(f/1000)/ln 6.4 above; triangles of area 1 on the Hz axis (librosa)
 };
 
-/// The frequency f in Hz on a mel scale.
+/// Converts the frequency f from Hz to mel.
 inline double mel_of(MelForm form, double f) {
   if (form == MelForm::kaldi) {
     return rounded(1127 * elementary::log(1 + f / 700));
@@ -61,9 +61,9 @@ class MelTriangles {
     step_ = (mel_of(options.form, top) - low_) / static_cast<double>(options.bands + 1);
   }
 
-  /// The bins that count.
+  /// Number of bins used: Kaldi leaves out the bin at half the rate.
   Index bins() const { return options_.form == MelForm::kaldi ? options_.fft / 2 : options_.fft / 2 + 1; }
-  /// The frequency of bin k, in the unit of the triangles.
+  /// The frequency of bin k on the axis of the triangles: in mel (Kaldi) or Hz (Slaney).
   double place(Index k) const {
     const double f = static_cast<double>(k) * static_cast<double>(options_.rate) / static_cast<double>(options_.fft);
     return options_.form == MelForm::kaldi ? mel_of(options_.form, f) : f;
@@ -82,7 +82,7 @@ class MelTriangles {
   }
 
  private:
-  /// Where triangle i begins, i - 1 has its centre, and i - 2 ends.
+  /// Left edge of triangle i, centre of triangle i - 1, right edge of triangle i - 2.
   double edge(Index i) const {
     const double mel = low_ + rounded(static_cast<double>(i) * step_);
     return options_.form == MelForm::kaldi ? mel : hertz_of(options_.form, mel);
@@ -98,9 +98,9 @@ class MelTriangles {
 ///
 ///     w = max(0, min((m - left) / (centre - left), (right - m) / (right - centre)))
 ///
-/// where m is the frequency of bin k, in mel (Kaldi) or Hz (Slaney, who also multiplies by 2 / (right - left)).
+/// where m is the frequency of bin k, in mel (Kaldi) or Hz (Slaney, whose weights are also multiplied by 2 / (right - left)).
 /// Errors: ArgumentError unless 0 ≤ low < high ≤ rate/2, and bands, rate and fft are positive.
-/// Cost: two products per bin and row.
+/// Cost: at most two multiplications per bin and frame.
 class MelBank {
  public:
   /// Computes the weights.

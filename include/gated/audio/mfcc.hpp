@@ -13,16 +13,16 @@ namespace gated {
 /// Options of mfcc(). The defaults are those of KW-MLP: keyword_mlp_mfcc().
 struct MfccOptions {
   Index rate = 16000;             ///< samples per second
-  Index samples = 16000;          ///< the sound is cut to this length, or zeros are appended; 0: as long as it is
+  Index samples = 16000;          ///< the sound is cut or zero-padded to this length; 0 keeps its length
   SpectrumOptions spectrum = {};  ///< window, hop and transform of a frame
   MelForm mel = MelForm::slaney;  ///< scale and triangles of the filters
   Index mels = 40;                ///< filters
   Index coefficients = 40;        ///< coefficients that are kept, at most `mels`
-  double least_power = 1e-10;     ///< smaller powers count as this
-  double range = 80;              ///< levels lower than this many dB below the loudest of the sound are raised to it
+  double least_power = 1e-10;     ///< lower bound of the mel energies (librosa's amin)
+  double range = 80;              ///< dB; levels are clamped to at least the highest level minus this (librosa's top_db)
 };
 
-/// The coefficients of KW-MLP (arXiv:2110.07749): one second at 16 kHz gives 98 frames of 40.
+/// KW-MLP's MFCC options (arXiv:2110.07749): one second at 16 kHz gives 98 frames of 40 coefficients.
 inline MfccOptions keyword_mlp_mfcc() { return {}; }
 
 namespace detail {
@@ -33,7 +33,7 @@ inline void expect_mfcc(Where where, const MfccOptions& options) {
                          options.coefficients, ", expected 1 to mels = ", options.mels, ".");
   require<ArgumentError>(options.samples >= 0 && options.least_power > 0 && options.range >= 0, where, ": samples is ",
                          options.samples, ", least_power is ", options.least_power, " and range is ", options.range,
-                         ", expected at least 0, and a power above 0.");
+                         ", expected samples ≥ 0, least_power > 0 and range ≥ 0.");
 }
 
 /// The factor of row k of the orthonormal DCT-II of n points: √(2/n), and √(1/n) for k = 0.
@@ -70,15 +70,14 @@ inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOption
 }  // namespace detail
 
 /// Mel-frequency cepstral coefficients of one channel, as librosa's `melspectrogram`, `power_to_db` and `mfcc` compute them:
-/// |STFT|², mel filters, 10 log₁₀(max(·, least_power)), levels more than `range` dB below the loudest raised to that,
-/// orthonormal DCT-II.
+/// |STFT|², mel filters, 10 log₁₀(max(·, least_power)), max(·, highest level - range), orthonormal DCT-II.
 ///
-/// The loudest level is that of the whole sound, so a stream cannot compute these coefficients.
-/// KW-MLP's image [1, 40, 98] is the transpose. Its patches [40, 1] are columns of that image, hence rows of this matrix: token
-/// i of the network is row i.
-/// Shapes: options.spectrum.frames(samples) × options.coefficients: a frame is a token.
+/// The highest level is that of the whole sound, so the coefficients cannot be streamed.
+/// KW-MLP's image [1, 40, 98] is the transpose of the result. Its patches [40, 1] are columns of that image, hence rows of the
+/// result: row i is token i of the network.
+/// Shapes: the result is options.spectrum.frames(samples) × options.coefficients, one row per frame (the network's token).
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
-/// Cost: about 2.5·n·log₂(n) flops per frame of n samples, and mels · coefficients products, in double.
+/// Cost: about 2.5·n·log₂(n) flops per frame of n samples, and mels · coefficients multiplications, in double.
 template <class T>
 Matrix<T> mfcc(const ConstSignal<T>& samples, const MfccOptions& options) {
   constexpr Where where = "mfcc";

@@ -10,36 +10,35 @@
 
 namespace gated::detail {
 
-/// X_k of an even transform from Z_k at `a` and Z_{h-k} at `b`, whose imaginary parts lie `width` further. `turn` is
-/// e^(-2πik/n).
+/// Computes X_k of an even-length transform (see RealFourier) from Z_k at `a` and Z_{h-k} at `b`. Each imaginary part lies
+/// `width` elements after the real part. `turn` is e^(-2πik/n).
 inline void separate(const FourierFactor<double>& turn, const double* a, const double* b, Index width, double& re, double& im) {
   const double o_re = (a[width] + b[width]) / 2, o_im = (b[0] - a[0]) / 2;
   re = (a[0] + b[0]) / 2 + (rounded(turn.c * o_re) - rounded(turn.s * o_im));
   im = (a[width] - b[width]) / 2 + (rounded(turn.c * o_im) + rounded(turn.s * o_re));
 }
 
-/// X_k = Σ_t x_t e^(-2πikt/n) and its inverse, for a few rows of any length n at a time.
+/// The transform X_k = Σ_t x_t e^(-2πikt/n) of real rows and its inverse, a few rows of any length n at a time.
 ///
-/// An even n takes one complex transform of h = n/2 points, z_t = x_2t + i·x_{2t+1} (Cooley, Lewis and Welch 1970):
+/// For an even n, Z is the complex transform of the h = n/2 points z_t = x_2t + i·x_{2t+1} (Cooley, Lewis and Welch 1970):
 ///
 ///     E_k = (Z_k + conj Z_{h-k}) / 2,   O_k = (Z_k - conj Z_{h-k}) / 2i,   X_k = E_k + e^(-2πik/n) O_k
 ///
-/// An odd n takes a complex transform of n points. A row's bins do not depend on the other rows. An object keeps the form of
-/// the kernels that it was made with.
-/// Cost: about 2.5·n·log₂(n/2) flops per row; twice as many for an odd n, several times as many for one with a prime factor
-/// above 7.
+/// For an odd n, X is a complex transform of n points. A row's bins do not depend on the other rows. An object keeps the kernel
+/// form (instruction set) that it was constructed with.
+/// Cost: about 2.5·n·log₂(n/2) flops per row; twice that for an odd n, several times that if n has a prime factor above 7.
 class RealFourier {
  public:
-  Matrix<double> rows;             ///< x: a row per lane of a vector × n
-  Matrix<double> real, imaginary;  ///< X: as many rows × (n/2 + 1) bins
+  Matrix<double> rows;             ///< x: vector lanes × n
+  Matrix<double> real, imaginary;  ///< X: vector lanes × (n/2 + 1) bins
 
   explicit RealFourier(Index length) : RealFourier(length, KernelChoice()) {}
 
   Index bins() const { return length_ / 2 + 1; }
-  /// The form of its kernels, for KernelChoice.
+  /// The kernel form that it was constructed with, to pass to KernelChoice.
   int form() const { return form_; }
 
-  /// Calls `f(first, count)` for blocks of `total` rows that fit `rows`.
+  /// Splits `total` rows into blocks that fit `rows`, and calls `f(first, count)` for each.
   template <class F>
   void for_each_block(Index total, const F& f) const {
     for (Index first = 0; first < total; first += width_) {
@@ -79,7 +78,7 @@ class RealFourier {
         }
       }
     }
-    transform_(z_.data());  // of conj Z, which gives conj z
+    transform_(z_.data());  // the forward transform of conj Z is points() · conj z
     const double scale = 1 / static_cast<double>(points());
     for (Index t = 0; t < points(); ++t) {
       const double* const z = bin(t);
@@ -93,7 +92,7 @@ class RealFourier {
   }
 
  private:
-  /// Runs with the kernels of the choice, which is alive meanwhile.
+  /// The KernelChoice selects the kernels: it is alive until construction ends.
   RealFourier(Index length, const KernelChoice&)
       : form_(kernels_of_run()),
         length_(length),
@@ -111,15 +110,15 @@ class RealFourier {
 
   Index points() const { return transform_.length(); }
   double* row(Index t) { return z_.data() + t * 2 * width_; }
-  /// The row of z_ with bin k of the complex transform, modulo points().
+  /// The row of z_ that holds bin k mod points() of the complex transform.
   const double* bin(Index k) { return row(transform_.order()[k % points()]); }
 
-  /// X_k from Z_k = a.
+  /// X_k = Z_k of an odd-length transform; Z_k is at `a`.
   void split(const double* a, double& re, double& im) const {
     re = a[0];
     im = a[width_];
   }
-  /// conj Z_k = conj(E_k + i·O_k) of row r.
+  /// conj Z_k = conj(E_k + i·O_k) of row r, for an even n.
   void join(Index k, Index r, double& re, double& im) const {
     const Index other = points() - k;
     const double a_im = k == 0 ? 0 : imaginary(r, k), b_im = k == 0 ? 0 : -imaginary(r, other);
@@ -129,7 +128,7 @@ class RealFourier {
     re = (real(r, k) + real(r, other)) / 2 - o_im;
     im = -((a_im + b_im) / 2 + o_re);
   }
-  /// conj X_k of row r. Bins above n/2 are the conjugates of those below.
+  /// conj X_k of row r, for an odd n. A bin k above n/2 is the conjugate of bin n - k.
   void mirror(Index k, Index r, double& re, double& im) const {
     const bool upper = k >= bins();
     const Index from = upper ? length_ - k : k;

@@ -26,24 +26,24 @@ inline double bessel_i0(double x) {
   return sum;
 }
 
-/// A lowpass: a sinc with cutoff f_c (cycles per input sample), times a Kaiser window of `reach` input samples on each side.
+/// A lowpass: a sinc with cutoff cutoff_ (cycles per input sample), times a Kaiser window of reach_ input samples on each side.
 class ResamplingFilter {
  public:
   /// Taps on each side, in samples at the lower rate.
   static constexpr double side = 64;
-  /// Kaiser's β for 100 dB. The transition band is then (100 - 7.95) / (14.36 · 2 · side) = 0.05 of the lower rate wide.
+  /// Kaiser's β for 100 dB. The transition band is then 0.05 of the lower rate wide: (100 - 7.95) / (14.36 · 2 · side).
   static constexpr double beta = 0.1102 * (100 - 8.7);
-  /// Middle of the transition band, as a fraction of the lower rate. The band ends at one half.
+  /// Middle of the transition band, as a fraction of the lower rate. The band ends at 0.5.
   static constexpr double cutoff = 0.475;
 
   /// `ratio` is the new rate divided by the old.
   explicit ResamplingFilter(double ratio)
       : cutoff_(cutoff * std::min(ratio, 1.0)), reach_(side / std::min(ratio, 1.0)), largest_(bessel_i0(beta)) {}
 
-  /// Number of input samples with a weight on each side.
+  /// Number of weighted input samples on each side.
   Index taps() const { return static_cast<Index>(std::ceil(reach_)); }
 
-  /// Writes the weights of the input samples 1 - taps() … taps(), for an output sample at `fraction` after input sample 0.
+  /// Writes the weights of the input samples 1 - taps() … taps(), for an output sample at the input position `fraction`.
   void weigh(double fraction, Vector<double>& weights) const {
     weights.resize(2 * taps());
     for (Index j = 0; j < weights.size(); ++j) {
@@ -62,11 +62,11 @@ class ResamplingFilter {
 }  // namespace detail
 
 /// Converts sound from the rate `from` to the rate `to` with a polyphase windowed sinc (J. F. Kaiser, "Nonrecursive digital
-/// filter design using the I0-sinh window function", 1974). Any two rates from 8 to 96 kHz. Pads the sound with zeros.
+/// filter design using the I0-sinh window function", 1974). Takes any two rates from 8 to 96 kHz, and pads with zeros.
 ///
-/// Let F be half the lower rate. Tones up to 0.9 F keep their amplitude within 0.001 dB. Tones from F on, and all images, are
-/// below -90 dB. The delay is compensated: sample i of the result is at time i / to.
-/// Shapes: `samples` is frames × channels; the result has ceil(frames · to / from) frames, 0 for 0.
+/// Let F be half the lower rate. Tones up to 0.9 F keep their amplitude within 0.001 dB. Tones at F and above, and all images,
+/// are below -90 dB. The delay is compensated: sample i of the result is at time i / to.
+/// Shapes: `samples` is frames × channels; the result has ceil(frames · to / from) frames.
 /// Errors: ArgumentError for a rate out of range.
 /// Cost: 128 · max(1, from / to) products per sample of the result, in double. Each weight of the to / gcd(from, to) phases
 /// takes a sine and a series of about 20 terms. Equal rates: one copy.
@@ -91,7 +91,7 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   Matrix<T> result(frames, samples.cols());
   Vector<double> weights;
   for (Index phase = 0; phase < std::min(up, frames); ++phase) {
-    const double place = static_cast<double>(phase) * down_steps;  // in steps of 1 / up input samples
+    const double place = static_cast<double>(phase) * down_steps;  // in units of 1 / up of an input sample
     filter.weigh(std::fmod(place, up_steps) / up_steps, weights);
     auto first = static_cast<Index>(place / up_steps);  // the filter's first sample in `sound`
     for (Index i = phase; i < frames; i += up, first += down) {

@@ -3,7 +3,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// One channel of sound, and its rates.
+/// One channel of sound, and the supported sampling rates.
 
 namespace gated {
 
@@ -12,9 +12,9 @@ namespace gated {
 template <class T>
 using ConstSignal = Eigen::Ref<const Vector<T>>;
 
-/// The lowest sampling rate, in samples per second.
+/// The lowest supported sampling rate, in samples per second.
 inline constexpr Index least_rate = 8000;
-/// The highest sampling rate, in samples per second.
+/// The highest supported sampling rate, in samples per second.
 inline constexpr Index greatest_rate = 96000;
 
 }  // namespace gated

@@ -15,7 +15,7 @@ inline SpectrumOptions mossformer2_spectrum() {
 }
 
 /// istft(mask ⊙ stft(samples)): the mask scales the real and imaginary parts of each bin, as in ClearerVoice-Studio's
-/// MossFormer2_SE_48K. The last (samples - n) mod hop samples, which no frame reaches, are 0.
+/// MossFormer2_SE_48K. The last (samples - options.span()) mod hop samples, which no frame covers, are 0.
 /// Shapes: `mask` is options.frames(samples) × options.bins(); the result is as long as `samples`.
 /// Errors: ArgumentError for invalid options; ShapeError for a mask of another shape, or a sound shorter than a frame.
 /// Cost: that of stft() twice. Memory: a few frames, and two doubles per sample.

@@ -10,12 +10,12 @@
 /// Short-time Fourier transforms and their inverse.
 ///
 /// All of gated/audio computes in double, whatever T is. Results in float thus differ from those in double by one rounding, and
-/// a quiet band next to a loud one keeps its digits.
+/// a quiet band next to a loud one keeps its precision.
 
 namespace gated {
 
-/// How sound is cut into frames and transformed. Only whole frames count: frame f holds the samples f · hop … f · hop + span()
-/// - 1, and nothing is padded (`center=False` in torch and librosa).
+/// How sound is cut into frames and transformed. Only whole frames count: frame f holds span() samples from sample f · hop on,
+/// and nothing is padded (`center=False` in torch and librosa).
 struct SpectrumOptions {
   Window window = {};  ///< multiplies each frame
   Index length = 480;  ///< samples of the window
@@ -37,23 +37,23 @@ inline void expect_options(Where where, const SpectrumOptions& options) {
   require<ArgumentError>(options.length >= 1 && options.hop >= 1, where, ": length is ", options.length, " and hop is ",
                          options.hop, ", expected at least 1.");
   require<ArgumentError>(options.fft == 0 || options.fft >= options.length, where, ": fft is ", options.fft,
-                         ", expected at least length = ", options.length, ", or 0 for as many.");
+                         ", expected at least length = ", options.length, ", or 0 for the same.");
 }
 
 /// Raises ShapeError unless `samples` samples fill a frame.
 inline void expect_frame(Where where, Index samples, Index span) {
-  require<ShapeError>(samples >= span, where, ": ", samples, " samples, expected at least the ", span,
-                      " of a frame. Append zeros to a shorter sound.");
+  require<ShapeError>(samples >= span, where, ": ", samples, " samples, expected at least ", span,
+                      ", the length of a frame. Append zeros to a shorter sound.");
 }
 
-/// The number of frames in `samples` samples, at least one; raises the errors above.
+/// The number of frames in `samples` samples, at least one; raises the errors of the two functions above.
 inline Index frames_of(Where where, Index samples, const SpectrumOptions& options) {
   expect_options(where, options);
   expect_frame(where, samples, options.span());
   return options.frames(samples);
 }
 
-/// Raises ShapeError unless `x` has a row per frame and a column per bin.
+/// Raises ShapeError unless rows × columns is frames × bins.
 inline void expect_spectrum(Where where, const char* name, Index rows, Index columns, Index samples,
                             const SpectrumOptions& options) {
   const Index frames = frames_of(where, samples, options);
@@ -85,7 +85,7 @@ void for_each_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& opt
   });
 }
 
-/// y = Σ_f w ⊙ frame_f / Σ_f w², with each frame at its position.
+/// y = Σ_f w ⊙ frame_f / Σ_f w², where frame f starts at sample f · hop.
 class OverlapAdd {
  public:
   OverlapAdd(const SpectrumOptions& options, Index samples)
@@ -103,7 +103,7 @@ class OverlapAdd {
     }
   }
 
-  /// Sample t, if no later frame covers it.
+  /// Sample t of y; final once no later frame covers it.
   template <class T>
   T sample(Index t) const {
     constexpr double covered = 1e-11;  // torch refuses a smaller Σ w²
@@ -180,9 +180,9 @@ Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& o
   return detail::map_spectrum<T>("power_spectrum", samples, options, [](double power) { return power; });
 }
 
-/// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², with each frame at its position (Griffin and Lim
-/// 1984). Samples that no frame covers, or only where the window is 0, are 0: the last (samples - n) mod hop samples, and with
-/// a Hann window the first.
+/// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², where frame f starts at sample f · hop (Griffin
+/// and Lim 1984). Samples where Σ_f w² is 0 are set to 0, such as the last (samples - options.span()) mod hop, which no frame
+/// covers, and, with a Hann window, the first.
 /// Shapes: the spectrum is options.frames(samples) × options.bins().
 /// Errors: ArgumentError for invalid options; ShapeError for another shape, or a sound shorter than a frame.
 /// Cost: that of stft().

@@ -21,7 +21,7 @@ struct Window {
   bool periodic = true;                ///< false for a symmetric window, whose last weight equals the first
 };
 
-/// Weight i of a window of n samples. A symmetric window of one sample is 1.
+/// Weight i of a window of n samples. A symmetric window of one sample has weight 1.
 inline double window_weight(const Window& window, Index i, Index n) {
   const Index period = window.periodic ? n : n - 1;
   const double mean = window.form == WindowForm::hann ? 0.5 : 0.54;

@@ -17,28 +17,28 @@
 
 namespace gated::c_interface {
 
-/// A copy of a caller's struct. Members that the caller's version lacks are zero.
-/// Errors: ArgumentError for NULL, or a size that no version of the struct has.
+/// A copy of a caller's struct. Members beyond its `size`, which the caller's older version lacks, are zero.
+/// Errors: ArgumentError if `from` is NULL, or if its `size` is 0, above sizeof(Struct) or not a multiple of alignof(Struct).
 template <class Struct>
 Struct read(const char* where, const char* name, const Struct* from) {
   require<ArgumentError>(from != nullptr, where, ": ", name, " is NULL.");
   const bool ends_a_member = from->size >= sizeof(std::size_t) && from->size % alignof(Struct) == 0;
   require<ArgumentError>(ends_a_member && from->size <= sizeof(Struct), where, ": ", name, "->size = ", from->size,
-                         ", expected sizeof = ", sizeof(Struct),
+                         ", expected sizeof(gated_", name, ") = ", sizeof(Struct),
                          from->size > sizeof(Struct) ? ". The caller was compiled for a later version: see gated_version()."
-                                                     : ". Set it before the call.");
+                                                     : ". Set `size` before the call.");
   Struct result{};
   std::memcpy(static_cast<void*>(&result), from, from->size);
   return result;
 }
 
-/// Writes the members back that the caller's version has.
+/// Copies `from` back to the caller's struct, up to the last member that the caller's version has.
 template <class Struct>
 void write(const Struct& from, Struct* to) {
   std::memcpy(static_cast<void*>(to), &from, from.size);
 }
 
-/// The value of `E` named `word`; nullopt for NULL.
+/// The enumerator of `E` named `word`; nullopt if `word` is NULL.
 template <class E>
 std::optional<E> named(const char* where, const char* what, const char* word) {
   if (word == nullptr) {
@@ -50,7 +50,7 @@ std::optional<E> named(const char* where, const char* what, const char* word) {
   return value;
 }
 
-/// Number formats of products: gated_source::products.
+/// Number formats of matrix products: gated_source::products.
 enum class Products { float32, int8, bf16 };
 constexpr auto names_of(Products) { return words_for<Products>("float32", "int8", "bf16"); }
 
@@ -60,7 +60,7 @@ inline const ProductEngine<float>* engine_of(Products products) {
 
 inline SafetensorsFile file_of(const char* where, const gated_source& source) {
   require<ArgumentError>((source.path == nullptr) != (source.bytes == nullptr), where,
-                         ": expected a path or bytes in the source, got ", source.path == nullptr ? "neither." : "both.");
+                         ": expected source->path or source->bytes, got ", source.path == nullptr ? "neither." : "both.");
   if (source.path == nullptr) {
     return SafetensorsFile::parse({static_cast<const std::byte*>(source.bytes), source.byte_count}, "bytes");
   }
@@ -68,14 +68,15 @@ inline SafetensorsFile file_of(const char* where, const gated_source& source) {
   return SafetensorsFile(std::filesystem::path(utf8, utf8 + std::strlen(source.path)));
 }
 
-/// A checked input, with those in its `other`.
+/// The inputs of a call, checked: `*input`, `*input->other` and so on.
 class CheckedInput {
  public:
   CheckedInput(const char* where, const OpenedModel& model, const gated_input* input) {
     const gated_input first = add(where, model, input, model.description().reads_tokens, model.contract().in);
     const gated_input* other = first.other;
     for (std::size_t i = 1; other != nullptr; ++i) {
-      require<ArgumentError>(i < inputs_.size(), where, ": more than ", inputs_.size() - 1, " inputs follow the first one.");
+      require<ArgumentError>(i < inputs_.size(), where, ": more than ", inputs_.size() - 1,
+                             " inputs follow the first one in the chain of `other`.");
       other = add(where, model, other, false, Contract::any).other;
       inputs_[i - 1].other = &inputs_[i];
     }
@@ -94,7 +95,7 @@ class CheckedInput {
     require<ArgumentError>(input.output_rows >= GATED_ALL_ROWS && input.output_rows <= GATED_POOLED, where,
                            ": output_rows = ", input.output_rows, ", expected 0, 1 or 2.");
     const bool pools = input.output_rows == GATED_POOLED && model.description().pooled_outputs == 0;
-    require<ArgumentError>(!pools, where, ": this model has no pooled output.");
+    require<ArgumentError>(!pools, where, ": output_rows = GATED_POOLED, but this model has no pooled output.");
     const auto present = [&](const auto* data, const char* name) {
       require<ArgumentError>(data != nullptr || input.rows == 0, where, ": input->", name, " is NULL, but there are ",
                              input.rows, " rows.");
@@ -109,7 +110,8 @@ class CheckedInput {
     } else {
       present(input.values, "values");
       const Index width = input.columns > 0 ? input.columns : std::max<Index>(columns, 0);
-      require<ArgumentError>(width > 0 || rows == 0, where, ": set input->columns: this input may have any number.");
+      require<ArgumentError>(width > 0 || rows == 0, where,
+                             ": input->columns is 0, but this input accepts any number of columns. Set input->columns.");
       require<ShapeError>((Count(input.rows) * width).value() < Count::most / Index{sizeof(float)}, where, ": ", input.rows,
                           " × ", width, " values are more than memory can hold.");
       to.values = {input.values, input.rows, width, width};
@@ -123,12 +125,12 @@ class CheckedInput {
     return input;
   }
 
-  /// The number of frequency tokens of a TinyTimeMixer.
+  /// The number of frequency tokens that a TinyTimeMixer reads: one per sequence.
   static std::size_t items_of(const OpenedModel& model, const gated_input& input) {
     return static_cast<std::size_t>(input.lengths != nullptr ? input.sequences
                                                              : input.rows / std::max<Index>(1, model.contract().of_rows));
   }
-  /// The caller's sequences; allocates nothing if they all have one length.
+  /// The caller's sequences; allocates nothing if they all have the same length.
   static Sequences split(const char* where, const gated_input& input) {
     const std::span<const Index> lengths(input.lengths, static_cast<std::size_t>(input.sequences));
     for (const Index length : lengths) {
@@ -144,7 +146,7 @@ class CheckedInput {
   std::size_t count_ = 0;
 };
 
-/// Sets the shape of the caller's output and, if it has memory, fills it by `compute(y)`.
+/// Sets the shape of the caller's output and, if its `values` are set, calls `compute(y)` to fill them.
 template <class F>
 void fill(const char* where, gated_output* output, std::pair<Index, Index> shape, F&& compute) {
   gated_output to = read(where, "output", output);
@@ -155,7 +157,7 @@ void fill(const char* where, gated_output* output, std::pair<Index, Index> shape
     return;
   }
   const Index wanted = (Count(shape.first) * shape.second).value();
-  require<ShapeError>(to.capacity >= wanted, where, ": the output has room for ", to.capacity, " floats, expected ",
+  require<ShapeError>(to.capacity >= wanted, where, ": output->values has room for ", to.capacity, " floats, expected ",
                       shape.first, " × ", shape.second, " = ", wanted, ".");
   compute(MatrixView<float>(to.values, shape.first, shape.second, shape.second));
 }

@@ -14,20 +14,20 @@
  *     gated_run(model, &input, &output);
  *     gated_close(model);
  *
- * Link the shared library of CMake's target gated::c, or compile it into a C++ program: include gated/c/implementation.hpp in one
- * of its units.
+ * Link CMake's target gated::c, a shared library. Or compile the C interface into a C++ program: include
+ * gated/c/implementation.hpp in exactly one translation unit.
  *
- * Functions that can fail return a status. After an error, gated_last_error() is a sentence that says what was expected and
- * what was given. The model, the state and the output's values are unchanged, with one exception: after GATED_MEMORY_ERROR,
- * free the state and ignore the values. No function writes to a stream, ends the program or throws.
+ * Functions that can fail return a status. After an error, gated_last_error() says what was expected and what was given. The
+ * model, the state and the output's values are then unchanged, with one exception: after GATED_MEMORY_ERROR, free the state and
+ * ignore the values. No function writes to a stream, ends the program or throws.
  *
- * Structs start with their own size, so later versions can append members. Set `size`, and zero what you do not use: absent
- * members have the value 0 or NULL.
+ * Structs start with their own size, so later versions can append members. Set `size`, and set members that you do not use to 0
+ * or NULL.
  *
- * Matrices are row-major. A row is a token, an image, a series or a wave, as the model's forward() takes it in C++.
+ * Matrices are row-major. A row is a token, an image, a series or a waveform: what the model's forward() takes in C++.
  *
- * `gated_model*` and `gated_state*` are handles, not addresses. A handle that is NULL, was freed or is of the other kind gives
- * GATED_HANDLE_ERROR.
+ * `gated_model*` and `gated_state*` are handles, not addresses. A call with a handle that is NULL, was freed or is of the other
+ * kind returns GATED_HANDLE_ERROR.
  *
  * Threads may share a model. A state serves one thread at a time.
  */
@@ -61,45 +61,45 @@ typedef enum gated_status {
   GATED_ARGUMENT_ERROR = 2, /**< an argument has an invalid value */
   GATED_FILE_ERROR = 3,     /**< a file is missing, malformed or holds no known model */
   GATED_MEMORY_ERROR = 4,   /**< memory is exhausted */
-  GATED_HANDLE_ERROR = 5,   /**< a handle is NULL, was freed, or is in use by another thread */
+  GATED_HANDLE_ERROR = 5,   /**< a handle is NULL, freed, of the other kind, or in use by another thread */
   GATED_OTHER_ERROR = 6     /**< anything else */
 } gated_status;
 
-/** The rows of an output. */
+/** Which rows of the output a call computes. */
 typedef enum gated_rows {
-  GATED_ALL_ROWS = 0, /**< all that the model computes */
-  GATED_LAST_ROW = 1, /**< the last row only: for gated_extend() of a text model */
-  GATED_POOLED = 2    /**< a vector per sequence, of a text model in gated_run(): pooled() in C++ */
+  GATED_ALL_ROWS = 0, /**< all rows */
+  GATED_LAST_ROW = 1, /**< the last row only: for gated_extend() with a text model */
+  GATED_POOLED = 2    /**< one vector per sequence, as from pooled() in C++: for gated_run() with a text model */
 } gated_rows;
 
-/** Where a model is, and how to open it. */
+/** Where a model is stored, and how to open it. */
 typedef struct gated_source {
   size_t size;           /**< sizeof(gated_source) */
-  const char* path;      /**< a safetensors file in UTF-8, or NULL for `bytes` */
-  const void* bytes;     /**< such a file in memory; not needed after the call */
+  const char* path;      /**< the path of a safetensors file, in UTF-8; NULL if `bytes` is set */
+  const void* bytes;     /**< a safetensors file in memory, not needed after the call; NULL if `path` is set */
   size_t byte_count;     /**< bytes at `bytes` */
   const char* weights;   /**< format of the weights in memory: "float32", "bf16", "int8", "int8-rows"; NULL: as in the file */
-  const char* products;  /**< "float32" or NULL; "int8": int8_products() of quantized activations; "bf16" */
-  int threads;           /**< threads of each call, including the caller's; 0 for 1 */
+  const char* products;  /**< matmul format: NULL or "float32", "int8" (int8_products()), "bf16" (bf16_products()) */
+  int threads;           /**< threads per call, including the caller's; 0 means 1 */
 } gated_source;
 
-/** What a model takes and gives. Pointers are valid until the model is closed. */
+/** The architecture, inputs and outputs of a model. Pointers are valid until the model is closed. */
 typedef struct gated_description {
   size_t size;                /**< sizeof(gated_description), set by the caller */
-  const char* architecture;   /**< "gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>" */
-  const char* config;         /**< its configuration in JSON */
+  const char* architecture;   /**< such as "gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>" */
+  const char* config;         /**< the model's configuration, in JSON */
   int reads_tokens;           /**< 1 if the input is token ids, 0 if it is values */
-  ptrdiff_t vocabulary;       /**< number of token ids; 0 for values */
+  ptrdiff_t vocabulary;       /**< number of distinct token ids; 0 if the input is values */
   ptrdiff_t columns;          /**< columns of the input; -1 if any number is accepted, 0 for token ids */
-  ptrdiff_t outputs;          /**< columns of the output; -1 if they depend on the input's */
+  ptrdiff_t outputs;          /**< columns of the output; -1 if their number depends on the input */
   ptrdiff_t pooled_outputs;   /**< columns of a pooled output; 0 if the model has none */
   ptrdiff_t shortest;         /**< fewest rows of a sequence */
   ptrdiff_t longest;          /**< most rows of a sequence; -1 for no limit */
   ptrdiff_t multiple;         /**< the number of rows of a sequence must be a multiple of this */
-  int streams;                /**< 1 if gated_start() works */
+  int streams;                /**< 1 if the model streams: gated_start() works */
   int takes_mask;             /**< 1 if a mask may hide rows */
   ptrdiff_t parameters;       /**< number of parameters */
-  ptrdiff_t image_width;      /**< size of the pictures of a classifier, otherwise 0 */
+  ptrdiff_t image_width;      /**< width of the pictures that an image classifier reads; 0 for other models */
   ptrdiff_t image_height;     /**< see image_width */
   ptrdiff_t image_channels;   /**< see image_width */
   const char* const* labels;  /**< names of the classes, or NULL */
@@ -107,19 +107,19 @@ typedef struct gated_description {
   const char* signature;      /**< the signature that the file records (io/signature.hpp), or NULL */
 } gated_description;
 
-/** The input of gated_run() and gated_extend(). Memory is the caller's and is only read. */
+/** The input of gated_run() and gated_extend(). The memory belongs to the caller and is only read. */
 typedef struct gated_input {
   size_t size;                     /**< sizeof(gated_input) */
   const float* values;             /**< rows × columns, for models that read values */
-  const ptrdiff_t* tokens;         /**< ids, one per row; for a TinyTimeMixer with resolutions, one per item */
+  const ptrdiff_t* tokens;         /**< token ids, one per row; for a TinyTimeMixer, frequency tokens, one per sequence */
   ptrdiff_t rows;                  /**< rows of `values`, or number of tokens */
-  ptrdiff_t columns;               /**< columns of `values`; 0 for those of the description */
-  const ptrdiff_t* lengths;        /**< rows of each sequence; NULL for one sequence, or for as many as the model's length gives */
+  ptrdiff_t columns;               /**< columns of `values`; 0: gated_description's; required if that is -1, and in `other` */
+  const ptrdiff_t* lengths;        /**< rows of each sequence; NULL: one sequence, or several if the model fixes the length */
   ptrdiff_t sequences;             /**< entries of `lengths` */
-  const uint8_t* mask;             /**< 0 or 1 per row, 0 hides it; NULL hides none */
-  const ptrdiff_t* token_types;    /**< a segment id per token; NULL for 0 */
-  int output_rows;                 /**< which rows to compute: a gated_rows */
-  const struct gated_input* other; /**< keys of a GatedCrossAttention (values in their `other`), known futures of a TinyTimeMixer */
+  const uint8_t* mask;             /**< 0 or 1 per row; 0 hides the row; NULL hides no row */
+  const ptrdiff_t* token_types;    /**< segment ids, one per token; NULL means all 0 */
+  int output_rows;                 /**< which rows to compute: a value of gated_rows */
+  const struct gated_input* other; /**< GatedCrossAttention: keys, whose `other` is values; TinyTimeMixer: known future */
 } gated_input;
 
 /** Where an output goes. */
@@ -138,10 +138,10 @@ typedef struct gated_picture {
   ptrdiff_t width;       /**< pixels in a row */
   ptrdiff_t height;      /**< rows */
   ptrdiff_t stride;      /**< bytes from one row to the next; 0 for packed rows, negative for bottom-up pictures */
-  const char* order;     /**< bytes of a pixel: "grey", "grey_alpha", "rgb", "rgba", "bgr", "bgra" */
+  const char* order;     /**< the order of a pixel's bytes: "grey", "grey_alpha", "rgb", "rgba", "bgr", "bgra" */
 } gated_picture;
 
-/** The version of the library, "0.2.0": valid forever. */
+/** The version of the library, such as "0.2.0". Valid forever. */
 GATED_API const char* gated_version(void);
 
 /** The message of this thread's last failed call, in UTF-8; "" before the first. Valid until this thread's next failed call. */
@@ -153,39 +153,39 @@ GATED_API const char* gated_last_error(void);
  * Cost: one pass over the file. Memory for the weights in the format asked for. */
 GATED_API gated_status gated_open(const gated_source* source, gated_model** model);
 
-/** Closes a model. Its states keep what they need until they are freed. NULL is ignored.
+/** Closes a model. States started from it stay usable until they are freed. NULL is ignored.
  *
- * Errors: GATED_HANDLE_ERROR if it was closed already, or runs in another thread: then it stays open. */
+ * Errors: GATED_HANDLE_ERROR if the model was closed before, or if it runs in another thread and therefore stays open. */
 GATED_API gated_status gated_close(gated_model* model);
 
 /** Describes a model. Writes no member beyond `description->size`. */
 GATED_API gated_status gated_describe(const gated_model* model, gated_description* description);
 
-/** output = model(input): the bits of forward() in C++.
+/** output = model(input), bit-equal to forward() in C++.
  *
- * Threads may run a model at the same time.
+ * Several threads may run the same model at once.
  * Errors: those of forward(); GATED_SHAPE_ERROR if the output does not fit.
- * Cost: no allocation when warm, if all sequences have one length. A short lock around the scratch memory. */
+ * Cost: no allocation when warm if all sequences have the same length; a short lock to take the scratch memory. */
 GATED_API gated_status gated_run(const gated_model* model, const gated_input* input, gated_output* output);
 
-/** Starts a sequence of up to `capacity` rows; 0 for as many as the model serves. `*state` is set only if the call succeeds.
+/** Starts a sequence of up to `capacity` rows; 0 for as many as the model supports. `*state` is set only if the call succeeds.
  *
- * Errors: GATED_ARGUMENT_ERROR if the model does not stream, or keeps every token and `capacity` is 0. */
+ * Errors: GATED_ARGUMENT_ERROR if the model does not stream, or if it keeps every token and `capacity` is 0. */
 GATED_API gated_status gated_start(const gated_model* model, ptrdiff_t capacity, gated_state** state);
 
-/** Adds the rows of `input` to the sequence: extend() in C++. The bits do not depend on how the rows are split into calls.
+/** Adds the rows of `input` to the sequence: extend() in C++. Output bits do not depend on how the rows are split into calls.
  *
- * `input` has no lengths, mask, token_types or other input.
+ * In `input`, leave `lengths`, `mask`, `token_types` and `other` NULL.
  * Errors: those of extend(); GATED_HANDLE_ERROR if another thread uses the state.
  * Cost: no lock and no allocation when warm. */
 GATED_API gated_status gated_extend(gated_state* state, const gated_input* input, gated_output* output);
 
-/** Branches a sequence: `*copy` continues from the same rows. Set only if the call succeeds. */
+/** Branches a sequence: `*copy` continues from the same rows. `*copy` is set only if the call succeeds. */
 GATED_API gated_status gated_copy(const gated_state* state, gated_state** copy);
 
 /** Forgets the rows from `position` on.
  *
- * Errors: GATED_ARGUMENT_ERROR for models that keep sums over the rows: see State::rewind() in C++. */
+ * Errors: those of State::rewind() in C++: GATED_ARGUMENT_ERROR, for example, if the model keeps sums over the rows. */
 GATED_API gated_status gated_rewind(gated_state* state, ptrdiff_t position);
 
 /** Sets `*position` to the number of rows that a state has seen. */
@@ -199,10 +199,10 @@ GATED_API gated_status gated_free(gated_state* state);
  * Errors: GATED_ARGUMENT_ERROR if the model reads no pictures; those of ImageInput. */
 GATED_API gated_status gated_prepare_image(const gated_model* model, const gated_picture* picture, gated_output* row);
 
-/** Chooses the kernels ("sse2", "avx2", "avx512", "neon", "simd128", "scalar") and the arithmetic ("fastest", "portable") of all
- * later calls in all threads. NULL leaves one as it is.
+/** Chooses the kernels ("sse2", "avx2", "avx512", "neon", "simd128", "scalar") and the arithmetic ("fastest", "portable") of
+ * all later calls in all threads. NULL leaves a setting unchanged.
  *
- * Open models again after a change of kernels: quantized weights are packed for one form.
+ * Reopen models after changing the kernels: gated_open() packs quantized weights for the kernels in use.
  * Errors: GATED_ARGUMENT_ERROR for kernels that this machine or library lacks. */
 GATED_API gated_status gated_use(const char* kernels, const char* arithmetic);
 

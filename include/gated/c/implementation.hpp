@@ -13,7 +13,7 @@
 #include "gated/version.hpp"
 
 /// @file
-/// Defines the functions of gated/c/gated.h. Include it in exactly one unit of a program or shared library.
+/// Defines the functions of gated/c/gated.h. Include it in exactly one translation unit of a program or shared library.
 
 extern "C" {
 
@@ -125,7 +125,7 @@ gated_status gated_extend(gated_state* state, const gated_input* input, gated_ou
     const CheckedInput checked(where, opened, input);
     const ModelInput& x = *checked;
     require<ArgumentError>(!x.sequences && x.mask.empty() && x.types.empty() && x.other == nullptr, where,
-                           ": a stream is one sequence, without lengths, mask, token_types or other input.");
+                           ": a stream is one sequence. Leave lengths, mask, token_types and other NULL.");
     require<ArgumentError>(x.rows == OutputRows::all || (x.rows == OutputRows::last && opened.description().reads_tokens),
                            where, ": output_rows = ", static_cast<int>(x.rows),
                            ", expected GATED_ALL_ROWS, or GATED_LAST_ROW for a text model.");

@@ -50,7 +50,7 @@ class ModelObject {
   std::unique_ptr<Workspace<float>> take() const {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) {
-      idle_.reserve(made_ + 1);  // give_back() must not fail
+      idle_.reserve(made_ + 1);  // so that give_back() never allocates
       auto workspace = new_workspace();
       ++made_;
       return workspace;
@@ -68,7 +68,7 @@ class ModelObject {
   const ProductEngine<float>* const engine_;
   const Threads threads_;
   std::vector<const char*> labels_;
-  mutable std::mutex mutex_;  // of the members below
+  mutable std::mutex mutex_;  // guards the members below
   mutable std::vector<std::unique_ptr<Workspace<float>>> idle_;
   mutable std::size_t made_ = 0;
 };

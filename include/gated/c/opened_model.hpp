@@ -14,31 +14,31 @@
 #include "gated/io/prepared_model.hpp"
 
 /// @file
-/// Any model that a file can name, behind one virtual interface.
+/// Any known model (io/known_models.hpp), behind one virtual interface.
 
 namespace gated::c_interface {
 
-/// Rows of an output: gated_rows in C.
+/// Which rows of the output a call computes: gated_rows in C.
 enum class OutputRows { all, last, pooled };
 
 /// The input of a call: gated_input in C, with its pointers checked.
 struct ModelInput {
-  const char* where = "";                   ///< the call, for messages
-  MatrixView<const float> values = {};      ///< absent if the model reads tokens
-  Tokens tokens = {};                       ///< ids, or the frequency tokens of a TinyTimeMixer
+  const char* where = "";                   ///< the called function, for error messages
+  MatrixView<const float> values = {};      ///< empty if the model reads tokens
+  Tokens tokens = {};                       ///< token ids, or the frequency tokens of a TinyTimeMixer
   Tokens types = {};                        ///< segment ids
-  std::optional<Sequences> sequences = {};  ///< the caller's split of the rows
+  std::optional<Sequences> sequences = {};  ///< the caller's split of the rows into sequences
   Mask mask = {};                           ///< hidden rows
   OutputRows rows = OutputRows::all;        ///< which rows to compute
   const ModelInput* other = nullptr;        ///< keys, values or known futures
 
-  /// Raises ArgumentError if `is_set`: a member that the model would ignore.
+  /// Raises ArgumentError if `is_set`: the model would ignore `member`.
   void expect_unset(bool is_set, const char* member) const {
     require<ArgumentError>(!is_set, where, ": input->", member, " is set, but this model does not use it. Leave it NULL.");
   }
 };
 
-/// What a model takes and gives: gated_description in C.
+/// The architecture, inputs and outputs of a model: gated_description in C.
 struct ModelDescription {
   std::string architecture = {}, config = {}, signature = {};
   Contract contract = {};
@@ -48,7 +48,7 @@ struct ModelDescription {
   std::vector<std::string> labels = {};
 };
 
-/// A model whose type is known at run time only.
+/// A model whose type is known only at run time.
 class OpenedModel {
  public:
   explicit OpenedModel(ModelDescription description) : description_(std::move(description)) {}
@@ -72,18 +72,19 @@ class OpenedModel {
   virtual State<float> start(Index capacity) const = 0;
   /// y = the outputs of the next rows.
   virtual void extend(const ModelInput& input, State<float>& state, View<float> y, Workspace<float>& workspace) const = 0;
-  /// Writes the prepared picture to `row`.
+  /// Prepares `picture` as an input row of the model, and writes it to `row`.
   virtual void prepare_image(const PixelView& picture, View<float> row) const = 0;
 
  protected:
-  /// The caller's split of `rows` rows. By default sequences of `length` rows, or one if that is 0 or does not divide `rows`.
+  /// The caller's split of `rows` rows into sequences. By default, sequences of `length` rows, or one sequence if `length` is 0
+  /// or does not divide `rows`.
   static Sequences sequences_of(const ModelInput& input, Index rows, Index length) {
     if (input.sequences) {
       return *input.sequences;
     }
     return length > 0 && rows % length == 0 ? Sequences::uniform(rows / length, length) : Sequences::single(rows);
   }
-  /// The same with the model's length, if it takes only one.
+  /// The same with the model's length, if the model accepts only one length.
   Sequences sequences_of(const ModelInput& input, Index rows) const {
     return sequences_of(input, rows, contract().longest == contract().shortest ? contract().longest : 0);
   }
@@ -196,7 +197,7 @@ class Opened final : public OpenedModel {
   const Model& model() const { return opened_.model; }
 
   static void expect_used(const ModelInput& input) {
-    constexpr bool has_mask = !forecasts && !attends_to_others && !separates;  // of an attention: the mask of `other`
+    constexpr bool has_mask = !forecasts && !attends_to_others && !separates;  // cross-attention uses the mask of `other`
     input.expect_unset(!has_mask && !input.mask.empty(), "mask");
     input.expect_unset(!reads_tokens && !forecasts && !input.tokens.empty(), "tokens");
     input.expect_unset(!reads_tokens && !input.types.empty(), "token_types");
@@ -227,8 +228,8 @@ class Opened final : public OpenedModel {
   const PreparedModel<Model> opened_;
 };
 
-/// Opens the model in `file`, whatever its architecture, with weights in `format` or as in the file.
-/// Errors: those of load_prepared(); FileError for an architecture that is not among any_known_model().
+/// Opens the model in `file`, whatever its architecture, with weights in `format` (by default, the file's).
+/// Errors: those of load_prepared(); FileError for an architecture that any_known_model() does not list.
 inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file, std::optional<WeightFormat> format) {
   const std::string architecture = architecture_of(file);
   std::unique_ptr<const OpenedModel> opened;
@@ -241,7 +242,7 @@ inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file
   require<FileError>(opened != nullptr, file.name(), ": ",
                      architecture.empty() ? "no architecture in the metadata. Write the file with save_model() or convert.py."
                                           : text("its architecture \"", printable(architecture),
-                                                 "\" is unknown to this library. Open trainings in C++."));
+                                                 "\" is unknown to this library. Open training runs in C++."));
   return opened;
 }
 

@@ -27,14 +27,14 @@ inline gated_status fail(gated_status status, std::string_view message) {
   auto& to = last_error();
   std::size_t length = std::min(message.size(), sizeof(to) - 1);
   while (length < message.size() && length > 0 && (static_cast<unsigned char>(message[length]) & 0xc0u) == 0x80u) {
-    --length;  // whole characters of UTF-8
+    --length;  // do not cut a UTF-8 character in two
   }
   std::memcpy(to, message.data(), length);
   to[length] = '\0';
   return status;
 }
 
-/// Runs the body of a function of the interface, and turns its exception into a status and a message.
+/// Runs the body of an interface function, and turns an exception into a status and a message.
 template <class F>
 gated_status guarded(F&& body) noexcept {
   try {

@@ -3,7 +3,7 @@
 #include "gated/compiled/held.inl"
 #include "gated/gated.hpp"
 
-/// Loading and saving one kind of model.
+/// Declares the functions that load and save one model type.
 #define GATED_HELD_FILES_OF(...)                                                                                   \
   GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const std::filesystem::path&);                                    \
   GATED_HELD __VA_ARGS__ load_model<__VA_ARGS__>(const SafetensorsFile&);                                          \

@@ -1,12 +1,12 @@
-// Declares the instantiations of gated::compiled as `extern template`, for programs that link it. The library's own units see
-// the same declarations: each unit instantiates one part (cmake/compiled) and takes the rest from the others. The files in this
-// folder are not headers: gated.hpp and io/model_file.hpp include them at their end.
+// Declares the instantiations of gated::compiled as `extern template`, for programs that link it. The library's own translation
+// units see the same declarations: each unit instantiates one part (cmake/compiled) and links the rest from the others. Do not
+// include the files of this folder: gated.hpp and io/model_file.hpp do so at their end.
 
 #if !defined(GATED_HELD)
 #define GATED_HELD extern template
 #endif
 
-/// A layer or model and its base class.
+/// Declares a layer or model, and its base class.
 #define GATED_HELD_LAYER(Base, T, ...)    \
   GATED_HELD struct Base<__VA_ARGS__, T>; \
   GATED_HELD struct __VA_ARGS__;

@@ -9,7 +9,7 @@
 #define GATED_HELD_ASSIGNED(T, ...) GATED_HELD_TABLE(AssignKernels<T, decltype(__VA_ARGS__)>)
 #define GATED_HELD_SUMMED(T, ...) GATED_HELD_TABLE(SumKernels<T, decltype(__VA_ARGS__)>)
 
-/// The last entries are the terms that forward passes assign or sum.
+/// The last entries (ASSIGNED, SUMMED) are the kernels for terms that forward passes assign or sum.
 #define GATED_HELD_KERNELS(T)                                                                           \
   GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                      \
   GATED_HELD const Int8Kernels& int8_kernels<T>();                                                      \

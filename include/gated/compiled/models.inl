@@ -27,7 +27,7 @@
   GATED_HELD_LAYER(Layer, T, ExternalAttention<T>)                         \
   GATED_HELD_LAYER(Layer, T, SynthesizerAttention<T>)
 
-/// The traversal of one model's parameters.
+/// Declares the traversal of one model type's parameters.
 #define GATED_HELD_WALK(T, ...)                                                                                          \
   GATED_HELD void detail::walk_fields<T, 1, __VA_ARGS__>(const detail::ParameterVisitor<T, 1>&, const detail::PathNode*, \
                                                          const std::array<__VA_ARGS__*, 1>&);

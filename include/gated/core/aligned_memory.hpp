@@ -18,15 +18,15 @@
 
 namespace gated {
 
-/// `count` rounded up to whole cache lines of `T`: adjacent arrays of this size all start on a cache line.
+/// `count` elements of `T`, rounded up to whole cache lines: adjacent arrays of this size all start on a cache line.
 template <class T>
 constexpr std::size_t whole_cache_lines(std::size_t count) {
   constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);
   return (count + line - 1) / line * line;
 }
 
-/// Requests large pages for the whole large pages within the `bytes` bytes from `memory` on (Linux's madvise; a no-op on other
-/// systems). A matmul touches more 4 KiB pages than the TLB holds.
+/// Asks the system to back the `bytes` bytes at `memory` with 2 MiB pages, as far as whole pages fit (Linux's madvise; a no-op
+/// on other systems). With 4 KiB pages, a matmul touches more pages than the TLB holds.
 inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
@@ -66,7 +66,7 @@ class AlignedMemory {
     void operator()(T* p) const { ::operator delete(p, alignment); }
   };
 
-  /// Saturates instead of overflowing.
+  /// Size of `count` elements in bytes. Saturates instead of overflowing.
   static std::size_t bytes(std::size_t count) {
     constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
     return count > most / sizeof(T) ? most : count * sizeof(T);

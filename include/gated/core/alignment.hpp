@@ -7,11 +7,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Enforces one alignment per program: code compiled with another EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
+/// Enforces one alignment per program: code with a different EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
 ///
-/// Each translation unit defines one symbol, in a section named after the unit's alignment: linkers merge sections of the same
-/// name and refuse two definitions. Shared libraries that export the symbol all bind to the first library's, and to its gated
-/// and Eigen functions. A library with another alignment therefore ends the program at load time, with an error message.
+/// Each translation unit defines one symbol, in a section named after the unit's alignment: linkers merge sections of one name,
+/// and refuse a symbol defined in two. Shared libraries that export the symbol all bind to the one loaded first, and to its
+/// gated and Eigen functions. A library with a different alignment therefore ends the program at load time, with an error.
 
 #if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
 #define GATED_TEXT_OF(x) #x
@@ -31,7 +31,7 @@ template struct Alignment<EIGEN_MAX_ALIGN_BYTES>;
 
 extern "C" [[gnu::used]] const int gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it
 #if defined(GATED_BUILDS_COMPILED)
-    __attribute__((visibility("default")))  // the units that link gated::compiled decide whether a library exports it
+    __attribute__((visibility("default")))  // whether a library exports it depends on its units that link gated::compiled
 #endif
     __attribute__((alias("_ZN5gated6detail9AlignmentILi" GATED_TEXT(EIGEN_MAX_ALIGN_BYTES) "EE3tagE")));
 
@@ -42,7 +42,7 @@ inline bool expect_alignment(int of_library, int of_program) noexcept {
   require<ArgumentError>(
       of_library == of_program, "A shared library with EIGEN_MAX_ALIGN_BYTES = ", of_library,
       " calls gated and Eigen functions compiled with ", of_program,
-      ". Compile shared libraries with -fvisibility=hidden, or everything with the same flags (-march sets it).");
+      ". Compile shared libraries with -fvisibility=hidden, or everything with the same flags (-march sets the alignment).");
   return true;
 }
 

@@ -17,15 +17,15 @@
 
 namespace gated {
 
-/// A bump arena: memory is taken in frames and given back when the frame ends. The arena keeps the memory for later frames.
+/// A bump arena: memory taken within a frame is released when the frame ends, and the arena keeps it for later frames.
 ///
-/// Only the first run of a shape allocates; at its end the chunks are merged into one.
-/// Cost: the high-water mark, bytes().
+/// Only the first run with a given shape allocates from the heap; when that run ends, the chunks are merged into one.
+/// Cost: memory for the largest amount in use at once so far; bytes() returns its size.
 template <class T>
 class Arena {
  public:
-  Arena() { chunks_.reserve(4); }  // replace_chunks() then never grows the vector
-  /// An arena of the caller's memory, which must outlive it. It never allocates: take() raises MemoryError instead.
+  Arena() { chunks_.reserve(4); }  // replace_chunks() then never reallocates the vector
+  /// An arena in the caller's memory, which must outlive the arena. It never allocates: take() raises MemoryError instead.
   explicit Arena(std::span<std::byte> memory) {
     void* first = memory.data();
     std::size_t bytes = memory.size();
@@ -42,7 +42,7 @@ class Arena {
   /// True if the memory is the caller's.
   bool is_given() const { return is_given_; }
 
-  /// The most scalars taken at a time so far.
+  /// The largest number of scalars in use at any time so far.
   std::size_t peak() const { return peak_; }
 
   /// Scalars held.
@@ -54,14 +54,14 @@ class Arena {
     return count;
   }
 
-  /// A scope: its destructor gives back the memory taken since it began.
+  /// A scope: its destructor releases the memory taken in the scope.
   class Frame {
    public:
     explicit Frame(Arena& arena) : arena_(arena), chunk_(arena.current_), used_(arena.used_), taken_(arena.taken_) {
       ++arena_.depth_;
     }
     ~Frame() { arena_.give_back(chunk_, used_, taken_); }
-    /// Gives back the memory taken so far, and stays open.
+    /// Releases the memory taken so far; the frame stays open.
     void restart() {
       arena_.give_back(chunk_, used_, taken_);
       ++arena_.depth_;
@@ -115,7 +115,7 @@ class Arena {
     return {to, values.size()};
   }
 
-  /// Replaces all chunks by one of `count` scalars, or by none if the allocation fails. Call it only while no memory is taken.
+  /// Replaces all chunks by one chunk of `count` scalars, or by none if the allocation fails. Only while no memory is taken.
   void replace_chunks(std::size_t count) noexcept {
     chunks_.clear();  // keeps the vector's own memory
     AlignedMemory<T> whole(count, std::nothrow);
@@ -125,8 +125,8 @@ class Arena {
   }
 
  private:
-  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one that has the size
-  /// of the high-water mark: the next run fits into it.
+  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one that holds the peak
+  /// usage: the next run fits into it.
   void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
     current_ = chunk;
     used_ = used;
@@ -136,10 +136,10 @@ class Arena {
     }
   }
 
-  /// take() of an arena of the caller's memory.
+  /// take() from the caller's memory.
   T* take_given(std::size_t size) {
     require<MemoryError>(size <= given_count_ - used_, "Arena: the given memory has ", given_count_ * sizeof(T),
-                         " bytes, but this run takes at least ", (used_ + size) * sizeof(T), ". Give more.");
+                         " bytes, but this run needs at least ", (used_ + size) * sizeof(T), ". Pass more memory.");
     T* const result = given_ + used_;
     used_ += size;
     taken_ += size;

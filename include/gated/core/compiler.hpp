@@ -27,7 +27,7 @@
 #define GATED_HAS_THREADS 1
 #endif
 
-/// Of a function that keeps the real-time contract from its first call on: it takes no lock, makes no system call, allocates
+/// Marks a function that keeps the real-time contract from its first call on: it takes no lock, makes no system call, allocates
 /// nothing and, with valid arguments, throws nothing. clang 20's RealtimeSanitizer checks it (-fsanitize=realtime).
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::nonblocking)

@@ -28,19 +28,19 @@ enum class Sees {
 struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
-  Index in = any;               ///< columns of x
+  Index in = any;               ///< columns of x; `any` if x may have any number
   Index out = any;              ///< columns of y; `any` if y has as many columns as x
-  Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` of x
+  Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` rows of x
   Sees sees = Sees::all;        ///< the tokens that an output depends on
-  Index shortest = 0;           ///< fewest tokens per sequence, except in a stream
+  Index shortest = 0;           ///< fewest tokens per sequence; a stream may have fewer
   Index longest = unlimited;    ///< most tokens per sequence
   Index multiple = 1;           ///< the number of tokens must be a multiple of this
-  const char* remedy = "";      ///< ends the message about a refused length: " Resize …"
+  const char* remedy = "";      ///< ends the error message for an invalid length: " Resize …"
   const char* in_note = "a matrix is tokens × channels, one row per token";  ///< explains `in` in messages
-  const char* unstreamable = nullptr;  ///< why the layer cannot stream, even if it is causal
+  const char* unstreamable = nullptr;  ///< why the layer cannot stream even if it is causal, or nullptr
   bool takes_mask = false;             ///< true if a mask may hide tokens
   MaskDemands mask = {};               ///< requirements for a mask
-  bool shows_itself = false;           ///< the body itself shows its outputs to a hook
+  bool shows_itself = false;           ///< true if the body itself shows its outputs to a hook
 
   bool is_causal() const { return sees != Sees::all; }
   bool streams() const { return is_causal() && unstreamable == nullptr; }
@@ -49,8 +49,8 @@ struct Contract {
   bool takes_length(Index length) const {
     return length >= shortest && length <= longest && (multiple == 1 || length % multiple == 0);
   }
-  /// True if the layer accepts `given` rows inside another layer, which splits them into `sequences`. If the layer changes the
-  /// number of rows, `sequences` splits its output, and only the number of rows is checked.
+  /// True if the layer, called by another layer, accepts `given` rows split into `sequences`. If the layer changes the number
+  /// of rows, `sequences` is the split of its output, and only the number of rows is checked.
   bool takes_rows(Index given, const Sequences& sequences) const {
     if (rows != of_rows) {
       return given % of_rows == 0;
@@ -68,7 +68,7 @@ struct Contract {
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
 
-  /// This contract plus the requirements of `part` on sequences. The columns stay the same.
+  /// This contract plus `part`'s requirements on sequences. The columns stay the same.
   Contract with(const Contract& part) const {
     Contract both = *this;
     both.sees = std::max(sees, part.sees);
@@ -84,7 +84,7 @@ struct Contract {
   }
   /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // its lengths, converted to tokens of this layer's input
+    Contract asked = next;  // with its lengths converted to tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
@@ -124,7 +124,7 @@ inline void expect_columns(Where where, const Contract& contract, Index columns)
 
 /// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
-  if (contract.rows != contract.of_rows) {  // then `sequences` splits the output
+  if (contract.rows != contract.of_rows) {  // `sequences` is then the split of the output
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",
                         contract.of_rows, ".", contract.remedy);
   } else if (!contract.takes_any_length()) {
@@ -141,7 +141,7 @@ inline void expect_input(Where where, const Contract& contract, Index rows, Inde
                       ".");
   sequences.expect_total(where, rows);
   expect_lengths(where, contract, sequences);
-  require<ArgumentError>(mask.empty() || contract.takes_mask, where, ": it takes no mask.");
+  require<ArgumentError>(mask.empty() || contract.takes_mask, where, ": got a mask, but this layer takes none. Omit the mask.");
   expect_mask(where, mask, sequences, contract.mask);
 }
 

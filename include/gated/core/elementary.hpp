@@ -9,7 +9,7 @@
 #include "gated/core/rounded.hpp"
 
 /// @file
-/// Exponential, logarithm, power, sine and cosine, with the same bits on every machine.
+/// Exponential, logarithm, power, sine and cosine, bit-equal on every machine.
 ///
 /// C libraries differ in the last digits of these functions. Here they consist of +, -, × and ÷ of doubles, with products
 /// rounded before they are added. Largest errors: exp 1.2 ulps, log 3 ulps, pow 1.2 + 1.5 |ln result| ulps, cosine and sine
@@ -48,7 +48,7 @@ inline constexpr double ln2_high = 0.69314718036912381649;
 /// ln 2 - ln2_high.
 inline constexpr double ln2_low = 1.9082149292705877e-10;
 
-/// exp(x), from its series on |r| ≤ ln 2 / 2 for x = n ln 2 + r.
+/// exp(x), from the series of exp(r) on |r| ≤ ln 2 / 2 for x = n ln 2 + r.
 inline double exp(double x) {
   if (!(std::abs(x) < 746)) {
     return x > 0 ? std::numeric_limits<double>::infinity() : x < 0 ? 0 : x;
@@ -90,7 +90,7 @@ struct Turn {
   double cosine, sine;
 };
 
-/// The turn by `angle`, from the series on |r| ≤ π/4 for angle = n π/2 + r.
+/// The cosine and sine of `angle`, from their series on |r| ≤ π/4 for angle = n π/2 + r.
 inline Turn turn(double angle) {
   constexpr auto of_sine = inverse_factorials<8>(3, 2, -1);  // of (r - sin r) / r³
   constexpr auto of_cosine = inverse_factorials<9>(0, 2, -1);

@@ -61,7 +61,7 @@ class MemoryError : public Error {
   using Error::Error;
 };
 
-/// A file is missing, unreadable, malformed or does not fit the model.
+/// A file is missing, unreadable or malformed, or does not fit the model.
 class FileError : public Error {
  public:
   using Error::Error;

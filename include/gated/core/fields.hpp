@@ -7,7 +7,7 @@
 #include "gated/core/shape.hpp"
 
 /// @file
-/// A layer's list of its parameters and sub-layers, written once, by member pointer:
+/// A layer lists its parameters and sub-layers once, as member pointers:
 ///
 ///     static constexpr auto fields() {
 ///       return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
@@ -17,7 +17,7 @@
 
 namespace gated {
 
-/// What a parameter is for. Optimisers choose weight decay by role; initialisers and reports read it.
+/// What a parameter is for. Optimisers apply weight decay by role; initialisers and reports use the role too.
 enum class Role {
   weight,     ///< matrix of a channel projection
   bias,       ///< added to a channel
@@ -38,7 +38,7 @@ struct Field {
   Shape (Owner::*shape)() const;
 };
 
-/// A parameter. `shape` returns its shape in a checkpoint, if that differs from the matrix's rows × columns.
+/// A parameter. `shape` returns the shape in a checkpoint, if that differs from the matrix's rows × columns.
 template <class Owner, class Member>
 constexpr Field<Owner, Member> field(const char* name, Member Owner::*member, Role role,
                                      Shape (Owner::*shape)() const = nullptr) {

@@ -19,14 +19,14 @@ namespace gated {
 template <class Of>
 struct Epilogue;  // ops/epilogue.hpp
 
-/// A matrix in a run: RunMatrix<T>, or a Variable on a tape.
+/// The matrix type of a run: RunMatrix<T>, or Variable on a tape.
 template <class Run>
 using MatrixOf = typename Run::Matrix;
 
 namespace detail {
 
-/// A layer whose body, `apply(run, x, more…, epilogue)`, fuses the epilogue into its last product. For other layers the
-/// epilogue is a separate pass.
+/// A layer whose body, `apply(run, x, more…, epilogue)`, fuses the epilogue into its last op. For other layers the epilogue is
+/// a separate pass.
 template <class L, class Run, class In, class... More>
 concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epilogue, More... more) {
   layer.apply(run, std::move(x), std::forward<More>(more)..., std::move(epilogue));
@@ -64,7 +64,7 @@ class Inference : public RunMemory<T> {
     if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, Own>)) [[unlikely]] {
       return join(self(), plain(layer, own), std::move(epilogue));
     }
-    Call call(*this, layer, own);
+    Call call(*this, {running_, layer}, layer.contract(), given(own));
     if constexpr (detail::JoinsItself<L, Derived, Own>) {
       return call.result(layer.apply(self(), std::move(own), std::move(epilogue)), own, epilogue);
     } else {
@@ -94,7 +94,7 @@ class Inference : public RunMemory<T> {
         own = Matrix(own, &use);
       }
     }
-    Call call(*this, layer, Place{y, &use});
+    Call call(*this, {running_, layer}, layer.contract(), Place{y, &use});
     if constexpr (detail::JoinsItself<L, Derived, decltype(own), More...>) {
       call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()));
     } else {
@@ -139,7 +139,7 @@ class Inference : public RunMemory<T> {
  protected:
   Inference(Workspace<T>& workspace, const Sequences& sequences, Mask mask, const RunningLayer* running)
       : RunMemory<T>(workspace), sequences_(sequences), mask_(mask), running_(running) {}
-  /// A run inside the same layer as `around`, with its own sequences and mask.
+  /// A run inside the same layer as `around`, but with the given sequences and mask.
   Inference(const Inference& around, const Sequences& sequences, Mask mask) : Inference(around) {
     sequences_ = sequences;
     mask_ = mask;
@@ -152,25 +152,42 @@ class Inference : public RunMemory<T> {
   using typename RunMemory<T>::Place;
   using RunMemory<T>::workspace_, RunMemory<T>::place_, RunMemory<T>::depth_;
 
-  /// One call of a layer. Lives while the layer's body runs.
+  /// The input of a call: its shape, and its place if the result may overwrite it.
+  struct Given {
+    Index rows, columns;
+    Place place = {};
+  };
+  static Given given(const Matrix& x) { return {x.rows(), x.columns(), x.is_owned() ? Place{x, x.use()} : Place{}}; }
+  template <class Ids>
+  static Given given(const Ids& ids) {
+    return {detail::rows_of(ids), detail::columns_of(ids)};
+  }
+
+  /// One call of a layer. Lives while the layer's body runs. Compiled once for all layers.
   class Call {
    public:
     /// The result goes to the run's memory. It overwrites x if the call has the only handle of x and the shapes match.
     /// Errors: ShapeError or ArgumentError if x breaks the layer's contract.
-    template <class L, class In>
-    Call(Inference& run, const L& layer, const In& x) : Call(run, layer, x, layer.contract()) {}
-    /// The result must be written to `place`.
-    template <class L>
-    Call(Inference& run, const L& layer, const Place& place)
+    Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Given& x)
         : run_(run),
-          running_(run.running_, layer),
-          outer_place_(std::exchange(run.place_, &place_)),
+          running_(layer),
+          made_(run.made_for(layer, contract, x)),
+          use_{.depth = run.depth_},
+          place_(is_new() ? Place{made_, &use_} : x.place),
+          stays_(true),
+          shows_result_(run.hooked() && !contract.shows_itself),
+          frame_(run.workspace_.inner_frame()) {
+      enter();
+    }
+    /// The result must be written to `place`.
+    Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Place& place)
+        : run_(run),
+          running_(layer),
           place_(place),
           stays_(false),
-          shows_result_(run.hooked() && !layer.contract().shows_itself),
+          shows_result_(run.hooked() && !contract.shows_itself),
           frame_(run.workspace_.inner_frame()) {
-      run.running_ = &running_;
-      ++run.depth_;
+      enter();
     }
     ~Call() {
       --run_.depth_;
@@ -180,8 +197,8 @@ class Inference : public RunMemory<T> {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// Returns the body's result y: at the call's place, or in its own memory if that outlives the call. Releases `given`, the
-    /// body's arguments, so y becomes the only handle.
+    /// Returns the body's result y, at the call's place. If that place is not required and y's own memory outlives the call, y
+    /// stays there instead. Releases `given`, the body's arguments, so y becomes the only handle of its rows.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -201,21 +218,11 @@ class Inference : public RunMemory<T> {
     }
 
    private:
-    template <class L, class In>
-    Call(Inference& run, const L& layer, const In& x, const Contract& contract)
-        : run_(run),
-          running_(run.running_, layer),
-          made_(run.made_for(layer, contract, x)),
-          use_{.depth = run.depth_},
-          outer_place_(std::exchange(run.place_, &place_)),
-          place_(is_new() ? Place{made_, &use_} : place_of(x)),
-          stays_(true),
-          shows_result_(run.hooked() && !contract.shows_itself),
-          frame_(run.workspace_.inner_frame()) {
-      run.running_ = &running_;
-      ++run.depth_;
+    void enter() {
+      outer_place_ = std::exchange(run_.place_, &place_);
+      run_.running_ = &running_;
+      ++run_.depth_;
     }
-
     bool is_new() const { return made_.use() != nullptr; }  // checks use() rather than data: made_ may have no elements
 
     static void let_go(Matrix& x) { x.reset(); }
@@ -228,7 +235,7 @@ class Inference : public RunMemory<T> {
     static void let_go(const Ids&) {}
 
     [[noreturn, gnu::cold, gnu::noinline]] void refuse_result(const Matrix& y) const {
-      raise<ShapeError>(running_.name(), ": its body made ", y.rows(), " × ", y.columns(), ", but its contract says ",
+      raise<ShapeError>(running_.name(), ": its body returned ", y.rows(), " × ", y.columns(), ", but its contract says ",
                         place_.rows.rows(), " × ", place_.rows.columns(),
                         ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
     }
@@ -237,7 +244,7 @@ class Inference : public RunMemory<T> {
     const RunningLayer running_;
     Matrix made_;  // absent if the result overwrites x
     MatrixUse use_;
-    const Place* const outer_place_;
+    const Place* outer_place_ = nullptr;
     const Place place_;
     const bool stays_, shows_result_;
     typename Arena<T>::Frame frame_;
@@ -246,41 +253,26 @@ class Inference : public RunMemory<T> {
   /// layer(x, more…) without an epilogue.
   template <class L, class Own, class... More>
   Matrix plain(const L& layer, Own& own, More&&... more) {
-    Call call(*this, layer, own);
+    Call call(*this, {running_, layer}, layer.contract(), given(own));
     if constexpr (detail::JoinsItself<L, Derived, Own, More...>) {
       return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()), own);
     } else {
       return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
     }
   }
-  /// The place of x, for a result that overwrites x.
-  static Place place_of(const Matrix& x) { return {x, x.use()}; }
-  template <class Ids>
-  static Place place_of(const Ids&) {
-    return {};
-  }
-  /// New rows for the result of layer(x); absent if the result may overwrite x.
-  template <class L, class In>
-  Matrix made_for(const L& layer, const Contract& contract, const In& x) {
-    const Index rows = detail::rows_of(x), columns = detail::columns_of(x);
-    if (!contract.takes_columns(columns) || !self().takes_rows(contract, rows)) [[unlikely]] {
-      refuse(layer, rows, columns);
+  /// New rows for the result of a call; absent if the result may overwrite x.
+  Matrix made_for(const RunningLayer& layer, const Contract& contract, const Given& x) {
+    if (!contract.takes_columns(x.columns) || !self().takes_rows(contract, x.rows)) [[unlikely]] {
+      refuse(layer.name(), contract, x);
     }
-    const Index made = contract.output_rows(rows), width = contract.output_columns(columns);
-    if constexpr (std::same_as<In, Matrix>) {
-      if (x.is_owned() && rows == made && columns == width) {
-        return {};
-      }
-    }
-    return make(made, width);
+    const Index rows = contract.output_rows(x.rows), columns = contract.output_columns(x.columns);
+    return x.place.use != nullptr && x.rows == rows && x.columns == columns ? Matrix() : make(rows, columns);
   }
-  /// Raises the error for an input that breaks the contract. Rebuilds the contract, since made_for() keeps only part of it.
-  template <class L>
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const L& layer, Index rows, Index columns) {
-    const Contract contract = layer.contract();
-    expect_columns(L::name, contract, columns);
-    self().expect_rows(L::name, contract, rows);
-    std::abort();  // one of them raises
+  /// Raises the error for an input that breaks the contract.
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const char* name, const Contract& contract, const Given& x) {
+    expect_columns(name, contract, x.columns);
+    self().expect_rows(name, contract, x.rows);
+    std::abort();  // one of the two calls raises
   }
 
   Sequences sequences_;

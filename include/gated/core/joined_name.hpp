@@ -6,7 +6,7 @@
 #include <string_view>
 
 /// @file
-/// Names of composed models in files.
+/// Architecture names of composed models, as stored in files.
 
 namespace gated::detail {
 

@@ -27,7 +27,7 @@ inline int& kernels_of_run() {
   return form;
 }
 
-/// Scope of a run on this thread. A nested one keeps the outer form.
+/// Scope of a run on this thread. A nested scope keeps the outer form.
 class KernelChoice {
  public:
   /// Starts a run, unless this thread is already in one.
@@ -36,7 +36,7 @@ class KernelChoice {
       kernels_of_run() = kernels_for_new_run();
     }
   }
-  /// Joins another thread's run, which has this form.
+  /// Joins another thread's run, whose kernels have the form `form`.
   explicit KernelChoice(int form) : before_(kernels_of_run()) { kernels_of_run() = form; }
   ~KernelChoice() { kernels_of_run() = before_; }
   KernelChoice(const KernelChoice&) = delete;

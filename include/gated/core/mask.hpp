@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// One entry per token of the batch, 0 to hide the token; empty if none is hidden.
+/// One entry per token of the batch, 0 to hide the token; empty if no token is hidden.
 ///
 /// A ragged batch has no padding to mask. Masks hide tokens inside a sequence.
 using Mask = std::span<const std::uint8_t>;
@@ -30,7 +30,7 @@ inline Index unmasked(Mask mask, Index offset, Index length) {
 
 /// A layer's requirements for a mask.
 struct MaskDemands {
-  bool softmax = false;  ///< each non-empty sequence needs a visible token: a softmax over none is undefined
+  bool softmax = false;  ///< each non-empty sequence needs a visible token: a softmax over no tokens is undefined
 };
 
 /// Raises ShapeError unless `mask` is empty, or has one entry per token and satisfies `demands`.

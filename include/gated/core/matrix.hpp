@@ -25,7 +25,7 @@ namespace gated {
 /// Sizes and positions: signed, as in Eigen.
 using Index = Eigen::Index;
 
-/// Refuses scalars without kernels.
+/// Refuses scalar types without kernels.
 template <class T>
 constexpr bool computes_in() {
   static_assert(std::same_as<T, float> || std::same_as<T, double>, "gated computes only in float and double");
@@ -45,22 +45,22 @@ using View = Eigen::Ref<Matrix<T>>;
 /// A read-only view of a matrix, block or map.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
-/// An argument whose ConstView<T> would dangle: a temporary matrix, or an argument that Eigen copies to view it, such as an
-/// expression, a transpose or a column-major matrix. For deleted overloads.
+/// An argument whose ConstView<T> would dangle: a temporary matrix, or an argument that Eigen would view through a temporary
+/// copy, such as an expression, a transpose or a column-major matrix. For deleted overloads.
 template <class M, class T>
 concept Fleeting = std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> &&
     (!Eigen::internal::traits<ConstView<T>>::template match<std::remove_cvref_t<M>>::MatchAtCompileTime ||
      (!std::is_lvalue_reference_v<M> &&
       std::derived_from<std::remove_cvref_t<M>, Eigen::PlainObjectBase<std::remove_cvref_t<M>>>));
 
-/// A matrix that does not own its memory, which is usually a Workspace's. The row stride may exceed the row length.
+/// A matrix in memory that it does not own, usually a Workspace's. The row stride may exceed the row length.
 template <class T>
 using MatrixMap = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
 /// The size of a cache line on all common machines.
 inline constexpr Index cache_line_bytes = 64;
 
-/// Rows this many bytes apart compete for the same few L1 cache lines on all common machines.
+/// Rows a multiple of this many bytes apart compete for the same few L1 cache lines on all common machines.
 inline constexpr Index crowding_bytes = 4096;
 
 /// True if rows `stride` elements apart would compete for cache lines, which costs a matmul about a quarter of its speed.
@@ -82,8 +82,8 @@ void expect_columns(Where where, const char* name, const ConstView<T>& x, const 
                       expected, " (a matrix is tokens × channels, one row per token).");
 }
 
-/// Raises ShapeError unless `rows` tokens from position `first` fit into `capacity`: `"GmlpBlock::extend: 3 tokens from
-/// position 6 exceed the 8 tokens …"`, continued by `rest`.
+/// Raises ShapeError unless `rows` tokens from position `first` fit into `capacity`. `rest` ends the message:
+/// `"GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens …"`.
 inline void expect_positions(Where where, Index rows, Index first, Index capacity, const char* rest) {
   require<ShapeError>(first >= 0 && first <= capacity && rows <= capacity - first, where, ": ", rows, " tokens from position ",
                       first, " exceed the ", capacity, " tokens ", rest);

@@ -20,9 +20,9 @@ namespace gated {
 ///     std::vector<float> pixels(8 * 784), scores(8 * 10);
 ///     model.forward({pixels, 8, 784}, {scores, 8, 10}, workspace);
 ///
-/// `T` is const for a read-only matrix. Where the standard library has std::mdspan, one of rank 2 converts implicitly.
-/// Errors: ArgumentError for a negative size; ShapeError unless the span has rows × columns elements, or if the rows of an
-/// mdspan overlap or are not contiguous.
+/// `T` is const for a read-only matrix. If the standard library has std::mdspan, an mdspan of rank 2 converts implicitly.
+/// Errors: ArgumentError for a negative size; ShapeError if the span does not have rows × columns elements, or if the rows of
+/// an mdspan overlap or are not contiguous.
 template <class T>
 class MatrixSpan {
  public:
@@ -38,7 +38,7 @@ class MatrixSpan {
       : view_(x.data_handle(), static_cast<Index>(x.extent(0)), static_cast<Index>(x.extent(1)),
               static_cast<Index>(x.extent(0) > 1 ? x.stride(0) : x.extent(1))) {
     require<ShapeError>(x.extent(1) <= 1 || x.stride(1) == 1, "MatrixSpan: the columns of the mdspan are ", x.stride(1),
-                        " elements apart, expected 1: a row is contiguous. Use std::layout_right.");
+                        " elements apart, expected 1: rows must be contiguous. Use std::layout_right.");
     require<ShapeError>(x.extent(0) <= 1 || x.stride(0) >= x.extent(1), "MatrixSpan: the rows of the mdspan are ", x.stride(0),
                         " elements apart, expected at least ", x.extent(1), ".");
   }

@@ -22,7 +22,7 @@ T* shifted(T* p, Index i) {
 
 }  // namespace detail
 
-/// A non-owning view of a row-major matrix. A default-constructed one is absent: `if (x)` is false.
+/// A non-owning view of a row-major matrix. A default-constructed view is absent: `if (x)` is false.
 ///
 /// Unlike a View it can be absent, and assignment rebinds it. `T` is const for a read-only matrix.
 template <class T>
@@ -55,7 +55,7 @@ struct MatrixView {
   MatrixView rows(Index first, Index number) const { return {detail::shifted(data, first * stride), number, columns_, stride}; }
   /// The columns `first` … `first` + `number` - 1.
   MatrixView columns(Index first, Index number) const { return {detail::shifted(data, first), rows_, number, stride}; }
-  /// The `rows` × `number` block from (row, column) on. A block of an absent matrix is absent.
+  /// The block of `rows` rows and `number` columns from (row, column) on. A block of an absent matrix is absent.
   MatrixView block(Index row, Index column, Index rows, Index number) const {
     return {detail::shifted(data, row * stride + column), rows, number, stride};
   }
@@ -114,7 +114,7 @@ void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
                          ", and would overwrite unread input. Use separate memory, or y = x.");
 }
 
-/// A caller's read-only rows as an input of a run. A run writes only to its own memory.
+/// A caller's read-only rows as an input of a run. Casting const away is safe: a run writes only to its own memory.
 template <class T>
 MatrixView<T> input_view(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};

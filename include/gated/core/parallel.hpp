@@ -22,16 +22,16 @@ namespace gated {
 /// Runs a loop's work on several threads: calls `work(i)` for each worker i in [0, count), concurrently if possible, in any
 /// order and on any threads. Returns when all these calls have returned.
 ///
-/// It may make the calls one after another or skip some: the thread that runs the loop finishes the work. It must be
-/// thread-safe and reentrant: every thread that runs a loop with these Threads calls it, and so does a task that runs a loop.
-/// It must not throw.
+/// An executor may make the calls one after another or skip some: the thread that runs the loop finishes the work. It must be
+/// thread-safe and reentrant: every thread that runs a loop on the same Threads calls it, and so does a task that itself runs a
+/// loop. It must not throw.
 using Executor = std::function<void(int count, const Work& work)>;
 
 /// The threads that run loops: `Workspace<float> workspace(Threads{4})`. The default is the calling thread alone.
 ///
-/// `Threads{n}` starts n − 1 threads, which sleep when idle. Copies share them, and the last copy ends them. While they run one
-/// loop, a loop that another thread starts runs on that thread alone. To use your program's own thread pool, pass a function
-/// that runs work on it:
+/// `Threads{n}` starts n − 1 threads, which sleep when idle. Copies of a Threads share them, and the last copy ends them. While
+/// they run one loop, a loop that another thread starts runs on that thread alone. To use your program's own thread pool, pass
+/// a function that runs work on it:
 ///
 ///     Threads threads(4, [&](int count, const Work& work) { pool.parallel_for(count, [&](int i) { work(i); }); });
 ///
@@ -99,7 +99,7 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
   work(0);  // finishes the work that the executor skipped
 }
 
-/// True if `tasks` equal tasks, one thread each, keep several threads busy: idle for at most a tenth of the time.
+/// True if there are several threads, and `tasks` equally long single-threaded tasks keep them busy at least 90 % of the time.
 inline bool keeps_busy(const Threads& threads, Index tasks) {
   const Index count = threads.count(), rounds = (tasks + count - 1) / count;
   return count > 1 && tasks > 0 && tasks >= rounds * count - rounds * count / 10;

@@ -13,10 +13,10 @@
 namespace gated {
 
 /// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer that
-/// would exceed it is refused before its memory is touched. For untrusted configurations, which may ask for too much memory.
+/// would exceed the budget is refused before its memory is touched. For untrusted configurations, which may be too large.
 class ParameterBudget {
  public:
-  /// `refusal` is the message of the FileError.
+  /// `refusal` is the message of the FileError that spend() raises.
   ParameterBudget(Count most, std::string refusal)
       : left_(most.value()), refusal_(std::move(refusal)), around_(std::exchange(current(), this)) {}
   ~ParameterBudget() { current() = around_; }
@@ -24,7 +24,7 @@ class ParameterBudget {
   ParameterBudget& operator=(const ParameterBudget&) = delete;
 
   /// Takes `values` from this thread's budget, if it has one.
-  /// Errors: FileError if fewer are left.
+  /// Errors: FileError if fewer values are left.
   static void spend(Count values) {
     if (ParameterBudget* const budget = current()) {
       require<FileError>(values.value() <= budget->left_, budget->refusal_);
@@ -59,7 +59,7 @@ namespace detail {
 }  // namespace detail
 
 /// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless that many elements of `T` can be
-/// allocated. Call it before a container allocates them and throws std::bad_alloc or, without exceptions, ends the program.
+/// allocated. Call it before a container allocates: a container throws std::bad_alloc or, without exceptions, ends the program.
 /// Cost: one allocation, freed at once.
 template <class T>
 void expect_memory(Where where, Count rows, Count columns = 1) {

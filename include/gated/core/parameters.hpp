@@ -96,7 +96,7 @@ void walk_field(const ParameterVisitor<T, count>& visit, const PathNode* parent,
       expect_same_structure(members[k]->rows() == first.rows() && members[k]->cols() == first.cols(), path);
       values[k] = {members[k]->data(), static_cast<std::size_t>(members[k]->size())};
     }
-    if (first.size() != 0) {  // else absent, such as the bias of a layer without one
+    if (first.size() != 0) {  // else absent, such as the bias of a layer without bias
       const Shape natural = Member::ColsAtCompileTime == 1 ? Shape{first.size()} : Shape{first.rows(), first.cols()};
       visit({&path, field.shape == nullptr ? natural : (layers[0]->*(field.shape))(), field.role}, values);
     }
@@ -110,7 +110,7 @@ void walk_fields(const ParameterVisitor<T, count>& visit, const PathNode* parent
   std::apply([&](const auto&... field) { (walk_field(visit, parent, layers, field), ...); }, Layer::fields());
 }
 
-/// A type as a value; `a || b` is the first that is not void.
+/// A type as a value; `a || b` is the first non-void type.
 template <class T>
 struct ScalarTag {
   using Type = T;

@@ -13,13 +13,13 @@
 #include "gated/core/weight_format.hpp"
 
 /// @file
-/// Weights packed for products, or mapped from a file.
+/// Weights packed for matmul, or mapped from a file.
 
 namespace gated {
 
-/// A rows × columns weight, packed in panels of `panel` rows. If `panel` is 0, it is row-major in memory owned elsewhere.
+/// A rows × columns weight, packed in panels of `panel` rows, or, if `panel` is 0, row-major in memory owned elsewhere.
 ///
-/// A float panel is column-major. A quantized one is a QuantizedPanel (core/weight_format.hpp), aligned to a cache line.
+/// A float panel is column-major. A quantized panel is a QuantizedPanel (core/weight_format.hpp), aligned to a cache line.
 template <class T>
 struct PackedWeight {
   WeightFormat format = WeightFormat::float32;
@@ -100,15 +100,15 @@ struct PackedWeight {
   std::byte* panel_at(Index first) const { return data + static_cast<std::size_t>(first / panel) * panel_bytes(); }
 };
 
-/// Weights packed for products, or mapped from a file by load_mapped(), keyed by the address of the original weight. Made by
+/// Weights packed for matmul, or mapped from a file by load_mapped(), keyed by the address of the original weight. Made by
 /// prepare(), used through Workspace::use(). A few values of each original are remembered to detect later changes.
 template <class T>
 class PreparedWeights {
  public:
   PreparedWeights() = default;
 
-  /// Allocates memory to pack the rows × columns matrix at `weight` in panels of `panel` rows. The caller fills it. `numbers`
-  /// is the number of values at `weight`, if that differs from rows × columns.
+  /// Allocates memory to pack the rows × columns matrix at `weight` in panels of `panel` rows. The caller fills the memory.
+  /// `numbers` is the number of values at `weight`, if that differs from rows × columns.
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
     return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
   }
@@ -129,7 +129,7 @@ class PreparedWeights {
 
   /// The packed rows × columns matrix at `weight`, in panels of `panel` rows; empty if there is none.
   /// Errors: ArgumentError if the original has changed, or if the weight was packed for other kernels and the original cannot
-  /// replace it (quantized, or stored only here).
+  /// replace it (because the weight is quantized, or is stored only here).
   PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
     const Entry* const found = entry_of(weight);
     if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {
@@ -184,8 +184,8 @@ class PreparedWeights {
     return size == 0 ? Sample{} : Sample{weight[0], weight[size / 2], weight[size - 1]};
   }
 
-  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block has the size of all weights so far,
-  /// capped at 32 MiB, or of this weight if that is larger.
+  /// `count` bytes, aligned to a cache line, in a block shared by many weights. A new block holds max(`count`, min(size of all
+  /// weights so far, 32 MiB)) bytes.
   std::byte* take(std::size_t count) {
     constexpr std::size_t largest = std::size_t{1} << 25, slack = QuantizedPanel::read_past;
     const std::size_t rounded = whole_cache_lines<std::byte>(count);

@@ -24,8 +24,8 @@ constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 ///
 /// The standard library's distributions differ between implementations, so uniform() and normal() use only correctly rounded
-/// operations. uniform() scales 53 random bits. normal() uses the ratio-of-uniforms method (Kinderman and Monahan, 1977): the value is
-/// one division, and a logarithm only decides acceptance. Equal seeds give equal values on every platform.
+/// operations. uniform() scales 53 random bits. normal() uses the ratio-of-uniforms method (Kinderman and Monahan, 1977): a
+/// division gives the value, and a logarithm only decides acceptance. Equal seeds give equal values on every platform.
 class Random {
  public:
   using State = std::array<std::uint64_t, 4>;

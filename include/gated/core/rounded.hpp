@@ -7,8 +7,8 @@
 
 namespace gated {
 
-/// Returns `x`, rounded to T. Compilers cannot fuse `rounded(a * b) + c` into a multiply-add, whatever their flags. The sum
-/// thus has the same bits on machines without that instruction. For float and double.
+/// Returns `x`, rounded to T. Compilers cannot fuse `rounded(a * b) + c` into a multiply-add, whatever their flags: the sum has
+/// the same bits on machines with and without a fused multiply-add instruction. For float and double.
 template <class T>
 inline T rounded(T x) {
 #if defined(__wasm__)

@@ -53,8 +53,8 @@ class Batch : public Inference<Batch<T>, T> {
     gated::expect_rows(where, contract, rows, this->sequences());
   }
 
-  /// Applies `layers` to x one after the other, in groups of sequences that stay in cache from layer to layer: see
-  /// for_each_group().
+  /// Applies `layers` to x one after the other, to one group of sequences at a time: a group's activations stay in cache from
+  /// layer to layer. See for_each_group().
   template <class L>
   Matrix blocks(const std::vector<L>& layers, Matrix x, double = 0) {
     if (layers.empty()) {

@@ -13,7 +13,7 @@ namespace gated {
 /// Counts the handles of rows in a run.
 struct MatrixUse {
   Index count = 0;             ///< number of handles
-  Index depth = 0;             ///< nesting depth of the layer whose memory the rows are in
+  Index depth = 0;             ///< nesting depth of the layer whose memory holds the rows
   MatrixUse* whole = nullptr;  ///< for a part of a matrix: the MatrixUse of the whole
 };
 
@@ -52,10 +52,10 @@ class RunMatrix : public MatrixView<T> {
   }
   /// True if this is the only handle of rows in the run's memory.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
-  /// A handle of `rows`, which must be a part of these rows.
+  /// A handle of `rows`, which must be a part of this handle's rows.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// If the rows are in the memory of a caller or of a layer outside `depth`, counts the handle there and returns true.
+  /// If a caller or a layer less deeply nested than `depth` owns the rows' memory, counts the handle there and returns true.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {

@@ -26,7 +26,7 @@ class RunMemory {
   View<T> operator[](const Matrix& x) const { return x; }
   static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
-  /// Splits the columns of x into parts of these widths. If x is moved in, each part is owned separately.
+  /// Splits the columns of x into parts of these widths. If x is the only handle of its rows, each part is owned separately.
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
@@ -41,14 +41,14 @@ class RunMemory {
     return {part(widths)...};
   }
 
-  /// An uninitialised matrix that lasts until the running layer returns: the layer's result memory, if that is free and fits.
+  /// An uninitialised matrix that lasts until the running layer returns: its result memory, if that is free and has this shape.
   Matrix make(Index rows, Index columns) {
     if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
       return Matrix(place_->rows, place_->use);
     }
     return make_rows(rows, columns, row_stride<T>(columns));
   }
-  /// A matrix with x's shape: in the memory of x, if x has no other handle.
+  /// A matrix with x's shape; reuses x's memory if x is the only handle.
   Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
   /// A matrix that equals x and may be overwritten: x itself if it has no other handle, otherwise a copy.
   Matrix owned(Matrix x) {
@@ -59,7 +59,7 @@ class RunMemory {
     copy.assign(x);
     return copy;
   }
-  /// Scalars that last until the running layer returns.
+  /// `number` uninitialised scalars that last until the running layer returns.
   T* take(Index number) const { return workspace_.take(number); }
   /// A matrix with contiguous rows that lasts until the running layer returns.
   Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }

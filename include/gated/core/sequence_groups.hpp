@@ -16,8 +16,8 @@ namespace gated {
 /// cache from layer to layer.
 inline constexpr Index group_rows = 256;
 
-/// Calls `f(first_row, group, scratch)` for groups that cover the batch: each is one sequence, or as many short sequences as
-/// fit into group_rows.
+/// Calls `f(first_row, group, scratch)` for groups of whole sequences that cover the batch. A group has about group_rows rows,
+/// or about as many as the longest sequence if that has more.
 ///
 /// `first_row` is the group's first row, `scratch` the workspace to use. Several threads take a group each if that keeps all of
 /// them busy; otherwise they share the work of each group. If a hook is set, the whole batch is one group.

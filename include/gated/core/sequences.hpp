@@ -15,14 +15,14 @@ namespace gated {
 
 /// The split of a ragged batch: sequence b owns the rows offset(b) … offset(b) + length(b) - 1.
 ///
-/// A batch is never padded: layers over channels just see more rows, and only layers that mix tokens look at the split. So
-/// padding cannot change a result.
+/// A batch is never padded, so padding cannot change a result. Layers over channels ignore the split; only layers that mix
+/// tokens use it.
 ///
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
 ///
-/// Errors: ArgumentError for a negative count or length.
-/// Cost: copies share their memory; uniform splits hold none.
+/// Errors: ArgumentError for a negative count or length, and for more rows than an Index can count.
+/// Cost: copies share the memory that holds the lengths; uniform splits have none.
 class Sequences {
  public:
   /// `count` sequences of `length` rows each.
@@ -30,7 +30,7 @@ class Sequences {
     require<ArgumentError>(count >= 0 && length >= 0, "Sequences::uniform: count = ", count, " and length = ", length,
                            " must not be negative.");
     require<ArgumentError>(length == 0 || count <= std::numeric_limits<Index>::max() / length, "Sequences::uniform: ", count,
-                           " sequences of ", length, " rows are more than an Index can count.");
+                           " sequences of ", length, " rows have more rows in all than an Index can count.");
     Sequences result;
     result.count_ = count;
     result.length_ = length;
@@ -48,7 +48,7 @@ class Sequences {
       require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ", offsets.size() - 1,
                              " is negative.");
       require<ArgumentError>(length <= std::numeric_limits<Index>::max() - offsets.back(),
-                             "Sequences::of_lengths: more rows than an Index can count.");
+                             "Sequences::of_lengths: the sequences have more rows than an Index can count.");
       offsets.push_back(offsets.back() + length);
     }
     Sequences result;
@@ -57,7 +57,7 @@ class Sequences {
     return result;
   }
 
-  /// The sequences `first` … `first` + `count` - 1, with rows counted from 0. Allocates nothing.
+  /// The sequences `first` … `first` + `count` - 1, with rows renumbered from 0. Allocates nothing.
   Sequences part(Index first, Index count) const {
     Sequences result = *this;
     result.first_ += first;
@@ -87,8 +87,8 @@ class Sequences {
     return std::lower_bound(begin, begin + count_, row + start(0)) - begin;
   }
 
-  /// Calls `f(first, position, count)` for each sequence that has some of the `rows` rows from `row` on: `count` rows from
-  /// `first` on, which begin at `position` of their sequence.
+  /// Splits the `rows` rows from `row` on by sequence, and calls `f(first, position, count)` for each part: `count` rows from
+  /// `first` on, which begin at `position` in their sequence.
   template <class F>
   void for_each_part(Index row, Index rows, const F& f) const {
     Index b = first_from(row + 1) - 1;
@@ -105,7 +105,7 @@ class Sequences {
   void expect_total(Where where, Index rows) const {
     if (rows != total()) {  // not require(): describe() allocates
       raise<ShapeError>(where, ": x has ", rows, " rows, but the sequences cover ", describe(),
-                        ". Every row belongs to exactly one sequence.");
+                        ". Every row must belong to exactly one sequence.");
     }
   }
 

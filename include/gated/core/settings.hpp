@@ -14,7 +14,7 @@
 /// @file
 /// Settings of a configuration, listed once.
 ///
-/// A configuration is an aggregate with default member initialisers and a list of its members, by member pointer:
+/// A configuration is an aggregate with default member initialisers and a list of its members, as member pointers:
 ///
 ///     struct Config {
 ///       Index depth = 6;

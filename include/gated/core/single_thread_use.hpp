@@ -27,7 +27,7 @@ class SingleThreadUse {
   SingleThreadUse& operator=(const SingleThreadUse&) { return *this; }
 
   /// Claims the object for this thread until the outermost Hold ends.
-  /// Errors: ArgumentError with the text `refusal` if another thread holds it.
+  /// Errors: ArgumentError with the text `refusal` if another thread holds the object.
   /// Cost: one atomic exchange for the outermost Hold, one load for nested ones.
   class [[nodiscard]] Hold {
    public:

@@ -17,33 +17,33 @@
 namespace gated {
 
 /// The memory of one causal sequence while it streams: a value that the caller owns, made by start(). A copy branches the
-/// sequence. Two threads that extend one state at the same time get an error.
+/// sequence. If two threads extend one state at the same time, one of them gets an error.
 ///
-/// Holds the memory of each op of the model that needs one, in execution order. Its size is fixed when it is made.
+/// Holds the matrices that ops remember(), in execution order. Their sizes are fixed when the state is made.
 template <class T>
 class State {
  public:
-  /// No limit to the tokens of a sequence.
+  /// No limit on the number of tokens in a sequence.
   static constexpr Index unlimited = std::numeric_limits<Index>::max();
 
-  /// Tokens seen.
+  /// Number of tokens already in the stream.
   Index position() const { return position_; }
   /// The most tokens that the state has room for, or `unlimited`.
   Index capacity() const { return capacity_; }
 
   /// Forgets the tokens from `position` on.
-  /// Errors: ArgumentError unless 0 ≤ position ≤ position(), for models that keep sums over the tokens, such as FLASH, and for
-  /// windows of attention that have moved on. For those, return to a copy of the state instead.
+  /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model, such as FLASH, keeps sums over
+  /// the tokens, or if its attention window no longer holds all tokens: return to a copy of the state instead.
   void rewind(Index position) {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
     require<ArgumentError>(position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
-                           rewindable_ == 0 ? "sums over the tokens and not the tokens" : "the last tokens only",
-                           ", so they cannot be taken back. Copy the state where you may want to return.");
+                           rewindable_ == 0 ? "only sums over the tokens" : "only the last tokens",
+                           ", so it cannot return to an earlier position. Copy the state where you may want to return.");
     position_ = position;
   }
 
-  /// Advances by `tokens` tokens without computing them, to time steps at a late position. In a new state their memory is zero.
+  /// Advances by `tokens` tokens that are not computed, to time late steps. Leaves their memory as it is: zero in a new state.
   /// Errors: ArgumentError if `tokens` is negative, ShapeError past the capacity.
   void skip(Index tokens) {
     require<ArgumentError>(tokens >= 0, "State::skip: tokens = ", tokens, " must not be negative.");
@@ -83,9 +83,9 @@ class State {
   std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
   Index capacity_ = unlimited;
-  Index rewindable_ = unlimited;  // the most tokens with which rewind() works
-  const void* model_ = nullptr;   // address of the model last checked against; another model may lie there by now
-  detail::SingleThreadUse use_;   // by the running thread
+  Index rewindable_ = unlimited;  // rewind() works up to this position
+  const void* model_ = nullptr;   // address of the model of the last check; another model may be there by now
+  detail::SingleThreadUse use_;   // held by the thread that extends the state
 };
 
 /// A run over the next tokens of the sequence that a state remembers. Appends the tokens to the sequence.
@@ -103,27 +103,20 @@ class Stream : public Inference<Stream<T>, T> {
   /// Kinds of memory that an op may need.
   enum class Memory {
     tokens,  ///< a row per token: the state can be rewound
-    recent,  ///< a row for each of the last tokens: the state can be rewound until there are more
+    recent,  ///< a row for each of the last tokens: the state can be rewound while every token has a row
     sums     ///< values that combine many tokens: the state cannot be rewound
   };
 
-  /// A run over the next `tokens` tokens. Messages about a wrong state name the call `checked`.
+  /// A run over the next `tokens` tokens. Error messages about a wrong state begin with `checked`.
   Stream(Workspace<T>& workspace, State<T>& state, Index tokens, Where checked = "extend")
       : Base(workspace, Sequences::single(tokens), {}, nullptr), state_(state), checked_(checked) {}
 
   /// Makes the state of an empty sequence for `layer`, by a run over `no_input`. Its capacity is `wanted` tokens, or as many as
   /// the layer can serve if `wanted` is `unlimited`.
-  /// Errors: ArgumentError if the layer cannot stream, ShapeError if `wanted` is more than the layer can serve.
+  /// Errors: ArgumentError if the layer cannot stream or `wanted` < 0; ShapeError if `wanted` is more than the layer can serve.
   template <class L, class In>
   static State<T> start(const L& layer, const In& no_input, Index wanted) {
-    const Where where(L::name, "start");
-    const Contract contract = layer.contract();
-    expect_streaming(where, contract);
-    require<ArgumentError>(wanted >= 0, where, ": capacity = ", wanted, " must not be negative.");
-    require<ShapeError>(wanted <= contract.longest || wanted == State<T>::unlimited, where, ": capacity = ", wanted,
-                        ", but the model can serve ", contract.longest, " tokens at most.");
-    State<T> state;
-    state.capacity_ = std::min(wanted, contract.longest);
+    State<T> state = empty_state({L::name, "start"}, layer.contract(), wanted);
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Stream run(workspace, state, 0);
@@ -138,17 +131,9 @@ class Stream : public Inference<Stream<T>, T> {
   static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const MatrixView<T>& y,
                      Workspace<T>& workspace, More&&... more) {
     const detail::SingleThreadUse::Hold hold(
-        state.use_, "State: two threads use it at the same time. Give each thread a state of its own; a copy branches it.");
-    const Contract contract = layer.contract();
-    expect_streaming(where, contract);
-    const Index tokens = detail::rows_of(x), longest = contract.longest;
-    expect_positions(
-        where, tokens, state.position(), state.capacity(),
-        state.capacity() < longest
-            ? "that the state has room for. Rewind it, or start anew with a larger capacity."
-            : "that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
-              "carries a gMLP to another length.");
-    require_state(where, state.capacity_ <= longest);
+        state.use_, "State: two threads use it at the same time. Give each thread its own state, such as a copy.");
+    const Index tokens = detail::rows_of(x);
+    expect_room(where, layer.contract(), tokens, state);
     if (state.model_ != &layer) {
       check(where, layer, no_input, state);
     }
@@ -158,11 +143,11 @@ class Stream : public Inference<Stream<T>, T> {
     const auto frame = workspace.frame();
     Stream run(workspace, state, tokens, where);
     run.into(y, layer, x, std::forward<More>(more)...);
-    run.expect_state(run.next_ == state.memory_.size());  // fails if another model now lies at the checked one's address
+    run.expect_state(run.next_ == state.memory_.size());  // fails if another model is now at the checked model's address
     state.position_ += tokens;
   }
 
-  /// The number of tokens before those of this run.
+  /// The number of tokens before this run.
   Index position() const { return state_.position_; }
   /// True while start() makes a state.
   bool starts() const { return starts_; }
@@ -173,7 +158,7 @@ class Stream : public Inference<Stream<T>, T> {
     const bool is_known = state_.capacity_ != State<T>::unlimited;
     expect_state(starts_ || is_known);
     require<ArgumentError>(is_known, where(),
-                           ": it remembers the keys and values of every token. Give start() the number of tokens to make room "
+                           ": the layer remembers the keys and values of every token. Pass the number of tokens to make room "
                            "for: start(capacity).");
     return state_.capacity_;
   }
@@ -183,7 +168,7 @@ class Stream : public Inference<Stream<T>, T> {
 
   /// The memory that this op keeps from call to call, `rows` × `columns`, zero at first. Ops must call remember() in the same
   /// order in every run.
-  /// Errors: MemoryError while a state is made.
+  /// Errors: MemoryError, in start() only.
   gated::Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
       if (kind != Memory::tokens) {
@@ -206,9 +191,11 @@ class Stream : public Inference<Stream<T>, T> {
     return {this->running() == nullptr ? "Stream" : this->running()->name(), starts_ ? "start" : "extend"};
   }
 
-  /// Raises ArgumentError: a layer that runs over other sequences needs all tokens.
+  /// Raises ArgumentError: a layer that regroups the tokens into other sequences needs all of them.
   [[noreturn]] Stream with(const Sequences&) const {
-    raise<ArgumentError>(where(), ": it looks at other sequences than the one that is streamed. Use forward().");
+    raise<ArgumentError>(
+        where(),
+        ": this layer regroups the tokens into other sequences and needs all of them. Use forward() on whole sequences.");
   }
 
   /// True if a layer with this contract accepts `rows` more tokens.
@@ -218,7 +205,7 @@ class Stream : public Inference<Stream<T>, T> {
   /// Raises an error unless takes_rows().
   void expect_rows(Where where, const Contract& contract, Index rows) const {
     expect_streaming(where, contract);
-    expect_positions(where, rows, position(), contract.longest, "that it can serve.");
+    expect_positions(where, rows, position(), contract.longest, "that the layer can serve.");
   }
 
   /// Applies `layers` to x one after the other.
@@ -231,6 +218,27 @@ class Stream : public Inference<Stream<T>, T> {
   }
 
  private:
+  static State<T> empty_state(Where where, const Contract& contract, Index wanted) {
+    expect_streaming(where, contract);
+    require<ArgumentError>(wanted >= 0, where, ": capacity = ", wanted, " must not be negative.");
+    require<ShapeError>(wanted <= contract.longest || wanted == State<T>::unlimited, where, ": capacity = ", wanted,
+                        ", but the model can serve ", contract.longest, " tokens at most.");
+    State<T> state;
+    state.capacity_ = std::min(wanted, contract.longest);
+    return state;
+  }
+
+  /// Raises an error unless a layer with this contract can append `tokens` tokens to `state`.
+  static void expect_room(Where where, const Contract& contract, Index tokens, const State<T>& state) {
+    expect_streaming(where, contract);
+    expect_positions(where, tokens, state.position(), state.capacity(),
+                     state.capacity() < contract.longest
+                         ? "that the state has room for. Rewind it, or start anew with a larger capacity."
+                         : "that the model can serve. Rewind the state, or build the model for longer sequences; "
+                           "resize_length() converts a gMLP to another length.");
+    require_state(where, state.capacity_ <= contract.longest);
+  }
+
   /// Raises ArgumentError unless `state` was made by start() of a layer with this configuration.
   template <class L, class In>
   static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
@@ -244,7 +252,7 @@ class Stream : public Inference<Stream<T>, T> {
 
   void expect_state(bool fits) const { require_state(checked_, fits); }
   static void require_state(Where where, bool fits) {
-    require<ArgumentError>(fits, where, ": the state is of another configuration. Make it with start() of this model.");
+    require<ArgumentError>(fits, where, ": the state was made for another configuration. Make one with this model's start().");
   }
 
   State<T>& state_;
@@ -259,7 +267,7 @@ void expect_all_tokens(const Run& run, const char* what) {
   if constexpr (Run::streams) {
     raise<ArgumentError>(
         run.where(), ": ", what,
-        " takes all of them, so a token's output depends on later tokens and cannot be streamed. Use forward() "
+        " needs all of them, so a token's output depends on later tokens and cannot be streamed. Use forward() "
         "on whole sequences.");
   }
 }

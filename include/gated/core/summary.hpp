@@ -37,7 +37,7 @@ inline std::string grouped(Index count) {
 ///
 ///     patch_embedding.weight          [128, 3, 16, 16]        98,304
 ///     …
-///     head.weight                     [1000, 128]            128,000  all zero: its output is its bias until it is trained
+///     head.weight                     [1000, 128]            128,000  all zero: outputs only its bias until trained
 ///     …
 ///     303 tensors                                          5,867,328
 ///
@@ -57,7 +57,7 @@ std::string summary(const Model& model) {
         if (is_unset(values.front())) {
           note = "  never set";
         } else if (!starts_at_zero && detail::all_zero(values)) {
-          note = info.role == Role::weight ? "  all zero: its output is its bias until it is trained" : "  all zero";
+          note = info.role == Role::weight ? "  all zero: outputs only its bias until trained" : "  all zero";
         }
         lines.push_back({info.path(), info.shape.describe(), detail::grouped(static_cast<Index>(values.size())), note});
       },
@@ -78,7 +78,9 @@ std::string summary(const Model& model) {
     table += std::string(count_width - line.count.size(), ' ') + line.count + line.note + '\n';
   }
   if constexpr (requires { model.is_causal(), model.config.vocabulary; }) {
-    table += model.is_causal() ? "" : "not causal: it cannot learn the next token or stream. Build it with causal = true.\n";
+    table += model.is_causal()
+                 ? ""
+                 : "not causal: it can neither learn to predict the next token nor stream. Build it with causal = true.\n";
   }
   return table;
 }

@@ -41,7 +41,7 @@ inline void pause() {
 #endif
 }
 
-/// Lets threads sleep until a condition holds. Not std::atomic::wait(), because GCC 12's hangs on Windows.
+/// Lets threads sleep until a condition holds. Not std::atomic::wait(), because GCC 12's implementation hangs on Windows.
 class Bell {
  public:
   /// Sleeps until `done()` returns true. The loads in `done`, and the store before ring(), must be sequentially consistent.
@@ -57,7 +57,7 @@ class Bell {
 
   /// Wakes up to `count` sleepers.
   void ring(int count) {
-    { const std::lock_guard lock(mutex_); }  // waits for a thread between its check and its sleep, which could miss the call
+    { const std::lock_guard lock(mutex_); }  // otherwise, a thread between its check and its sleep would miss the call
     if (count >= sleepers_.load()) {
       condition_.notify_all();
     } else {
@@ -77,9 +77,9 @@ class Bell {
 
 /// Threads that help the caller of run(). They end with the object.
 ///
-/// The caller works too, and waits only for threads that have started: a thread still descheduled when the work is done delays
-/// nothing. Waiting threads spin for some microseconds, because the next loop usually comes soon, and then sleep to free the
-/// processor.
+/// The caller works too, and waits only for threads that have joined the work: a thread still descheduled when the work is done
+/// delays nothing. Waiting threads spin for some microseconds, because the next loop usually comes soon, and then sleep to free
+/// the processor.
 ///
 /// After fork(), the child has the object but not its threads: run() then does all the work in the caller.
 class Team {
@@ -145,7 +145,7 @@ class Team {
  private:
   static constexpr unsigned open = 1U << 31;
 
-  /// System resources of this process.
+  /// The threads, and what wakes them. A forked child must not destroy these.
   struct System {
     detail::Bell next_round;  ///< wakes the threads
     detail::Bell all_out;     ///< wakes the caller
@@ -160,7 +160,7 @@ class Team {
     }
   }
 
-  /// A thread's loop: waits for the next round, and joins it if it is still open.
+  /// A thread's loop: waits for the next round and, if that is still open, joins it.
   void serve(int worker) {
     for (unsigned seen = 0;;) {
       const auto has_begun = [this, seen] { return round_.load() != seen; };
@@ -184,7 +184,7 @@ class Team {
     }
   }
 
-  /// Polls `done` for some microseconds. Returns whether it came true.
+  /// Polls `done` for some microseconds. Returns its last result.
   template <class Done>
   bool spin(const Done& done) const {
     for (const auto start = std::chrono::steady_clock::now();;) {
@@ -211,7 +211,7 @@ class Team {
   const std::chrono::microseconds spin_;
   const long process_ = process();
   const Work* work_ = nullptr;
-  // Each on its own cache line: threads poll one while others write the next.
+  // Each on its own cache line: threads poll one while others write another.
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the loops
   alignas(64) std::atomic<unsigned> gate_{0};   ///< `open` while a loop has work, plus the number of threads inside
   alignas(64) std::atomic<bool> busy_{false};   ///< true while a loop uses the threads

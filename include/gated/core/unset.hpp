@@ -10,9 +10,9 @@
 /// @file
 /// Uninitialised weights, and how they are detected.
 ///
-/// A model built without a Random waits for a checkpoint: its weights hold a special NaN. Running a model that was never loaded
-/// or initialised is refused, and a partly set weight shows as NaN in the results. Any value that you assign counts as set,
-/// zero included. Copies, files and conversions between float and double keep the NaN.
+/// A model built without a Random is uninitialised until a checkpoint is loaded: its weights hold a special NaN. Running a
+/// model that was never loaded or initialised is refused, and a partly set weight shows as NaN in the results. Any value that
+/// you assign counts as set, zero included. Copies, files and conversions between float and double keep the NaN.
 
 namespace gated {
 
@@ -94,8 +94,9 @@ void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
   if (weight.size() == 0 || (!is_unset(*weight.data()) && !is_elsewhere(*weight.data()))) [[likely]] {
     if constexpr (Run::records) {
       const auto* const prepared = run.workspace().prepared();
-      require<ArgumentError>(prepared == nullptr || !prepared->is_quantized(), run.outermost(),
-                             ": the workspace uses quantized weights, which cannot be trained. Record on a tape without them.");
+      require<ArgumentError>(
+          prepared == nullptr || !prepared->is_quantized(), run.outermost(),
+          ": the workspace uses quantized weights, which cannot be trained. Record on a tape without quantized weights.");
     }
     return;
   }

@@ -15,7 +15,7 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Quantized weights: formats that take half or a quarter of the memory.
+/// Quantized weights: formats that take half or a quarter of a float's memory.
 ///
 /// A format determines the values that a weight can have, not how products are computed. Without an engine such as
 /// int8_products(), results are bit-equal to those of a float weight with the decoded values.
@@ -26,8 +26,8 @@ namespace gated {
 enum class WeightFormat {
   float32,   ///< unchanged
   bf16,      ///< the upper half of a float, rounded to nearest even: 16 bits
-  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per group of 32 columns of a row: 9 bits, 10 if prepared
-  int8_rows  ///< the same with one s per row: just over 8 bits; the fastest with int8_products()
+  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per 32 columns of a row: 9 bits per weight, 10 if prepared
+  int8_rows  ///< the same with one s per row: just over 8 bits per weight; the fastest with int8_products()
 };
 
 constexpr auto names_of(WeightFormat) { return words_for<WeightFormat>("float32", "bf16", "int8", "int8-rows"); }
@@ -38,7 +38,7 @@ inline bool may_be_quantized(const ParameterInfo& info) {
   return (info.role == Role::weight || info.role == Role::embedding) && info.shape.rank() >= 2;
 }
 
-/// Bytes per code.
+/// Size of a code, the encoded form of one value, in bytes.
 constexpr Index code_bytes(WeightFormat format) {
   return format == WeightFormat::float32 ? 4 : format == WeightFormat::bf16 ? 2 : 1;
 }
@@ -77,7 +77,7 @@ struct WeightCodes {
     std::memcpy(&s, scales + (row * scales_per_row(format, columns) + group) * Index{sizeof(s)}, sizeof(s));
     return s;
   }
-  /// The sum of the codes that share a scale.
+  /// The sum of the codes in a group of columns that share a scale.
   std::int32_t sum(Index row, Index group) const {
     const Index size = group_size(format, columns), first = group * size;
     std::int32_t sum = 0;
@@ -101,12 +101,12 @@ struct WeightCodes {
   }
 };
 
-/// Some rows of a weight, packed for products in 32-bit words, as dot-product instructions read them. A word holds the codes of
+/// Some rows of a weight, packed for matmul in 32-bit words, as dot-product instructions read them. A word holds the codes of
 /// one row for two columns (bf16) or four (int8). The words of all rows for the same columns are adjacent.
 struct QuantizedPanel {
   WeightFormat format;
   Index group;               ///< number of columns that share a scale
-  const float* scales;       ///< of all rows for the first group, then for the second, …
+  const float* scales;       ///< scales of all rows for the first group, then for the second group, …
   const std::int32_t* sums;  ///< sums of the codes that share a scale, in the order of `scales`; int8 only
   const std::byte* codes;
 
@@ -205,7 +205,7 @@ namespace detail {
 template <class T>
 void expect_format(Where where, WeightFormat format) {
   require<ArgumentError>(format == WeightFormat::float32 || sizeof(T) == sizeof(float), where, ": weights in ", name_of(format),
-                         " are for models in float.");
+                         " need a model in float, not double.");
 }
 
 /// Quantizes a parameter.
@@ -213,7 +213,7 @@ void expect_format(Where where, WeightFormat format) {
 inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<const float> values, WeightFormat format) {
   const Index rows = info.shape[0];
   auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);
-  require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds numbers that are not finite, or too large for ",
+  require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds values that are not finite, or too large for ",
                          name_of(format), ".");
   return std::move(*result);
 }

@@ -7,7 +7,7 @@
 
 namespace gated {
 
-/// The work of one loop: `work(i)` runs tasks as worker i while there are any. No two threads use the same i at the same time.
+/// The work of one loop: `work(i)` runs tasks as worker i until none are left. No two threads use the same i at the same time.
 using Work = FunctionRef<void(int worker)>;
 
 }  // namespace gated

@@ -28,18 +28,18 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 
 /// Scratch memory, threads, prepared weights and an optional hook. One per calling thread.
 ///
-/// Threads share a const model, each with its own workspace; two threads that use one workspace at the same time get an error.
-/// After the first call with a shape, forward() allocates nothing. After the first step of a stream, no step does.
+/// Threads share a const model, each with its own workspace; if two threads use one workspace at the same time, one gets an
+/// error. forward() allocates nothing after the first call with a shape; a stream allocates nothing after its first step.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. It sees a
-/// projection before its activation, gate or residual, like a PyTorch hook. Results are bit-equal with and without a hook.
+/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call: of a
+/// projection, the values before activation, gate and residual, as in PyTorch. Results are bit-equal with and without a hook.
 ///
 ///     workspace.set_hook([](const std::string& path, ConstView<float> output) { … });
 ///
-/// Cost: the high-water mark of the largest call, bytes().
+/// Cost: memory for the most demanding call so far; bytes() returns its size.
 template <class T>
 class Workspace {
   static_assert(computes_in<T>());
@@ -47,13 +47,13 @@ class Workspace {
  public:
   using Hook = std::function<void(const std::string& path, ConstView<T> output)>;
 
-  /// A scope: its destructor gives back the memory taken since it began. Until the outermost frame ends, the workspace belongs
-  /// to this thread and the kernels' form is fixed.
+  /// A scope: its destructor releases the memory taken in the scope. Until the outermost frame ends, the workspace belongs to
+  /// this thread and the form (instruction set) of the kernels is fixed.
   class Frame {
    public:
     explicit Frame(Workspace& workspace)
         : hold_(workspace.use_,
-                "Workspace: two threads use it at the same time. Give each thread a workspace of its own; they may share the "
+                "Workspace: two threads use it at the same time. Give each thread its own workspace; threads may share the "
                 "model."),
           frame_(workspace.arena_.frame()) {}
 
@@ -64,8 +64,8 @@ class Workspace {
   };
 
   explicit Workspace(Threads threads = {}) : threads_(std::move(threads)) {}
-  /// A workspace of one thread in the caller's memory, which must outlive it. It never allocates.
-  /// Errors: MemoryError in a run that needs more.
+  /// A single-threaded workspace in the caller's memory, which must outlive the workspace. It never allocates.
+  /// Errors: MemoryError in a run that needs more memory.
   explicit Workspace(std::span<std::byte> memory) : arena_(memory) {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -90,12 +90,12 @@ class Workspace {
     return sum;
   }
 
-  /// The most bytes that a run of this thread has taken so far.
+  /// The most bytes in use at once so far, without the memory of other threads.
   std::size_t peak_bytes() const { return arena_.peak() * sizeof(T); }
 
   // --- Memory: see Arena ---
 
-  /// Errors: ArgumentError if another thread has a frame.
+  /// Errors: ArgumentError if another thread has an open frame.
   [[nodiscard]] Frame frame() { return Frame(*this); }
   /// A frame inside another frame of this thread, which already holds the workspace.
   [[nodiscard]] typename Arena<T>::Frame inner_frame() { return arena_.frame(); }
@@ -171,7 +171,7 @@ class Workspace {
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
   const ProductEngine<T>* product_engine_ = nullptr;
-  detail::SingleThreadUse use_;  // by the thread that has a frame
+  detail::SingleThreadUse use_;  // held by the thread that has an open frame
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::exception_ptr failure_;  // thrown by a task that ran with this workspace

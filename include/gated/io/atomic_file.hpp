@@ -22,7 +22,7 @@ namespace gated {
 ///
 /// The bytes go to a temporary file in the same directory, "NAME.DIGITS.tmp", which commit() syncs to disk and renames. The
 /// permissions of a replaced file are kept, and symbolic links are followed. Without commit() the destructor removes the
-/// temporary file. The next AtomicFile for the same path removes any left behind by killed processes. Threads and processes may
+/// temporary file. The next AtomicFile for the same path removes temporary files of killed processes. Threads and processes may
 /// write to one path concurrently: each locks its own temporary file, and the last commit wins.
 ///
 /// Errors: FileError, starting with the path, if the directory is not writable, the disk is full, or the path exists and is not

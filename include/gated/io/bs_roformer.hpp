@@ -3,7 +3,7 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of lucidrains' BS-RoFormer: its transformers.
+/// Name maps for the transformers in checkpoints of BS-RoFormer (github.com/lucidrains/BS-RoFormer).
 
 namespace gated {
 
@@ -22,22 +22,22 @@ inline void add_bs_roformer_feed_forward(NameMap& names, const std::string& ours
 
 }  // namespace detail
 
-/// Name map to load BS-RoFormer's Attention as a layer with a `norm` and a SelfAttention, its `mixer`.
+/// Name map to load BS-RoFormer's Attention as a layer with a `norm` and a SelfAttention called `mixer`.
 inline NameMap bs_roformer_attention_names() {
   NameMap names{.origin = "BS-RoFormer"};
   detail::add_bs_roformer_attention(names, "norm", "mixer.", "");
   return names;
 }
 
-/// The same for its FeedForward.
+/// The same for BS-RoFormer's FeedForward.
 inline NameMap bs_roformer_feed_forward_names() {
   NameMap names{.origin = "BS-RoFormer"};
   detail::add_bs_roformer_feed_forward(names, "", "");
   return names;
 }
 
-/// Name map to load BS-RoFormer's Transformer as Roformer. The prefix of a part of a whole model is "layers.3.0.", for
-/// instance.
+/// Name map to load BS-RoFormer's Transformer as Roformer. To load a Transformer from the file of a whole model, set `prefix`
+/// to its path, such as "layers.3.0.".
 inline NameMap bs_roformer_names() {
   NameMap names{.origin = "BS-RoFormer"};
   detail::add_bs_roformer_attention(names, "trunk.blocks.*.tokens.norm", "trunk.blocks.*.tokens.mixer.", "layers.*.0.");

@@ -63,13 +63,13 @@ class ParametersToWrite {
 
 /// Reads every parameter of `model` from `file`; `map` gives the tensor names.
 ///
-/// Strict: each parameter needs a tensor of its shape in F64, F32, F16 or BF16 (rounded to the model's scalar) or in I8 with
-/// scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to another tensor.
+/// Strict: each parameter needs a tensor of its shape in F64, F32, F16 or BF16 (rounded to the model's scalar type) or in I8
+/// with scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to another tensor.
 /// Shared tensors may be stored once, as safetensors.torch.save_model() does in Python. Constants, such as rotary frequencies,
 /// are read if the file stores them and computed otherwise.
 /// Errors: one FileError of at most 12 lines, which counts the missing, unexpected, mis-shaped and unconvertible tensors and
 /// lists the first of each kind. Tensors that differ only in block number share a line. The error also names the file's likely
-/// origin and the preset that has its shapes. FileError if SafetensorsFile::verify() fails. The model is unchanged in either
+/// origin and the preset with the same shapes. FileError if SafetensorsFile::verify() fails. The model is unchanged in either
 /// case. ArgumentError if the map does not suit the model.
 /// Cost: one pass over the file, one for its checksum, and one if values may overflow (F64 to float).
 template <class Model>

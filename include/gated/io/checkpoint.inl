@@ -36,7 +36,7 @@ class JoinedTensors {
     joined.missing.resize(static_cast<std::size_t>(part.shape[0]), true);
     for (Index i = part.first; i < part.first + part.rows; ++i) {
       require<ArgumentError>(joined.missing[static_cast<std::size_t>(i)], "save_parameters: two parameters map to row ", i,
-                             " of ", part.name, ". Give each rows of its own in the name map.");
+                             " of ", part.name, ". Give each its own rows in the name map.");
       joined.missing[static_cast<std::size_t>(i)] = false;
     }
     std::copy(bytes.begin(), bytes.end(),

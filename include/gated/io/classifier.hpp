@@ -18,7 +18,7 @@ namespace gated {
 
 /// A class and its probability.
 struct Guess {
-  std::string label;  ///< the name of the class; "class 3" if the file has no labels
+  std::string label;  ///< the name of the class or, if the file has no labels, its number: "class 3"
   double probability;
 };
 

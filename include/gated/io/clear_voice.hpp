@@ -3,7 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of ClearerVoice-Studio's MossFormer2 (modelscope), as its `.pt` files name them.
+/// Name maps for MossFormer2's `.pt` files from ClearerVoice-Studio (github.com/modelscope/ClearerVoice-Studio). In this file,
+/// names in parentheses are the original's classes.
 
 namespace gated {
 

@@ -10,7 +10,7 @@
 #include "gated/io/json.hpp"
 
 /// @file
-/// The `config.json` of a published model.
+/// Reads the `config.json` of a published model.
 
 namespace gated::detail {
 
@@ -64,7 +64,7 @@ class ConfigFields {
         value == nullptr || std::any_of(wanted.begin(), wanted.end(), [&](const Scalar& one) { return is(*value, one); }),
         where_, ": ", key, " = ", value == nullptr ? "" : shown_json(*value), ", ", why);
   }
-  /// Raises ArgumentError unless `model_type` is one of `models`, if the file states it.
+  /// Raises ArgumentError if the file states a `model_type` that is not one of `models`.
   void expect_type(std::initializer_list<std::string_view> models) const {
     const Json* const value = find("model_type");
     bool found = value == nullptr;
@@ -76,14 +76,14 @@ class ConfigFields {
     require<ArgumentError>(found, where_, ": model_type = ", value == nullptr ? "" : shown_json(*value),
                            models.size() == 1 ? ", expected " : ", expected one of ", list, ".");
   }
-  /// True if the file states the class `architecture`.
+  /// True if the file's entry "architectures" names `architecture`.
   bool states(std::string_view architecture) const {
     const Json* const list = find_set("architectures");
     return list != nullptr && (list->is(architecture) ||
                                (list->is_array() && std::any_of(list->elements().begin(), list->elements().end(),
                                                                 [&](const Json& name) { return name.is(architecture); })));
   }
-  /// Raises ArgumentError if the file states other classes than these.
+  /// Raises ArgumentError if the file has an entry "architectures" that names none of `architectures`.
   void expect_architecture(std::initializer_list<std::string_view> architectures) const {
     const Json* const list = find_set("architectures");
     std::string known;

@@ -19,10 +19,11 @@
 #include "gated/models/image_preparation.hpp"
 
 /// @file
-/// Converts configurations to and from JSON. Their fields() list the settings (core/settings.hpp).
+/// Converts configurations to and from JSON. A configuration's fields() lists its settings (core/settings.hpp).
 ///
-/// Numbers, booleans and strings map to those of JSON, an enumerator to its name, an optional to its value or null, and a
-/// nested configuration to an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of three.
+/// Numbers, booleans and strings map to their JSON counterparts, an enumerator to its name, an optional to its value or null,
+/// and a nested configuration to an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of
+/// three.
 
 namespace gated {
 
@@ -41,7 +42,7 @@ struct IsOptionalValue : std::false_type {};
 template <class T>
 struct IsOptionalValue<std::optional<T>> : std::true_type {};
 
-/// The path of the setting `name` inside `key`: "trunk.depth".
+/// The path of the setting `name` in the object at path `key`: "trunk.depth".
 inline std::string key_of_setting(const std::string& key, std::string_view name) {
   return key.empty() ? std::string(name) : text(key, ".", name);
 }
@@ -84,7 +85,7 @@ void write_json(JsonWriter& json, const T& value, const std::string& key) {
   }
 }
 
-/// Raises ArgumentError: "depth is 1.5, expected a whole number."
+/// Raises ArgumentError with a message such as "depth is 1.5, expected a whole number."
 [[noreturn]] void refuse_json(const Json& json, const std::string& key, const std::string& where, std::string_view expected);
 
 /// A setting to read: its name, destination and reader.
@@ -99,7 +100,7 @@ void read_object(const Json& json, std::span<const SettingToRead> settings, cons
 /// The index of the string `json` in `words`.
 std::size_t read_word(const Json& json, std::span<const std::string_view> words, const std::string& key,
                       const std::string& where);
-/// Reads an integer from `least` to `most`. Expects `least` ≤ 0.
+/// Reads an integer in the range `least` … `most`. Expects `least` ≤ 0.
 std::int64_t read_whole(const Json& json, std::int64_t least, std::uint64_t most, const std::string& key,
                         const std::string& where);
 /// The elements of an array. If `count` ≥ 0, there must be exactly `count` of them.
@@ -156,7 +157,7 @@ std::string to_json(const Config& config, int indent = -1) {
   return json.finish<ArgumentError>("to_json");
 }
 
-/// Parses a configuration; settings that `json` omits keep their defaults. Messages begin with `where`.
+/// Parses a configuration; settings that `json` omits keep their defaults. Error messages begin with `where`.
 /// Errors: ArgumentError, naming the key, for malformed JSON, unknown and duplicate keys, values of the wrong type, fractions
 /// for integers, and unknown enumerator names.
 template <detail::HasSettings Config>

@@ -66,7 +66,7 @@ GATED_INLINE const Json::Array& read_array(const Json& json, std::ptrdiff_t coun
     refuse_json(json, key, where, "an array");
   }
   if (count >= 0 && std::ssize(json.elements()) != count) {
-    refuse_json(json, key, where, text("an array of ", count));
+    refuse_json(json, key, where, text("an array of ", count, " elements"));
   }
   return json.elements();
 }

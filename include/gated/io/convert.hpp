@@ -123,7 +123,7 @@ std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   });
 }
 
-/// Converts the elements in `bytes` to `T` and writes them to `out`, which has the same length. Expects that all fit
+/// Converts the elements in `bytes` to `T` and writes them to `out`, which has as many elements. Expects that all fit
 /// (first_misfit()).
 /// Cost: one pass; a plain copy if the types are equal.
 template <detail::Readable T>
@@ -145,7 +145,7 @@ void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
 }
 
 /// Converts floating `values` to a floating `dtype` and returns their bytes; nullopt if a finite value overflows. A double
-/// becomes F16 or BF16 through float and is rounded twice.
+/// becomes F16 or BF16 by way of float, so it is rounded twice.
 /// Cost: one pass and one allocation.
 template <std::floating_point T>
 std::optional<std::vector<std::byte>> bytes_of(std::span<const T> values, Dtype dtype) {

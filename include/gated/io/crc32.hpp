@@ -31,7 +31,7 @@ inline constexpr auto crc32_tables = [] {
   return tables;
 }();
 
-/// The CRC-32 (reversed polynomial 0xEDB88320) of `bytes`, continued from `sum`.
+/// The CRC-32 (reversed polynomial 0xEDB88320) of `bytes`, continued from `sum`, the CRC-32 of the bytes before them.
 /// Cost: one pass, eight bytes at a time.
 inline std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t sum = 0) {
   const auto& tables = crc32_tables;

@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of ESPnet and WeNet: E-Branchformer's encoder, its layers, and cgMLP. Both use the same names, but the
-/// parameters of their attention have different meanings: see ScorePosition.
+/// Name maps for checkpoints of ESPnet and WeNet: E-Branchformer's encoder, its layers, and cgMLP. The two libraries use the
+/// same tensor names, but the parameters of their attention have different meanings: see ScorePosition.
 ///
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     load_parameters(encoder, SafetensorsFile("espnet.safetensors"), espnet_names());  // the file of a whole model

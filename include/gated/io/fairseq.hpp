@@ -8,7 +8,7 @@
 #include "gated/layers/light_conv.hpp"
 
 /// @file
-/// Checkpoints of fairseq's LightConv and DynamicConv models. To load a layer from the file of a whole model:
+/// Name maps for checkpoints of fairseq's LightConv and DynamicConv models. To load a layer from the file of a whole model:
 ///
 ///     const SafetensorsFile file("lightconv.safetensors");
 ///     NameMap names = fairseq_block_names(fairseq_layout(file, "encoder.layers.3."));
@@ -21,7 +21,7 @@
 namespace gated {
 
 /// The configuration of LightConvEncoderLayer or, with `mixer.causal`, of a LightConvDecoderLayer without attention to an
-/// encoder. fairseq's defaults are post-norm, a GLU and predicted taps; `normalize_before` is pre-norm.
+/// encoder. fairseq's defaults are post-norm, a GLU and taps predicted from the input; `normalize_before` means pre-norm.
 inline LightConvBlockConfig fairseq_block(Index channels, Index hidden, const LightConvConfig& mixer,
                                           NormPosition norm_position = NormPosition::post) {
   return {.channels = channels,
@@ -33,7 +33,7 @@ inline LightConvBlockConfig fairseq_block(Index channels, Index hidden, const Li
 /// Tensor names and shapes that differ between files of LightConv models.
 struct FairseqLayout {
   std::string token_norm = "layer_norms.0";    ///< layer_norm1 since October 2022; in decoders conv_layer_norm
-  std::string channel_norm = "layer_norms.1";  ///< layer_norm2 since then; in decoders final_layer_norm
+  std::string channel_norm = "layer_norms.1";  ///< layer_norm2 since October 2022; in decoders final_layer_norm
   bool glu = true;                             ///< linear1 holds W₁ and W_g
   ShapeForm taps = ShapeForm::same;            ///< flatten_tail for taps of shape [H, K], as the CUDA modules may store them
 };
@@ -60,7 +60,7 @@ inline FairseqLayout fairseq_layout(const SafetensorsFile& file, std::string_vie
 
 namespace detail {
 
-/// Adds the rules for the convolution at `ours`. Both paths end in a dot or are empty.
+/// Adds the rules for the convolution at `ours`, called `theirs` in the file. Both paths end in a dot or are empty.
 inline void add_fairseq_convolution(NameMap& names, const std::string& ours, const std::string& theirs, const char* bias,
                                     ShapeForm taps) {
   names.add(ours, theirs, {{"weight", "weight", taps}, {"scores", "weight_linear"}, {"bias", bias}});
@@ -68,8 +68,8 @@ inline void add_fairseq_convolution(NameMap& names, const std::string& ours, con
 
 }  // namespace detail
 
-/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is that of FairseqLayout. Our
-/// rows are ordered by sequence; fairseq's tensors are [time, batch, channels].
+/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is FairseqLayout::taps. Our
+/// input rows are ordered by sequence; fairseq's inputs are [time, batch, channels].
 inline NameMap fairseq_convolution_names(ConvolutionForm form, ShapeForm taps = ShapeForm::same) {
   NameMap names{.origin = "fairseq"};
   detail::add_fairseq_convolution(names, "", "", form == ConvolutionForm::dynamic ? "conv_bias" : "bias", taps);
@@ -77,8 +77,8 @@ inline NameMap fairseq_convolution_names(ConvolutionForm form, ShapeForm taps = 
 }
 
 /// Name map to load LightConvEncoderLayer, or LightConvDecoderLayer without attention to an encoder, as LightConvBlock with the
-/// configuration fairseq_block(). Today's dynamic layers store a `conv.conv_bias` that they neither set nor read; it is
-/// ignored.
+/// configuration fairseq_block(). Dynamic layers of current fairseq store a `conv.conv_bias` that they neither set nor read; it
+/// is ignored.
 inline NameMap fairseq_block_names(const FairseqLayout& layout = {}) {
   NameMap names{.origin = "fairseq", .ignored = {"conv.conv_bias"}};
   const Index parts = layout.glu ? 2 : 1;

@@ -10,22 +10,22 @@
 #include "gated/models/tiny_time_mixer_config.hpp"
 
 /// @file
-/// Name maps of forecasters: granite-tsfm (TinyTimeMixer) and transformers (PatchTSMixer).
+/// Name maps for checkpoints of forecasters: granite-tsfm (TinyTimeMixer) and transformers (PatchTSMixer).
 
 namespace gated {
 
-/// How a forecaster's blocks are numbered; its tensor names depend on it.
+/// How a checkpoint numbers the forecaster's blocks, which determines the tensor names.
 struct ForecasterLayout {
   bool backbone_levels = false;  ///< backbone blocks are numbered by level and block, not by block alone
   bool decoder_levels = false;   ///< the same for decoder blocks
 };
 
-/// The layout of a model.
+/// The layout for a model with this configuration.
 inline ForecasterLayout forecaster_layout(const TinyTimeMixerConfig& c) {
   return {c.backbone.levels > 0, c.decoder.levels > 0};
 }
 
-/// The layout of a file, whose names begin with `prefix` (NameMap::prefix).
+/// The layout of a file whose tensor names begin with `prefix` (NameMap::prefix).
 inline ForecasterLayout forecaster_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto has = [&](const char* trunk) {
     return file.contains(text(prefix, trunk, ".mixers.0.mixer_layers.0.feature_mixer.mlp.fc1.weight"));
@@ -85,7 +85,7 @@ inline NameMap forecaster_names(const char* origin, const std::string& encoder, 
 inline NameMap ttm_names(const ForecasterLayout& layout) {
   return detail::forecaster_names("granite-tsfm", "backbone.encoder.", layout);
 }
-/// The same for a model of this configuration.
+/// The same for a model with this configuration.
 inline NameMap ttm_names(const TinyTimeMixerConfig& config) { return ttm_names(forecaster_layout(config)); }
 
 /// The names of PatchTSMixer's parameters in a transformers checkpoint.

@@ -3,7 +3,7 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of Hugging Face's transformers: FNet.
+/// Name maps for FNet checkpoints of Hugging Face's transformers.
 
 namespace gated {
 

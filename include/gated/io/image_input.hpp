@@ -24,7 +24,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
                          ", expected 0 < crop_share ≤ 1.");
   const auto target_of = [&](Index edge) { return static_cast<Index>(static_cast<double>(edge) / crop_share); };
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
-  // The edge that is shorter relative to its target becomes exactly the target.
+  // The edge that is shorter relative to its target is resized to exactly the target.
   ImageSize to = from;
   const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may have 32 bits
   if (product(from.width, target_height) <= product(from.height, target_width)) {
@@ -48,8 +48,8 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
 
 }  // namespace detail
 
-/// The evaluation transform of timm and torchvision. resize() scales the shortest edge to ⌊size / crop_share⌋ and keeps the
-/// aspect ratio (rounded down); then the centre of the given `size` is cut out.
+/// The evaluation transform of timm and torchvision. resize() scales the shorter edge to ⌊size / crop_share⌋ and the longer one
+/// in proportion, rounded down; then a centre crop of `size` is taken.
 ///
 /// If height and width of `size` differ, the picture is scaled to just cover `size` / crop_share in both directions.
 /// Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too large; those of expect_image().
@@ -77,9 +77,9 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 ///
 /// Channels are converted as in with_channels(): alpha is dropped, grey is repeated for RGB models, and RGB becomes grey for
 /// models of one channel.
-/// Errors: ArgumentError for three means with a one-channel model (timm's default has three), an empty picture or one of more
-/// than 2²⁸ pixels, or a stride shorter than a row; ShapeError if `row` has the wrong shape.
-/// Cost: that of resize() for the cropped rows and columns; no allocation if the size has not changed.
+/// Errors: ArgumentError for three pixel means or deviations with a one-channel model (timm has three by default), a picture
+/// that is empty or has more than 2²⁸ pixels, or a stride shorter than a row; ShapeError if `row` has the wrong shape.
+/// Cost: that of resize() for the cropped rows and columns; no allocation for a picture of the same size as the one before.
 template <class T>
 class ImageInput {
  public:
@@ -139,7 +139,7 @@ class ImageInput {
   Index channels_;
   double crop_share_;
   Interpolation interpolation_;
-  std::vector<T> values_;                // the input value of each byte, per channel
+  std::vector<T> values_;                // the model's input for each byte value, per channel
   std::vector<std::uint8_t> converted_;  // one row of the picture in the model's channels
   std::vector<std::uint8_t> seen_;       // the crop
   Resizer resizer_;

@@ -39,7 +39,7 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
     }
     const std::size_t marker = at(i++);
     if (marker == end_of_image) {
-      break;  // phones append videos after it
+      break;  // phones append videos after this marker
     }
     if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD8)) {
       continue;  // this marker has no length
@@ -122,7 +122,7 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
                      " pixels, expected fewer than ", most,
                      ". Scale it down or cut it into parts first, for example with ImageMagick: convert PICTURE -resize ",
                      "2048x2048 SMALL.png.");
-  // JPEG needs at least a bit for a block of 64 pixels. Deflate compresses at most 1032 : 1, and a pixel of a PNG file may be
+  // JPEG needs at least one bit per block of 64 pixels. Deflate compresses at most 1032 : 1, and a pixel of a PNG file may be
   // one bit.
   const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
   require<FileError>(count <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",

@@ -43,8 +43,8 @@ struct ResizeTaps {
   }
 };
 
-/// The taps of output pixels `from` … `from` + `count` - 1 when resizing `in` pixels to `out`. Shrinking stretches the kernel
-/// (antialiasing).
+/// The taps of output pixels `from` … `from` + `count` - 1 when resizing `in` pixels to `out` pixels. Shrinking stretches the
+/// kernel (antialiasing).
 inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Interpolation interpolation) {
   const bool cubic = interpolation == Interpolation::bicubic;
   const double scale = static_cast<double>(in) / static_cast<double>(out), stretch = std::max(scale, 1.0),
@@ -73,7 +73,7 @@ inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Inte
   return taps;
 }
 
-/// Rounds a weighted sum to a byte. The sum includes resize_half.
+/// Rounds a weighted sum, to which resize_half was added, to a byte.
 inline std::uint8_t byte_from(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int32_t>(sum >> resize_bits, 0, 255));
 }
@@ -167,8 +167,8 @@ class Resizer {
 ///
 /// Along each axis, output pixel i is Σ_j w(j) x(j) / Σ_j w(j) with w(j) = k((j + ½ - (i + ½) s) / max(s, 1)). Here s is input
 /// pixels / output pixels, and k is the cubic kernel with a = -½ or, for bilinear, a triangle. As in Pillow, the horizontal
-/// pass comes first, weights are multiples of 2⁻²², and both passes round to bytes. Channels are resized independently, so drop
-/// alpha first (with_channels()).
+/// pass comes first, weights are multiples of 2⁻²², and both passes round to bytes. Channels are resized independently, without
+/// weighting by alpha, so drop alpha first (with_channels()).
 /// Errors: ArgumentError for sizes below 1 × 1 or above 2²⁸ pixels; those of expect_image().
 /// Cost: 4 · max(s, 1) multiply-adds per pixel and pass (bilinear: 2), single-threaded.
 inline Image resize(const Image& image, Index width, Index height, Interpolation interpolation = Interpolation::bicubic) {
@@ -187,7 +187,7 @@ inline Image resize(const Image& image, Index width, Index height, Interpolation
 }
 
 /// The width × height pixels of `image` whose upper left corner is (left, top).
-/// Errors: ArgumentError unless all of them lie inside `image`; those of expect_image().
+/// Errors: ArgumentError unless the crop lies inside `image`; those of expect_image().
 /// Cost: one copy.
 inline Image crop(const Image& image, Index left, Index top, Index width, Index height) {
   expect_image("crop", image);

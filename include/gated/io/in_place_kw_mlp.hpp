@@ -23,17 +23,18 @@ namespace gated {
 ///     InPlaceKwMlp model(file_in_flash, config, memory);                // needs required_bytes(config)
 ///     model.forward(coefficients, scores);                              // bit-equal to load_model(file).forward()
 ///
-/// The file is one of save_model() or save_parameters() with the names of the model's parameters: F32, BF16, or I8 with scales.
-/// Weights are decoded a few rows at a time, so bf16 and int8 save flash and cost no RAM. The bits are those of
-/// GmlpImageClassifier in the same arithmetic; with Arithmetic::portable, also those of any other machine.
+/// The file is written by save_model(), or by save_parameters() without a name map, as F32, BF16, or I8 with scales. Weights
+/// are decoded a few rows at a time, so bf16 and int8 save flash and cost no RAM. The scores are bit-equal to those of a
+/// GmlpImageClassifier in the same arithmetic and, with Arithmetic::portable, the same on every machine.
 /// Shapes: `image` is tokens × patch width, prepared as for GmlpImageClassifier; `scores` is 1 × classes.
-/// Errors: ArgumentError for a configuration that is no KW-MLP: patches that are rows of a one-channel image, mean pooling, a
-/// head, NormPosition::res_post, split gates with one dense spatial weight, no attention and no shift. FileError for a file
-/// that does not fit. MemoryError if the memory is too small. ShapeError for a wrong image or wrong scores. The checksum of the
-/// file is not verified. Cost: that of GmlpImageClassifier, and one decoding per weight and run. One object serves one thread.
+/// Errors: ArgumentError if the configuration is not a KW-MLP's. A KW-MLP's patches are rows of a one-channel image; it has
+/// mean pooling, a head, NormPosition::res_post and split gates with one dense spatial weight, but no attention and no shift.
+/// FileError for a file that does not fit the configuration; checksums are not verified. MemoryError if `memory` is too small.
+/// ShapeError if `image` or `scores` has the wrong shape. One object serves one thread at a time.
+/// Cost: that of GmlpImageClassifier, and decoding each weight once per run.
 class InPlaceKwMlp {
  public:
-  /// The bytes of memory that the model takes.
+  /// The number of bytes of `memory` that the model needs.
   static std::size_t required_bytes(const GmlpImageClassifierConfig& config) {
     const Sizes sizes(config);
     return sizes.depth * sizeof(Block) + sizeof(float) * static_cast<std::size_t>(sizes.scratch()) + 2 * cache_line_bytes;
@@ -83,14 +84,14 @@ class InPlaceKwMlp {
     project(head_, MatrixView<const float>(mean, 1, sizes_.channels, sizes_.channels), scores);
   }
 
-  /// The most bytes of scratch that a run has taken.
+  /// The most bytes of scratch memory that any run so far has used.
   std::size_t peak_bytes() const { return workspace_.peak_bytes(); }
 
  private:
   using Weight = detail::WeightInFile;
   using Name = detail::TensorName;
 
-  /// y = x Wᵀ + b, or W x + b over the tokens.
+  /// A projection: y = x Wᵀ + b over the channels, or y = W x + b over the tokens.
   struct Affine {
     Weight weight, bias;
   };
@@ -103,10 +104,10 @@ class InPlaceKwMlp {
     LayerNorm gate_norm, norm;
   };
 
-  /// Rows of a weight that are decoded at a time.
+  /// The number of rows of a weight that are decoded at a time.
   static constexpr Index rows_together = 16;
 
-  /// The sizes of a configuration that is a KW-MLP.
+  /// The sizes of a KW-MLP.
   struct Sizes {
     Index tokens, patch, channels, hidden, classes;
     std::size_t depth;
@@ -125,13 +126,13 @@ class InPlaceKwMlp {
                                  t.spatial == SpatialForm::dense && !t.causal && t.heads == 1 && t.attention_width == 0 &&
                                  t.token_shift == 0 && t.norm_position == NormPosition::res_post &&
                                  t.gate_activation == Activation::identity,
-                             "InPlaceKwMlp: the configuration is not that of a KW-MLP. See kw_mlp().");
+                             "InPlaceKwMlp: the configuration is not a KW-MLP's. See kw_mlp().");
       require<ArgumentError>(tokens > 0 && channels > 0 && hidden > 0 && hidden % 2 == 0 && classes > 0 && patch > 0,
                              "InPlaceKwMlp: ", tokens, " tokens, ", channels, " channels, hidden = ", hidden, " and ", classes,
-                             " classes, expected positive numbers and an even hidden.");
+                             " classes, expected positive sizes and an even hidden size.");
     }
 
-    /// The floats that a run takes from its workspace.
+    /// The number of floats that a run takes from its workspace.
     Index scratch() const {
       const Index half = hidden / 2, depth_of_products = std::max({patch, channels, half, tokens});
       const Index matrices = tokens * (2 * row_stride<float>(channels) + row_stride<float>(hidden));
@@ -169,7 +170,7 @@ class InPlaceKwMlp {
     return {static_cast<std::byte*>(first) + bytes, room - bytes};
   }
 
-  /// Decodes a weight a few rows at a time, and calls `multiply(first, rows, bias)` with the biases from row `first` on.
+  /// Decodes a weight a few rows at a time, and calls `multiply(first, rows, bias)` with rows and biases from row `first` on.
   template <class F>
   void for_each_rows(const Affine& layer, const F& multiply) {
     const auto frame = workspace_.frame();

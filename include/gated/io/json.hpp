@@ -69,7 +69,7 @@ class Json {
 /// True if `text` is valid UTF-8: no overlong forms, no surrogates.
 bool is_utf8(std::string_view text);
 
-/// Parses `json` into `out`. Returns an empty string, or the error.
+/// Parses `json` into `out`. Returns the error message; empty on success.
 /// Errors: malformed JSON, invalid UTF-8, duplicate keys, numbers out of the range of double, and nesting deeper than
 /// `max_depth`.
 std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out);

@@ -99,7 +99,7 @@ class JsonReader {
     return skip(end) || fault(text("expected ',' or '", end, "'"));
   }
 
-  /// Reads a key and returns the place of its value; nullptr on error.
+  /// Reads a key and returns where to store its value; nullptr on error.
   Json* read_key(Json::Object& entries) {
     std::string name;
     if (next() != '"') {

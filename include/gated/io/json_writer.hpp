@@ -12,7 +12,7 @@
 
 namespace gated::detail {
 
-/// Writes JSON from left to right: on one line, or indented by `indent` spaces.
+/// Writes JSON from left to right: indented by `indent` spaces per level or, if `indent` is negative, on one line.
 class JsonWriter {
  public:
   explicit JsonWriter(int indent = -1) : indent_(indent) {}

@@ -3,8 +3,8 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 /// @file
-/// Checkpoints of JunnYu's ports: FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch. The map of a model also opens
-/// files of its masked language model, which put a prefix before the model's names (NameMap::body).
+/// Name maps for checkpoints of FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch (github.com/JunnYu). A model's
+/// map also loads files of the model with a masked-LM head, which put a prefix before the model's names (NameMap::body).
 
 namespace gated {
 
@@ -19,7 +19,7 @@ inline void add_flash_quad_layer(NameMap& names, const std::string& ours, const 
              {"offset_scale.bias", "bias"},
              {"relative_bias.weight", "w"},
              {"proj_out", "o"}});
-  names.ignored.push_back(theirs + "a");  // used only beyond 512 positions, which the original cannot run
+  names.ignored.push_back(theirs + "a");  // used only for more than 512 positions, which the original cannot run
   names.ignored.push_back(theirs + "b");
 }
 

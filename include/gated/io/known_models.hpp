@@ -6,18 +6,18 @@
 #include "gated/gated.hpp"
 
 /// @file
-/// The models that a file may hold: those whose architecture load_model() reads from a file.
+/// The models that a program can recognise and open by the architecture in a file's metadata.
 
 namespace gated {
 
-/// True if a file with this architecture_of() holds a Model: gated's own name for it, or timm's.
+/// True if `architecture`, a result of architecture_of(), is gated's name for `Model`, or timm's.
 template <class Model>
 bool is_architecture_of(std::string_view architecture) {
   return architecture == Model::architecture ||
          (std::same_as<Model, GmlpImageClassifier<float>> && architecture == "timm.gmlp");
 }
 
-/// Calls `f.operator()<Model>("Model")` for the models that files may name, until a call returns true. False if none does.
+/// Calls `f.operator()<Model>("Model")` for each known model until a call returns true. Returns false if none does.
 template <class F>
 bool any_known_model(const F& f) {
   return f.template operator()<GmlpImageClassifier<float>>("GmlpImageClassifier") ||

@@ -4,7 +4,7 @@
 #include "gated/layers/gmlp_block.hpp"
 
 /// @file
-/// Checkpoints of labml's annotated gMLP (labml_nn.transformers.gmlp).
+/// Name map for checkpoints of labml's annotated gMLP (labml_nn.transformers.gmlp).
 
 namespace gated {
 
@@ -13,7 +13,7 @@ inline GmlpConfig labml_block_config(Index d_model, Index d_ffn, Index seq_len) 
   return {.length = seq_len, .channels = d_model, .hidden = d_ffn, .length_policy = LengthPolicy::slice};
 }
 
-/// Name map to load GMLPBlock as GmlpBlock. Our rows are ordered by sequence; labml's tensors are [tokens, batch, d].
+/// Name map to load GMLPBlock as GmlpBlock. Our input rows are ordered by sequence; labml's inputs are [tokens, batch, d].
 inline NameMap labml_block_names() {
   NameMap names{.origin = "labml"};
   names.add("", "",

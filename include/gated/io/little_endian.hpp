@@ -10,7 +10,7 @@
 
 namespace gated::detail {
 
-/// The number of `size` bytes at `at`, which must lie in `bytes`.
+/// The number stored in the `size` bytes at `at`, which must lie inside `bytes`.
 inline std::size_t little_endian(std::span<const std::byte> bytes, std::size_t at, std::size_t size) {
   std::size_t value = 0;
   for (std::size_t i = size; i-- > 0;) {

@@ -27,7 +27,7 @@ class FoldedList {
  public:
   explicit FoldedList(const char* what) : what_(what) {}
 
-  /// Adds an error about `name`; `rest` follows the name. `hint()` is called once per line.
+  /// Adds an error about `name`; `rest` follows the name. `hint()` is called at most once per line.
   template <class Hint>
   void add(const std::string& name, const std::string& rest, const Hint& hint) {
     ++count_;
@@ -58,7 +58,7 @@ class FoldedList {
   }
 
  private:
-  /// An untrusted file can ask for a million parameters, and each hint takes a millisecond or more.
+  /// The most lines with a hint: an untrusted file can ask for a million parameters, and a hint takes a millisecond or more.
   static constexpr std::size_t most_hints = 20;
 
   struct Line {
@@ -83,7 +83,7 @@ class LoadReport {
                            " has ", parameter.count, " values, but declares the shape ", parameter.shape.describe(), ".");
     std::string last;
     for (const FileTensor& wanted : names_.parts_in_file(path, parameter.shape)) {
-      if (wanted.name != last) {  // several pieces of one tensor may follow each other
+      if (wanted.name != last) {  // consecutive pieces may belong to one tensor
         check_tensor(parameter, wanted);
       }
       last = wanted.name;
@@ -178,7 +178,7 @@ class LoadReport {
     }
   }
 
-  /// A hint if the names are of another origin than expected or the shapes are those of a preset; else empty.
+  /// A hint if the names have another origin than expected, or the shapes are those of a preset; otherwise empty.
   std::string recognised() const {
     const Origin* const origin = origin_of(file_);
     if (origin == nullptr) {

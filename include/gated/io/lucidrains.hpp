@@ -8,13 +8,13 @@
 #include "gated/models/gmlp.hpp"
 
 /// @file
-/// Checkpoints of lucidrains' g-mlp-pytorch (gMLP, gMLPVision, and their parts) and of its port Keyword-MLP.
+/// Name maps for checkpoints of lucidrains' g-mlp-pytorch (gMLP, gMLPVision, and their parts) and of its port Keyword-MLP.
 
 namespace gated {
 
-/// Nesting and shapes of the blocks in a version of g-mlp-pytorch. The default is that of 0.1.5 and later.
+/// How a version of g-mlp-pytorch nests its blocks and shapes their spatial weights. The defaults are for 0.1.5 and later.
 struct LucidrainsLayout {
-  std::string block = "layers.*.fn.fn.fn.";  ///< path of the block in layer i
+  std::string block = "layers.*.fn.fn.fn.";  ///< path of the block in layer `*`
   std::string spatial = "";                  ///< path of the spatial weight in the gate: "" or "proj."
   ShapeForm weight = ShapeForm::same;
   ShapeForm bias = ShapeForm::same;
@@ -22,7 +22,7 @@ struct LucidrainsLayout {
 
 /// Detects the layout of a checkpoint from its tensor names, which begin with `prefix` (NameMap::prefix).
 ///
-/// From 0.1.5 on, the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions have `fn.fn`. Up to
+/// From 0.1.5 on, the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions use `fn.fn`. Up to
 /// 0.0.18, the spatial projection was a convolution `sgu.proj`; in 0.1.0 and 0.1.1, it was a weight [N, N] without heads.
 /// Errors: FileError, naming the version, for files of versions before 0.0.16, in which the attention was inside the gate and
 /// read different inputs.
@@ -79,7 +79,7 @@ inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const 
 
 }  // namespace detail
 
-/// Name map for SpatialGatingUnit alone.
+/// Name map to load SpatialGatingUnit alone as our SpatialGatingUnit.
 inline NameMap lucidrains_gate_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_gate(names, "", "", {});
@@ -93,21 +93,21 @@ inline NameMap lucidrains_block_names() {
   return names;
 }
 
-/// Name map for Attention alone.
+/// Name map to load Attention alone as TinyAttention.
 inline NameMap lucidrains_attention_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   names.add("", "", {{"qkv", "to_qkv"}, {"proj_out", "to_out"}});
   return names;
 }
 
-/// Name map to load gMLP without tokens as Gmlp.
+/// Name map to load a gMLP without `num_tokens` (features in, features out) as Gmlp.
 inline NameMap lucidrains_trunk_names(const LucidrainsLayout& layout = {}) {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_trunk(names, "", layout);
   return names;
 }
 
-/// Name map to load gMLP with tokens as GmlpLanguageModel with `.head = {.form = HeadForm::untied, .bias = true}`.
+/// Name map to load a gMLP with `num_tokens` as GmlpLanguageModel with `.head = {.form = HeadForm::untied, .bias = true}`.
 inline NameMap lucidrains_language_model_names(const LucidrainsLayout& layout = {}) {
   NameMap names{.origin = "g-mlp-pytorch"};
   names.add("", "", {{"embedding", "to_embed"}, {"head.norm", "to_logits.0"}, {"head.output", "to_logits.1"}});
@@ -125,7 +125,7 @@ inline NameMap lucidrains_vision_names(const LucidrainsLayout& layout = {.block 
   return names;
 }
 
-/// Name map to load KW_MLP of Keyword-MLP as GmlpImageClassifier with kw_mlp(). Its names are those of gMLPVision 0.0.18.
+/// Name map to load KW_MLP of Keyword-MLP as GmlpImageClassifier with kw_mlp(). Its tensors are named as in gMLPVision 0.0.18.
 inline NameMap kw_mlp_names() {
   NameMap names = lucidrains_vision_names({.block = "layers.*.fn.fn.",
                                            .spatial = "proj.",

@@ -3,7 +3,7 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of lucidrains' FLASH-pytorch: GAU, FLASH, FLASHTransformer.
+/// Name maps for checkpoints of lucidrains' FLASH-pytorch: GAU, FLASH, FLASHTransformer.
 
 namespace gated {
 

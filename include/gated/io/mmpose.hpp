@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). A file of a whole RTMPose
-/// model loads as a head without further settings. For the unit alone, set `prefix` and `ignored`:
+/// Name maps for checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). A file of a
+/// whole RTMPose model loads as a head without further settings. For the unit alone, set `prefix` and `ignored`:
 ///
 ///     PoseHead<float> head(rtmpose_m_head());
 ///     load_parameters(head, SafetensorsFile("rtmpose.safetensors"), rtmcc_head_names());
@@ -18,7 +18,7 @@ namespace gated {
 
 namespace detail {
 
-/// Adds the rules for the gated attention unit at `ours`, called `theirs` in the file. Both end in a dot or are empty.
+/// Adds the rules for the gated attention unit at `ours`, called `theirs` in the file. Both paths end in a dot or are empty.
 inline void add_rtmcc(NameMap& names, const char* ours, const char* theirs) {
   names.add(ours, theirs,
             {{"norm.gain", "ln.g"},

@@ -43,10 +43,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads the configuration from the metadata of `file`. It may be gated's own, written by save_model() or examples/convert; the
-/// tensors may then have the names of a known origin. For gMLP image classifiers it may also be timm's:
+/// Reads the configuration from the metadata of `file`. It may be gated's own, from save_model() or examples/convert; tensors
+/// then have gated's names or those of their origin (origin_of()). For gMLP image classifiers it may also be timm's:
 /// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
-/// Errors: FileError if there is no configuration or its architecture is not that of `Model`; ArgumentError if it is invalid.
+/// Errors: FileError if there is no configuration or its architecture is not `Model`'s; ArgumentError if it is invalid.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
@@ -122,7 +122,7 @@ std::vector<std::string> parameter_shapes(const Model& model) {
 /// Cost: builds a model of `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
-  if constexpr (requires { model.model; }) {  // a training; its moments match its model
+  if constexpr (requires { model.model; }) {  // a training run: its moments match its model
     return expect_whole(model.model, config.model);
   }
   const HollowWeights hollow;
@@ -136,7 +136,7 @@ void expect_whole(const Model& model, const typename Model::Config& config) {
 
 }  // namespace detail
 
-/// Writes `model` and its configuration to one file for load_model(), atomically. `metadata` holds further texts to write.
+/// Writes `model`, its configuration and `metadata` to one file for load_model(), atomically.
 /// Errors: those of save_parameters(); ArgumentError if the model lacks parameters of its configuration, as a moved-from model
 /// does, or if `metadata` contains "architecture" or "config".
 template <ConfiguredModel Model>

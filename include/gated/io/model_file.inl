@@ -25,10 +25,10 @@ GATED_INLINE void refuse_architecture(const SafetensorsFile& file, std::string_v
   const char* hint = "";
   if (found == training_of(expected)) {
     hint =
-        " It is a training of that model: load_model<Training<Model>>() opens it, and save_model(training.result(), path) "
+        " It is a training run of that model: load_model<Training<Model>>() opens it, and save_model(training.result(), path) "
         "writes the model alone.";
   } else if (expected == training_of(found)) {
-    hint = " It is the model alone: start a training from it with Training(config, load_model<Model>(path), random).";
+    hint = " It is the model alone: start a training run from it with Training(config, load_model<Model>(path), random).";
   }
   raise<FileError>(file.name(), ": the file ",
                    found.empty() ? "does not say in its metadata what it holds" : text("holds a \"", printable(found), "\""),

@@ -19,7 +19,7 @@ namespace gated {
 enum class ShapeForm {
   same,
   flatten_tail,           ///< ours [d, c, p, p], theirs [d, c·p·p]: a convolution over patches stored as a linear layer
-  drop_leading_one,       ///< ours [1, n, n], theirs [n, n]: one head, stored without the dimension
+  drop_leading_one,       ///< ours [1, n, n], theirs [n, n]: one head, stored without the head dimension
   insert_one,             ///< ours [c, k], theirs [c, 1, k]: a linear layer stored as a convolution of one channel
   append_one,             ///< ours [n, n], theirs [n, n, 1]: a linear layer stored as a convolution of width 1
   append_two_ones,        ///< ours [n, n], theirs [n, n, 1, 1]: a linear layer stored as a convolution of one pixel
@@ -32,11 +32,11 @@ struct FileTensor {
   std::string name;
   std::vector<Index> shape;
   std::vector<std::string> elsewhere = {};  ///< further names to try, in files that store shared tensors once
-  Index first = 0, rows = 0;                ///< our rows of it, if it holds more than our parameter; 0 rows for all
+  Index first = 0, rows = 0;                ///< the rows that are ours, if the tensor also holds others; `rows` = 0 means all
 
   /// True if only some rows are ours.
   bool is_part() const { return rows > 0; }
-  /// The number of our values in it.
+  /// The number of our values in the tensor.
   std::size_t count() const {
     std::size_t count = 1;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -44,7 +44,7 @@ struct FileTensor {
     }
     return count;
   }
-  /// Our part of `bytes`, which hold all of its rows.
+  /// Our part of `bytes`, which hold all rows of the tensor.
   template <class Bytes>
   Bytes part_of(const Bytes& bytes) const {
     const std::size_t row = is_part() ? bytes.size() / static_cast<std::size_t>(shape[0]) : bytes.size();
@@ -62,15 +62,15 @@ struct FileTensor {
 ///
 /// Patterns match whole dot-separated components from the left; `*` matches any one component, and the rest of the path is
 /// kept. The first match wins; a path without a match keeps its name. A default NameMap keeps all names. Two parameters may map
-/// to parts of one tensor, and a parameter to rows of several. Tied weights may both map to the whole tensor; they can then be
-/// loaded but not saved.
+/// to parts of one tensor, and one parameter may map to rows of several tensors. Two tied weights may map to one whole tensor;
+/// they can then be loaded but not saved.
 struct NameMap {
   /// Rows of a tensor.
   struct Piece {
-    std::string theirs;  ///< the tensor, as in Rule
-    Index rows;          ///< how many rows
-    Index first = 0;     ///< the first of them
-    Index of = 0;        ///< the tensor's rows; 0 for `rows`
+    std::string theirs;  ///< the name of the tensor, as in Rule
+    Index rows;          ///< number of rows
+    Index first = 0;     ///< index of the first of these rows in the tensor
+    Index of = 0;        ///< number of rows of the whole tensor; 0 if these are all
   };
 
   /// Replaces the beginning of a path.
@@ -78,11 +78,11 @@ struct NameMap {
     std::string ours;    ///< a pattern for the beginning; empty matches every path
     std::string theirs;  ///< the replacement; its n-th `*` becomes what the n-th `*` of `ours` matched
     ShapeForm form = ShapeForm::same;
-    std::vector<std::string> stacked_with = {};  ///< more tensors, each a further row of our parameter
-    bool shared = false;                         ///< all blocks share the tensor; a file may hold only that of block 0
-    Index part = 0;                              ///< which of the tensor's `parts` is ours, if it stacks several parameters
+    std::vector<std::string> stacked_with = {};  ///< more tensors: rows 1, 2, … of our parameter; `theirs` is row 0
+    bool shared = false;                         ///< all blocks share one tensor; files may store it under block 0's name only
+    Index part = 0;                              ///< which of the `parts` is ours, if the tensor stacks several parameters
     Index parts = 1;
-    std::vector<Piece> pieces = {};  ///< if not empty, instead of `theirs`: what our rows are in the file, from the top
+    std::vector<Piece> pieces = {};  ///< if not empty, used instead of `theirs`: the pieces that our rows are stacked from
   };
 
   /// A Rule of string literals: a list of them compiles to a table instead of code.
@@ -102,33 +102,33 @@ struct NameMap {
 
   std::string origin = {};  ///< the library that writes such files, for messages: "timm"
   std::string prefix = {};  ///< precedes every name in the file: "model."
-  /// In files of a model with a head, `body` follows `prefix` in all names that do not begin with one of `heads`: "bert.".
-  /// Files of the model alone omit it; load_parameters() detects which kind a file is. save_parameters() writes it if the model
-  /// has parameters of the head.
+  /// In files of a model with a head, `body`, such as "bert.", follows `prefix` in all names that do not begin with one of
+  /// `heads`. Files of the model alone omit `body`; load_parameters() detects this. save_parameters() writes `body` if the
+  /// model has parameters of the head.
   std::string body = {};
-  std::vector<std::string> heads = {};  ///< begin the names of the head: "cls."
+  std::vector<std::string> heads = {};  ///< beginnings of the head's tensor names: "cls."
   std::vector<Rule> rules = {};         ///< in order of precedence
-  std::vector<Tie> tied = {};           ///< weights stored under two names, without `prefix` and `body`
-  /// Tensors that hold no parameter, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a larger file,
-  /// list the first component of every name outside `prefix`.
+  std::vector<Tie> tied = {};           ///< weights stored under two names, given without `prefix` and `body`
+  /// Names of tensors that hold no parameter, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a
+  /// larger file, list the first component of every name that does not begin with `prefix`.
   std::vector<std::string> ignored = {};
 
-  /// Appends `parts`, with `ours` prepended to our side of each rule and `theirs` to the file's side.
+  /// Appends the rules `parts`, with `ours` prepended to our side of each rule and `theirs` to the file's side.
   void add(std::string_view ours, std::string_view theirs, std::initializer_list<RuleText> parts);
   /// The same for rules built at run time.
   void add(std::string_view ours, std::string_view theirs, std::vector<Rule> parts);
 
-  /// The name and shape that the file gives to the parameter at `path`. The name includes `body` if the map has one.
+  /// The file's name and shape for the parameter at `path`. The name includes `prefix` and, outside the head, `body`.
   /// Errors: ArgumentError if the rule's form or pieces do not suit the shape, or `theirs` has more `*` than `ours`.
   FileTensor in_file(std::string_view path, const Shape& shape) const;
 
-  /// All tensors whose stack is the parameter at `path`; usually one.
+  /// The tensors that are stacked to form the parameter at `path`; usually one.
   std::vector<FileTensor> parts_in_file(std::string_view path, const Shape& shape) const;
 
   /// The tensor that `name` is a tied copy of; empty if there is none.
   std::string tied_to(std::string_view name) const;
 
-  /// True if `name`, without `prefix`, is a head's.
+  /// True if `name`, given without `prefix`, belongs to the head.
   bool is_of_head(std::string_view name) const;
 
   /// True if `ignored` lists the tensor `name`.

@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// The edit distance (Levenshtein): characters to insert, remove or replace to turn `a` into `b`.
+/// The edit distance (Levenshtein): how many characters to insert, remove or replace to turn `a` into `b`.
 /// Cost: |a|·|b|.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -31,7 +31,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The candidate with the smallest edit distance to `name`, or the first of several; empty if there are no candidates.
+/// The candidate with the smallest edit distance to `name`, the first one in a tie; empty if there are no candidates.
 ///
 /// Candidates may come from an untrusted file: names longer than 256 bytes, and all after the first 2,000, are skipped.
 template <class Names>
@@ -56,13 +56,13 @@ std::string_view nearest_name(std::string_view name, const Names& candidates) {
   return nearest;
 }
 
-/// `name` as shown in a message: control characters become '?', and all after 200 bytes is cut off.
+/// `name` as shown in a message: control characters become '?', and everything after 200 bytes is cut off.
 inline std::string printable(std::string_view name) {
   std::size_t length = name.size();
   if (length > 200) {
     length = 200;
     while (length > 0 && (static_cast<unsigned char>(name[length]) & 0xC0) == 0x80) {
-      --length;  // not in the middle of a UTF-8 character
+      --length;  // do not cut a UTF-8 character in two
     }
   }
   std::string out(name.substr(0, length));

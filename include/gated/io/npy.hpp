@@ -83,7 +83,7 @@ class NpyParser {
   std::string_view quoted() {
     expect_token("'");
     const std::size_t end = rest_.find('\'');
-    expect(end != std::string_view::npos, "a quote in the header does not end.");
+    expect(end != std::string_view::npos, "a quoted string in the header does not end.");
     const std::string_view word = rest_.substr(0, end);
     rest_.remove_prefix(end + 1);
     return word;
@@ -141,7 +141,7 @@ class NpyParser {
       const std::string_view digits = rest_.substr(0, std::min(rest_.find_first_not_of("0123456789"), rest_.size()));
       Index size = 0;
       expect(std::from_chars(digits.data(), digits.data() + digits.size(), size).ec == std::errc(),
-             "a size of the shape is not a number: \"", printable(rest_.substr(0, 40)), "\".");
+             "a size in the shape is not a number: \"", printable(rest_.substr(0, 40)), "\".");
       expect(array_.shape.size() < 32, "the array has more than 32 dimensions.");
       array_.shape.push_back(size);
       rest_.remove_prefix(digits.size());

@@ -74,7 +74,7 @@ class ZipParser {
            " has 4 GiB or more, which is not supported. Use safetensors.");
     expect(number<4>(local) == 0x04034B50, printable(name), " is not where the directory says.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
-    expect(size <= file_.size() - held_, "the archive's files overlap.");  // else thousands could share the same bytes
+    expect(size <= file_.size() - held_, "the archive's files overlap.");  // else thousands of files could share bytes
     held_ += size;
     expect(crc32(bytes) == number<4>(entry + 16), printable(name),
            " is damaged: its checksum is wrong. Copy or download the file again.");
@@ -108,7 +108,7 @@ class NpzFile {
   const std::map<std::string, NpyArray, std::less<>>& arrays() const { return arrays_; }
 
   /// The array `name` as a matrix; see to_matrix().
-  /// Errors: FileError with the nearest name if there is none; those of to_matrix().
+  /// Errors: FileError, with the nearest name, if there is no such array; those of to_matrix().
   template <detail::Readable T>
   Matrix<T> read(std::string_view name) const {
     const auto found = arrays_.find(name);

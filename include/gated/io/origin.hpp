@@ -26,11 +26,11 @@ struct Origin {
   const char* names;                 ///< the function that returns the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
   std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have. The first is a full name
-                                     ///< within the model: what precedes it is the prefix in a larger model
+                                     ///< within the model: what precedes it is the prefix in a larger file
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
   const char* layout = "";  ///< the function that derives the argument of `names` from a file: "lucidrains_layout"
   bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names
-  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< implements preset_of() for published models
+  std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< implements preset_of() for this origin
 };
 
 /// The known origins, most specific marks first.

@@ -73,7 +73,7 @@ inline bool is_keyword_mlp(const SafetensorsFile& file) {
          !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));
 }
 
-/// True for WeNet's files. ESPnet's have the same names, but no position table, and store the statistics elsewhere.
+/// True for WeNet's files. ESPnet's use the same names, but have no position table and store the feature statistics elsewhere.
 inline bool is_of_wenet(const SafetensorsFile& file) {
   return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
@@ -107,7 +107,7 @@ NameMap made_by(const SafetensorsFile& file, std::string_view prefix) {
   return names(fairseq_layout(file, prefix));
 }
 
-/// True if `file` has a tensor of this shape.
+/// True if the tensor that tensor_ending() finds has this shape.
 inline bool has_tensor(const SafetensorsFile& file, std::string_view ending, const std::vector<Index>& shape) {
   const TensorEntry* const tensor = tensor_ending(file, ending);
   return tensor != nullptr && tensor->shape == shape;

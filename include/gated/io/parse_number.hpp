@@ -28,11 +28,11 @@ namespace gated {
 namespace detail {
 
 #if defined(__unix__) || defined(__APPLE__)
-/// std::from_chars() implemented by the C library's strtod(). libc++ (Apple's too) lacks it for some or all of these types.
+/// std::from_chars() implemented by the C library's strtod(). libc++ (Apple's too) lacks it for some or all floating types.
 template <std::floating_point T>
 std::from_chars_result from_chars_by_strtod(const char* first, const char* last, T& out) {
   static const ::locale_t classic = ::newlocale(LC_ALL_MASK, "C", ::locale_t{});
-  // strtod() also accepts leading blanks, a plus and hexadecimal digits.
+  // Unlike std::from_chars(), strtod() also accepts leading blanks, a plus sign and hexadecimal digits.
   constexpr std::string_view beginnings = "-.0123456789iInN";
   if (first == last || beginnings.find(*first) == std::string_view::npos) {
     return {first, std::errc::invalid_argument};

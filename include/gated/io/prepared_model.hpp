@@ -22,12 +22,12 @@ namespace detail {
 /// Where to keep large weights that the file stores in the model's type.
 enum class WeightPlace { packed, in_file };
 
-/// How to open a model: where to keep its weights, and in which format, or in that of the file.
+/// How to open a model: where to keep its weights, and in which format (by default, the file's).
 struct Opening {
   WeightPlace place = WeightPlace::packed;
   std::optional<WeightFormat> format = {};
 
-  /// True if a tensor of `found` in the file is packed as it is.
+  /// True if a tensor that the file stores in format `found` is packed without conversion.
   bool keeps(WeightFormat found) const { return !format || *format == found; }
 };
 
@@ -138,7 +138,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 }  // namespace detail
 
 /// Loads the model in `file` and packs projections and embeddings straight from the file, in the file's format: BF16 and I8
-/// stay small in memory. With `format` they are packed in that format, whatever the file has.
+/// stay small in memory. With `format`, they are packed in that format, whatever the file's format.
 ///
 ///     const auto opened = load_prepared<FlashLanguageModel<float>>("text.int8.safetensors");
 ///     Workspace<float> workspace;
@@ -148,7 +148,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
 /// Errors: those of load_model(), and of prepare() for `format`.
 /// Cost: one pass over the file. Memory for the packed weights only and, while loading, for one more weight and one mapped
-/// tensor. This holds on systems that commit memory on first touch (Linux, macOS); address space is reserved for a float model.
+/// tensor. This holds on systems that commit memory on first touch (Linux, macOS); a float model's address space is reserved.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file, std::optional<WeightFormat> format = {}) {
   return detail::open_prepared<Model>(file, {.format = format});
@@ -168,9 +168,9 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path, std::optio
 ///     workspace.use(opened.weights);
 ///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
-/// For programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare(), so
-/// long-running programs should use load_prepared(). Weights that have another type than the model's, are stacked from several
-/// tensors or are unaligned are packed as in load_prepared(); spatial weights and vectors are copied. Every run needs a
+/// Use it in programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare();
+/// long-running programs should use load_prepared(). Weights are packed as in load_prepared() if they have another type than
+/// the model, are stacked from several tensors, or are unaligned; spatial weights and vectors are copied. Every run needs a
 /// workspace that uses `weights`, and the model cannot be trained or saved. Do not modify or truncate the file meanwhile;
 /// replacing it, as save_model() does, is safe (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the result.
 /// Errors: those of load_model(), except that the checksum is not verified, because that would read the whole file. If the file

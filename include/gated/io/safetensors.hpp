@@ -45,15 +45,15 @@ class SafetensorsFile {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return contents_.metadata; }
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return contents_.tensors; }
 
-  /// Raises FileError if the metadata has a checksum that does not match the tensors and the other metadata: a bit flipped on
-  /// disk or in transit. save_parameters() and save_model() write the checksum.
+  /// Raises FileError if the metadata has a checksum that does not match the tensors and the other metadata, for instance after
+  /// a bit flip on disk or in transit. save_parameters() and save_model() write the checksum.
   /// Cost: one pass over the file.
   void verify() const;
 
   bool contains(std::string_view name) const;
 
   /// The tensor `name`.
-  /// Errors: FileError with the nearest name if there is none.
+  /// Errors: FileError, with the nearest name, if there is no such tensor.
   const TensorEntry& tensor(std::string_view name) const;
 
   /// Converts the values of tensor `name` to `out`, in row-major order.

@@ -13,7 +13,7 @@
 #include "gated/io/dtype.hpp"
 
 /// @file
-/// Parses the header of untrusted safetensors files.
+/// Parses the header of an untrusted safetensors file.
 ///
 /// The format: 8 bytes with the header's length N (little-endian), N bytes of JSON, then the data. The JSON maps each tensor's
 /// name to `{"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}`, where offsets count from the start of the data.
@@ -37,13 +37,13 @@ struct SafetensorsContents {
   std::map<std::string, TensorEntry, std::less<>> tensors;
 };
 
-/// A header longer than this is refused, as in the original implementation.
+/// A header longer than this is refused, as in Hugging Face's implementation.
 inline constexpr std::size_t max_safetensors_header = 100'000'000;
 
 /// Parses a safetensors file in memory; the result refers to `file`.
 ///
-/// Errors: FileError, starting with `name`, for any violation of the format in the file comment. No input makes it read outside
-/// `file`.
+/// Errors: FileError, starting with `name`, for any violation of the format, which the file comment describes. No input makes
+/// it read outside `file`.
 /// Cost: proportional to the header; the data is not touched.
 SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
 

@@ -48,12 +48,13 @@ class SafetensorsParser {
     expect(!file_.empty(), "the file is empty.");
     expect_no_other_format();
     expect(file_.size() >= 8, "the file has ", file_.size(),
-           " bytes, too short for the 8 bytes of a safetensors header length.");
+           " bytes, too short for the 8-byte header length of a safetensors file.");
     const auto length = load_value<std::uint64_t>(file_.data());
     const std::size_t rest = file_.size() - 8;
-    expect(length <= max_safetensors_header, "the header is ", length, " bytes long by its first 8 bytes, at most ",
-           max_safetensors_header, " are allowed. Is this a safetensors file?");
-    expect(length <= rest, "the header is ", length, " bytes long by its first 8 bytes, but only ", rest,
+    expect(length <= max_safetensors_header, "the header is ", length,
+           " bytes long according to the file's first 8 bytes, expected at most ", max_safetensors_header,
+           ". Is this a safetensors file?");
+    expect(length <= rest, "the header is ", length, " bytes long according to the file's first 8 bytes, but only ", rest,
            " bytes follow. Is the file truncated?");
     const auto size = static_cast<std::size_t>(length);
     const std::string_view header(reinterpret_cast<const char*>(file_.data()) + 8, size);

@@ -12,7 +12,7 @@
 #include "gated/io/little_endian.hpp"
 
 /// @file
-/// The tensors of a safetensors file in memory, such as flash, without a heap.
+/// Finds the tensors of a safetensors file in memory or flash, without a heap.
 
 namespace gated {
 
@@ -46,7 +46,7 @@ class HeaderCursor {
                        " of a safetensors header. Write the file again.");
   }
 
-  /// A string, with its escapes as they are.
+  /// Reads a string without decoding its escapes.
   std::string_view string() {
     expect('"');
     const std::size_t first = at_;
@@ -56,7 +56,7 @@ class HeaderCursor {
     require<FileError>(at_ < text_.size(), "SafetensorsView: the header ends within a string. Write the file again.");
     return text_.substr(first, at_++ - first);
   }
-  /// A whole number of at most 9 digits.
+  /// Reads a whole number of at most 9 digits.
   Index number() {
     static_cast<void>(skip('\0'));  // white space
     Index value = 0;
@@ -94,7 +94,8 @@ class HeaderCursor {
 
 /// Finds tensors in the bytes of a safetensors file. Nothing is copied and nothing allocated: the file may lie in flash.
 ///
-/// SafetensorsFile (io/safetensors.hpp) reads more files, indexes them, and verifies their checksums.
+/// SafetensorsFile (io/safetensors.hpp) also accepts escaped names and offsets of 10⁹ and above, indexes the tensors and
+/// verifies checksums.
 /// Errors: FileError for a file that is too short, and in find() for a broken header or a tensor outside the file.
 /// Cost: find() reads the header up to the tensor.
 class SafetensorsView {
@@ -108,7 +109,7 @@ class SafetensorsView {
     data_ = file.subspan(8 + length);
   }
 
-  /// The tensor called `name`, or one without bytes.
+  /// The tensor called `name`; a TensorView without bytes if there is none.
   TensorView find(std::string_view name) const {
     detail::HeaderCursor at(header_);
     at.expect('{');
@@ -150,8 +151,8 @@ class SafetensorsView {
     const auto bytes = Count(found.rows) * found.columns * static_cast<Index>(size_of(found.dtype));
     require<FileError>(
         begin <= end && end <= data_.size() && bytes != Count::most && end - begin == static_cast<std::size_t>(bytes.value()),
-        "SafetensorsView: a tensor of ", found.rows, " × ", found.columns, " lies at bytes ", begin, " to ", end, " of ",
-        data_.size(), ", which are too few or too many. The file is truncated or malformed.");
+        "SafetensorsView: a tensor of ", found.rows, " × ", found.columns, " has data_offsets [", begin, ", ", end,
+        "], expected a range of its size within ", data_.size(), " bytes. The file is truncated or malformed.");
     found.bytes = data_.subspan(begin, end - begin);
     return found;
   }

@@ -18,7 +18,7 @@
 #include "gated/ops/int8_products.hpp"
 
 /// @file
-/// Signatures: hashes that show if a model computes the same bits here as elsewhere.
+/// Signatures: hashes that show whether a model computes the same bits here as elsewhere.
 
 namespace gated {
 
@@ -101,12 +101,12 @@ ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
 /// arithmetic (use_arithmetic()), whatever arithmetic the program uses otherwise. The signature is the same on every machine,
 /// with every compiler and number of threads.
 ///
-/// The input is two sequences of up to 128 and 64 tokens, or longer ones if the model accepts no shorter. If the model mixes no
+/// The input is two sequences of up to 128 and 64 tokens, or longer ones if the model requires them. If the model mixes no
 /// tokens, the input is three rows. Weights of later positions and of token ids that are not drawn therefore do not affect the
 /// signature. `model` must have one input and own its weights, unlike models opened by load_prepared() and load_mapped().
 ///
 /// Errors: ArgumentError in a program without portable arithmetic; those of forward().
-/// Cost: a forward pass, and a step per token of the first sequence, without prepared weights.
+/// Cost: a forward pass and, if the model streams, a step per token of the first sequence; the weights are not prepared.
 template <class Model>
 std::uint64_t signature(const Model& model, const SignatureOptions& options = {}) {
   using T = typename Model::Scalar;
@@ -185,8 +185,8 @@ void expect_signature(const Model& model, const SafetensorsFile& file) {
     if (name == "signature" || name == "signature_int8") {
       const std::string got = signature_text(signature(model, {.int8_products = name == "signature_int8"}));
       require<FileError>(got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
-                         ". The signature was of other weights, of another format or scalar type, or this program computes "
-                         "otherwise: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math).");
+                         ". The file's signature is for other weights, another format or another scalar type, or this program "
+                         "computes differently: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math).");
     }
   }
 }

@@ -7,7 +7,7 @@
 
 // Reader and writer are compiled into each translation unit that includes this header. They are inside our namespace, so they
 // clash neither with another copy nor with a program's own stb. The exception: g++ at -O0 merges two readers, because stb
-// declares its functions extern "C". All headers that they include are included here first, outside the namespace. The reader's
+// declares its functions extern "C". All headers that stb includes are included here first, outside the namespace. The reader's
 // SIMD code is disabled: it would include more headers, and the pixels are the same without it.
 #include <assert.h>
 #include <limits.h>
@@ -132,7 +132,7 @@ namespace gated::detail::stb {
 #include <stb_image_write.h>
 #endif
 }  // namespace gated::detail::stb
-#undef stbi__err  // also the name of a function, which a second copy could not define
+#undef stbi__err  // also a function's name: with the macro, a second copy of stb could not define it
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

@@ -6,7 +6,7 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// The encoding of text files.
+/// Detects text files in UTF-16.
 
 namespace gated {
 

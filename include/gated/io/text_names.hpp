@@ -5,17 +5,17 @@
 #include "gated/models/text_transformer.hpp"
 
 /// @file
-/// Names in checkpoints of text transformers: Hugging Face's Llama, Mistral, Qwen2, Qwen3 and ModernBERT, and gated attention.
+/// Name maps for Hugging Face's Llama, Mistral, Qwen2, Qwen3 and ModernBERT, and for gated attention (arXiv:2505.06708).
 
 namespace gated {
 
-/// The rows of a Llama's tensors of queries and keys.
+/// Numbers of rows in a Llama's query, key and value tensors, for H heads of width a, which share G key and value heads.
 struct LlamaLayout {
   Index queries = 0;    ///< H·a
-  Index keys = 0;       ///< G·a, of keys and of values
+  Index keys = 0;       ///< G·a, for keys and for values
   Index groups = 1;     ///< G
-  Index gates = 0;      ///< of all heads, in the tensor of the queries: H, H·a or 0
-  bool is_tied = true;  ///< a head may be stored under two names
+  Index gates = 0;      ///< gate rows of all heads, part of the query tensor: H, H·a or 0
+  bool is_tied = true;  ///< the embedding may also be stored as lm_head.weight
 
   static LlamaLayout of(const SelfAttentionConfig& c) {
     return {.queries = c.heads * c.width(),
@@ -27,7 +27,7 @@ struct LlamaLayout {
   }
 };
 
-/// The layout of a model with these options.
+/// The layout for a model with this configuration.
 inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
   LlamaLayout layout = LlamaLayout::of(config.trunk.block.sized_token_mixer());
   layout.is_tied = config.head.form != HeadForm::untied;
@@ -35,7 +35,7 @@ inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
 }
 
 /// Detects the layout of the model whose tensor names begin with `prefix` (NameMap::prefix), with a head or without. A gate is
-/// found if there are norms of queries and keys, which state the width of a head.
+/// detected only in files with query and key norms, whose size is the width of a head.
 inline LlamaLayout llama_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto size = [&](std::string_view name, std::size_t axis) {
     auto found = file.tensors().find(text(prefix, "model.layers.0.self_attn.", name, ".weight"));
@@ -54,8 +54,8 @@ inline LlamaLayout llama_layout(const SafetensorsFile& file, std::string_view pr
 
 namespace detail {
 
-/// Llama's attention, whose queries, keys and values are three tensors. A gate is part of the queries' tensor, one group of
-/// heads after the other: its queries, then its gates.
+/// Adds the rules for Llama's attention, which has a query, a key and a value tensor. Gates are part of the query tensor: for
+/// each group of heads, its queries come first, then its gates.
 inline void add_llama_attention(NameMap& names, const std::string& ours, const std::string& theirs, const LlamaLayout& layout) {
   std::vector<NameMap::Piece> qkv, gate;
   if (layout.gates == 0) {
@@ -76,7 +76,7 @@ inline void add_llama_attention(NameMap& names, const std::string& ours, const s
 
 }  // namespace detail
 
-/// Name map to load the attention of Llama, Qwen3 or gated attention as SelfAttention.
+/// Name map to load the attention of a Llama, Qwen3 or gated attention model as SelfAttention.
 inline NameMap llama_attention_names(const SelfAttentionConfig& config) {
   NameMap names{.origin = "transformers"};
   detail::add_llama_attention(names, "", "", LlamaLayout::of(config));
@@ -101,7 +101,7 @@ inline NameMap llama_names(const LlamaLayout& layout) {
   return names;
 }
 
-/// The same for a model with these options.
+/// The same for a model with this configuration.
 inline NameMap llama_names(const TextTransformerConfig& config) { return llama_names(llama_layout(config)); }
 
 /// Name map to load ModernBertModel, ModernBertForMaskedLM or ModernBertForSequenceClassification as TextTransformer.

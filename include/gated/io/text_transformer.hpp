@@ -31,7 +31,7 @@ class TextFields : public ConfigFields {
     return get(key, Index{0});
   }
   std::string model() const { return get("model_type", std::string("llama")); }
-  /// True for a model of gated attention, whose model_type is "qwen3".
+  /// True for a gated attention model, whose model_type is also "qwen3".
   bool is_gated() const {
     return find("headwise_attn_output_gate") != nullptr || find("elementwise_attn_output_gate") != nullptr;
   }
@@ -44,8 +44,8 @@ class TextFields : public ConfigFields {
                                                              : *value_named<Activation>(word);
   }
 
-  /// The rotary base `key`, or the one in newer files' `rope_parameters`, which may state one for each `kind` of layer.
-  /// Errors: ArgumentError for rotations with other frequencies.
+  /// The rotary base under `key` or, in newer files, in `rope_parameters`, which may state a base for each `kind` of layer.
+  /// Errors: ArgumentError for rotary embeddings that are scaled or partial.
   double rotary_base(const char* key, double missing, const char* kind = nullptr) const {
     const char* const why = "but only plain rotary embeddings are supported.";
     if (const Json* const scaling = find_set("rope_scaling")) {
@@ -66,7 +66,7 @@ class TextFields : public ConfigFields {
     return base;
   }
 
-  /// Which layers `layer_types` says to have a window; empty if the file has no such list.
+  /// For each layer, whether `layer_types` gives it a sliding window; empty if the file has no such list.
   std::vector<bool> windowed(Index depth) const {
     std::vector<bool> windowed;
     const auto types = get_set("layer_types", std::vector<std::string>());
@@ -91,7 +91,7 @@ class TextFields : public ConfigFields {
   }
 };
 
-/// The head of the class that the file names; HeadForm::none for a class without one.
+/// The head of the model class that the file names; HeadForm::none for a class without a head.
 inline HeadForm llama_head(const TextFields& f) {
   for (const char* const bare : {"LlamaModel", "Qwen2Model", "Qwen3Model", "MistralModel"}) {
     if (f.states(bare)) {
@@ -101,7 +101,7 @@ inline HeadForm llama_head(const TextFields& f) {
   return f.get("tie_word_embeddings", false) ? HeadForm::tied : HeadForm::untied;
 }
 
-/// Sets the window of a decoder and the layers that have it.
+/// Sets a decoder's sliding window, and which layers use it.
 inline void read_windows(const TextFields& f, DecoderSizes& s) {
   const std::string model = f.model();
   const Index window = f.get_set("sliding_window", Index{f.find("sliding_window") == nullptr ? 4096 : 0});
@@ -196,7 +196,7 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
        .head_bias = f.get("classifier_bias", false)});
 }
 
-/// Converts the `config.json` of one of these models.
+/// Converts a `config.json` with llama_config() or modernbert_config(), depending on its model_type.
 /// Errors: ArgumentError, naming model_type, for other models; those of llama_config() and modernbert_config().
 inline TextTransformerConfig text_transformer_config(std::string_view json, const std::string& where = "config.json") {
   const detail::TextFields f(json, where);
@@ -204,7 +204,7 @@ inline TextTransformerConfig text_transformer_config(std::string_view json, cons
   return f.model() == "modernbert" ? modernbert_config(json, where) : llama_config(json, where);
 }
 
-/// The tensors of a published model: those of `folder`/model.safetensors or, if there is a model.safetensors.index.json, of all
+/// The tensors of a published model, from `folder`/model.safetensors or, if there is a model.safetensors.index.json, from all
 /// files that it lists.
 /// Errors: FileError for a file that is missing or malformed, and for an index that lists a file outside of the folder.
 inline SafetensorsFile open_safetensors(const std::filesystem::path& folder) {
@@ -234,7 +234,7 @@ inline SafetensorsFile open_safetensors(const std::filesystem::path& folder) {
 
 namespace detail {
 
-/// Reads how a model of sentence-transformers makes an embedding of a text, from the files beside its `config.json`.
+/// Reads how a sentence-transformers model pools its tokens into an embedding, from the files beside its `config.json`.
 inline void read_pooling(const std::filesystem::path& folder, TextTransformerConfig& config) {
   const std::filesystem::path pooling = folder / "1_Pooling" / "config.json", modules = folder / "modules.json";
   std::error_code error;
@@ -263,9 +263,9 @@ inline void read_pooling(const std::filesystem::path& folder, TextTransformerCon
 ///
 ///     const auto model = load_text_transformer<float>("SmolLM2-135M");
 ///
-/// Its pooled() makes the embeddings of sentence-transformers, if the folder says how. A tokenizer is not part of the model:
-/// ids in, ids out. Errors: those of text_transformer_config(), open_safetensors() and load_parameters(). Cost: one pass over
-/// the files.
+/// The model's pooled() computes sentence-transformers' embeddings if the folder configures their pooling. The model reads
+/// token ids; it has no tokenizer.
+/// Errors: those of text_transformer_config(), open_safetensors() and load_parameters(). Cost: one pass over the files.
 template <class T>
 TextTransformer<T> load_text_transformer(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";

@@ -6,7 +6,7 @@
 #include "gated/models/presets.hpp"
 
 /// @file
-/// Name maps of timm's gMLP, MLP-Mixer, gMixer and ResMLP models (MlpMixer of mlp_mixer.py).
+/// Name maps for timm's gMLP, MLP-Mixer, gMixer and ResMLP models (MlpMixer in mlp_mixer.py).
 
 namespace gated {
 

@@ -53,7 +53,7 @@ namespace detail {
 /// The names that an origin gives to the parts of a ResmlpImageClassifier.
 struct ResmlpWords {
   const char *origin, *stem, *tokens, *channels, *scale;
-  ShapeForm norm;  ///< form of α and β in the file
+  ShapeForm norm;  ///< shape in the file of α and β, the norms' parameters
 };
 
 inline NameMap resmlp_names(const ResmlpWords& words) {

@@ -50,11 +50,11 @@ struct TimmArguments {
   std::array<double, 2> ratio{};  ///< hidden / channels, of the token MLP and of the channel MLP
   Index hidden = 0;               ///< hidden channels of the channel MLP; 0 to use the ratio
   std::string pool = "avg";
-  std::string activation = {};  ///< a PyTorch class; empty for the model's default
-  std::string norm = {};        ///< a PyTorch class; empty for the model's default
+  std::string activation = {};  ///< the name of a PyTorch class; empty for the model's default
+  std::string norm = {};        ///< the name of a PyTorch class; empty for the model's default
 };
 
-/// Reads a key that describes the training images. Returns false for other keys.
+/// Reads a key that describes the input images and their preparation. Returns false for other keys.
 template <class Config>
 bool read_timm_images(const Json& value, const std::string& key, const std::string& where, Config& config) {
   const bool is_of_one_channel = value.is_array() && value.elements().size() == 1;  // such as [0.5]
@@ -166,7 +166,7 @@ inline std::string timm_text(const Json& arguments, const char* key, const std::
 /// The published model that the arguments name; empty if they name none.
 inline std::string timm_entry(const Json& arguments, const std::string& where) {
   const std::string entry = timm_text(arguments, "entry", where), architecture = timm_text(arguments, "architecture", where);
-  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // timm's own files have `architecture`
+  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // timm's own files name it in `architecture`
 }
 
 inline Json timm_arguments(std::string_view json, const std::string& where) {
@@ -175,7 +175,7 @@ inline Json timm_arguments(std::string_view json, const std::string& where) {
   return arguments;
 }
 
-/// Returns the configuration of the published model `entry` and stores its ratios in `read`.
+/// Returns the configuration of the published model `entry` and stores its MLP ratios in `read`.
 template <class Config>
 Config timm_preset(const std::string& entry, const Config& defaults, const std::string& where, TimmArguments& read) {
   const auto* const preset = find_timm_preset<Config>(entry);
@@ -207,7 +207,7 @@ void apply_timm_arguments(const TimmArguments& read, const std::string& where, C
     Models::set_activation(config, *activation);
   }
   require<ArgumentError>(read.norm.empty() || read.norm.starts_with(Models::norm), where, ": norm_layer = \"",
-                         printable(read.norm), "\", expected \"", Models::norm, "\", which a ", Models::what, " has.");
+                         printable(read.norm), "\", expected \"", Models::norm, "\", the norm of a ", Models::what, ".");
   std::array<Index, 2> hidden{};
   for (std::size_t i = 0; i < 2; ++i) {
     const Index channels = Models::channels(config);
@@ -235,7 +235,7 @@ Config timm_config(std::string_view json, const std::string& where) {
   if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
     require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
                            ", expected an object.");
-    for (const auto& [key, value] : described->entries()) {  // first, so that arguments override it
+    for (const auto& [key, value] : described->entries()) {  // read first, so that arguments override it
       detail::read_timm_images(value, key, where, config);
     }
   }

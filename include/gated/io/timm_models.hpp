@@ -81,7 +81,7 @@ struct TimmModels<GmixerImageClassifierConfig> : TimmMixers<GmixerImageClassifie
   static constexpr std::array<double, 2> ratio{1, 4}, published_ratio = ratio;
   static Config defaults() { return timm_gmixer({.depth = 8, .channels = 512}); }
   static Index hidden(const Config& config) { return 2 * config.trunk.block.channel_mixer.hidden; }
-  static void set_hidden(Config& config, Index tokens, Index channels) {  // both include the gate
+  static void set_hidden(Config& config, Index tokens, Index channels) {  // both counts include the gate
     require<ArgumentError>(tokens % 2 == 0 && channels % 2 == 0, "timm configuration: embed_dim and mlp_ratio give ", tokens,
                            " and ", channels, " hidden channels, expected even numbers: half of them are gates.");
     config.trunk.block.token_mixer.hidden = tokens / 2;
@@ -102,10 +102,10 @@ struct TimmModels<ResmlpImageClassifierConfig> : TimmMixers<ResmlpImageClassifie
   static void set_hidden(Config& config, Index, Index channels) { config.trunk.block.channel_mixer.hidden = channels; }
 };
 
-/// A model's name without the tag of its weights: "mixer_b16_224" of "mixer_b16_224.goog_in21k_ft_in1k".
+/// A model's name without the tag of its weights: "mixer_b16_224" for "mixer_b16_224.goog_in21k_ft_in1k".
 inline std::string_view timm_model_of(std::string_view name) { return name.substr(0, name.find('.')); }
 
-/// The published configuration `name` of one kind; nullptr if there is none.
+/// The published configuration called `name`, with or without a tag; nullptr if there is none.
 template <class Config>
 const TimmPreset<Config>* find_timm_preset(std::string_view name) {
   const auto& presets = TimmModels<Config>::presets;

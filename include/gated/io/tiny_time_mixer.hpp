@@ -23,7 +23,7 @@ class ForecasterFields : public ConfigFields {
  public:
   using ConfigFields::ConfigFields;
 
-  /// Raises ArgumentError if the file states another model type or class.
+  /// Raises ArgumentError if the file states another model type or class, or an option that is not supported.
   void expect_model(const char* model, const char* architecture) const {
     expect("model_type", {model}, text("expected \"", model, "\".").c_str());
     expect_architecture({architecture});
@@ -54,7 +54,7 @@ class ForecasterFields : public ConfigFields {
     return get("positional_encoding_type", std::string("sincos")) == "random" ? PatchPosition::learned
                                                                               : PatchPosition::sinusoid;
   }
-  /// Raises ArgumentError if num_patches contradicts the lengths.
+  /// Raises ArgumentError if num_patches contradicts the context length, patch length and stride.
   void expect_patches(const TinyTimeMixerConfig& config) const {
     const Index stated = get_set("num_patches", config.tokens());
     require<ArgumentError>(stated == config.tokens(), where(), ": num_patches = ", stated,
@@ -63,7 +63,7 @@ class ForecasterFields : public ConfigFields {
                            config.resolutions > 0 ? " with the resolution prefix." : ".");
   }
 
-  /// The fields that both models have.
+  /// Reads the fields that TinyTimeMixer and PatchTSMixer share.
   TinyTimeMixerConfig common(const TinyTimeMixerConfig& defaults) const {
     TinyTimeMixerConfig c = defaults;
     c.series = get("num_input_channels", c.series);
@@ -86,7 +86,7 @@ class ForecasterFields : public ConfigFields {
   }
 };
 
-/// Raises ArgumentError for TinyTimeMixer r3, another model under the same name.
+/// Raises ArgumentError for TinyTimeMixer r3, which is another model of the same name.
 inline void expect_no_ttm_r3(const ForecasterFields& fields) {
   constexpr const char* why = "which only TinyTimeMixer r3 has, another model of the same name. It is not supported.";
   for (const char* const key : {"decompose", "multi_scale", "multi_quantile_head", "use_fft_embedding"}) {
@@ -122,7 +122,7 @@ inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& 
   c.known = f.get_set("exogenous_channel_indices", std::vector<Index>());
   ForecastMixingConfig& m = c.forecast_mixing;
   m.enabled = f.get("enable_forecast_channel_mixing", false);
-  if (m.enabled) {  // r2's files configure a mixer that the model lacks
+  if (m.enabled) {  // ignored otherwise: r2's files set these fields, but its models have no such mixer
     m.context = f.get("fcm_context_length", m.context);
     m.gated = f.get("fcm_gated_attn", true);
     m.depth = f.get("fcm_use_mixer", false) ? f.get("fcm_mix_layers", Index{2}) : 0;

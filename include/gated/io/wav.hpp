@@ -20,8 +20,8 @@
 /// @file
 /// WAV files: uncompressed sound. Spectra and features are in gated/audio.
 ///
-/// The format (RIFF): "RIFF", the number of bytes that follow, "WAVE", then chunks of a name, a size and as many bytes, padded
-/// to an even number. "fmt " holds the encoding, "data" the samples, channel after channel for each frame. All numbers are
+/// The format (RIFF): "RIFF", the number of bytes that follow, "WAVE", then chunks. A chunk is a name, a size and that many
+/// bytes, padded to an even number. "fmt " holds the encoding, "data" the samples, with interleaved channels. All numbers are
 /// little-endian.
 
 namespace gated {
@@ -42,12 +42,12 @@ enum class WavFormat {
 
 namespace detail {
 
-/// The bytes of a sample.
+/// Bytes per sample.
 constexpr Index bytes_of(WavFormat format) { return format == WavFormat::pcm16 ? 2 : format == WavFormat::pcm24 ? 3 : 4; }
 
-/// The tag of integers in the chunk "fmt ".
+/// The tag of integer samples in the chunk "fmt ".
 inline constexpr std::uint32_t wav_pcm = 1;
-/// The tag of floating-point numbers.
+/// The tag of floating-point samples.
 inline constexpr std::uint32_t wav_float = 3;
 /// The tag of an extensible header, whose extension holds one of the tags above.
 inline constexpr std::uint32_t wav_extensible = 0xFFFE;
@@ -56,7 +56,7 @@ inline constexpr std::uint32_t wav_extensible = 0xFFFE;
 struct WavLayout {
   WavFormat format = WavFormat::pcm16;
   Index channels = 1, rate = 48000, frames = 0;
-  std::size_t begin = 0;  ///< the byte of the first sample
+  std::size_t begin = 0;  ///< offset of the first sample in the file, in bytes
 
   std::size_t frame_bytes() const { return static_cast<std::size_t>(channels * bytes_of(format)); }
 };
@@ -73,7 +73,7 @@ class WavParser {
            ", since the file has ", file_.size(), " bytes. Copy it again, or mend its header: ffmpeg -i FILE -c copy OUT.wav.");
     for (std::size_t at = 12; at < file_.size();) {
       expect(file_.size() - at >= 8, "at byte ", at, " there are ", file_.size() - at,
-             " bytes, expected the 8 of a chunk's name and size. Remove them, or copy the file again.");
+             " bytes, expected the 8 bytes of a chunk's name and size. Remove them, or copy the file again.");
       const std::size_t size = number(at + 4, 4), begin = at + 8;
       expect(size <= file_.size() - begin, "the chunk \"", name_at(at), "\" at byte ", at, " claims ", size, " bytes, but ",
              file_.size() - begin, " follow. Copy the file again: it is truncated.");
@@ -161,7 +161,7 @@ class WavParser {
     const std::size_t frame_bytes = layout_.frame_bytes();
     expect(size > 0, "the chunk \"data\" at byte ", begin - 8, " has no samples, expected at least one. Record it again.");
     expect(size % frame_bytes == 0, "the chunk \"data\" at byte ", begin - 8, " has ", size,
-           " bytes, expected a multiple of the ", frame_bytes, " of a frame.", convert);
+           " bytes, expected a multiple of the ", frame_bytes, " bytes of a frame.", convert);
     layout_.begin = begin;
     layout_.frames = static_cast<Index>(size / frame_bytes);
   }
@@ -196,14 +196,14 @@ inline Matrix<float> wav_samples(std::span<const std::byte> file, const WavLayou
   for (Index i = 0; i < samples.size(); ++i, at += bytes) {
     const float sample = wav_sample(layout.format, static_cast<std::uint32_t>(little_endian(file, at, bytes)));
     require<FileError>(std::isfinite(sample), name, ": the sample at byte ", at,
-                       " is NaN or infinite, expected a finite number. Replace it by 0 in the program that wrote the file.");
+                       " is NaN or infinite, expected a finite number. Replace it with 0 in the program that wrote the file.");
     samples.data()[i] = sample;
   }
   return samples;
 }
 
-/// The start of a WAV file, up to its samples. A writer that does not know their number yet can write this again at its end.
-/// `data_bytes` must be padded to an even number in the file.
+/// The start of a WAV file, up to its samples. A writer that does not know the number of samples yet can rewrite the header at
+/// the end. In the file, the `data_bytes` bytes of samples must be padded to an even number.
 inline std::vector<std::byte> wav_header(WavFormat format, Index channels, Index rate, std::uint32_t data_bytes) {
   std::vector<std::byte> header;
   const auto put = [&](std::uint32_t value, std::size_t size) { append_little_endian(header, value, size); };
@@ -247,7 +247,7 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
 /// The most bytes of samples: sizes are 32-bit numbers, and the header takes less than 64 bytes.
 inline constexpr std::uint64_t most_wav_bytes = 0xFFFFFFFF - 64;
 
-/// Appends the bits of frames × channels.
+/// Appends the encoded samples `x`, which are frames × channels, to `bytes`.
 /// Errors: ArgumentError, naming the sample, for NaN and infinity.
 inline void append_wav_samples(Where where, const ConstView<float>& x, WavFormat format, std::vector<std::byte>& bytes) {
   for (Index t = 0; t < x.rows(); ++t) {
@@ -261,10 +261,10 @@ inline void append_wav_samples(Where where, const ConstView<float>& x, WavFormat
 
 }  // namespace detail
 
-/// Parses a WAV file in memory: PCM of 16, 24 and 32 bits, and float of 32; mono and stereo; 8 to 96 kHz. Skips other chunks.
+/// Parses a WAV file in memory: 16-, 24- or 32-bit PCM or 32-bit float, mono or stereo, 8 to 96 kHz. Skips other chunks.
 /// Error messages refer to the file as `name`.
 ///
-/// An integer n of b bits becomes n / 2^(b-1); 32-bit ones are rounded to float.
+/// An integer n of b bits becomes n / 2^(b-1); 32-bit integers are rounded to float.
 /// Errors: FileError for other formats, broken headers, wrong sizes, truncated files, no samples, and samples that are NaN or
 /// infinite.
 /// Cost: one pass.
@@ -282,7 +282,7 @@ inline Sound parse_wav(std::span<const std::byte> file, std::string_view name = 
 inline Sound read_wav(const std::filesystem::path& path) { return parse_wav(MappedFile(path).bytes(), path.string()); }
 
 /// Encodes a WAV file. Samples are rounded to the nearest step of the format, halves away from 0, and clipped to its range,
-/// -1 … 1 - one step. Floats are neither rounded nor clipped.
+/// from -1 to 1 minus one step. Floats are neither rounded nor clipped.
 /// Errors: ShapeError unless there are 1 or 2 channels and at least one frame; ArgumentError for a rate below 8 or above 96
 /// kHz, a sample that is NaN or infinite, or more than 4 GB.
 /// Cost: one pass.

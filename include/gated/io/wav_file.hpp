@@ -8,16 +8,16 @@
 #include "gated/io/wav.hpp"
 
 /// @file
-/// WAV files piece by piece, for recordings that are too long for memory or not complete yet.
+/// Reads and writes WAV files piece by piece, for recordings that are too long for memory or not complete yet.
 
 namespace gated {
 
-/// A WAV file of which parts are read.
+/// A WAV file that is read in parts.
 ///
 ///     const WavFile file("meeting.wav");
 ///     const Matrix<float> second = file.read(60 * file.rate(), file.rate());   // after a minute
 ///
-/// Errors: those of read_wav(), but a sample that is NaN or infinite is found by read().
+/// Errors: those of read_wav(), but samples that are NaN or infinite raise an error only in read().
 class WavFile {
  public:
   explicit WavFile(const std::filesystem::path& path)
@@ -29,10 +29,10 @@ class WavFile {
   Index rate() const { return layout_.rate; }
 
   /// Frames first … first + count - 1, as frames × channels.
-  /// Errors: ArgumentError beyond the file's frames; FileError for a sample that is NaN or infinite.
+  /// Errors: ArgumentError for frames beyond the file's end; FileError for a sample that is NaN or infinite.
   Matrix<float> read(Index first, Index count) const {
     require<ArgumentError>(first >= 0 && count >= 0 && first <= frames() && count <= frames() - first, "WavFile::read: ", count,
-                           " frames from frame ", first, " on, but ", name_, " has ", frames(), ".");
+                           " frames from frame ", first, " on, but ", name_, " has ", frames(), " frames.");
     Matrix<float> samples = detail::wav_samples(file_.bytes(), layout_, first, count, name_);
     const std::size_t frame = layout_.frame_bytes();
     file_.release(file_.bytes().subspan(layout_.begin + static_cast<std::size_t>(first) * frame,
@@ -46,28 +46,28 @@ class WavFile {
   detail::WavLayout layout_;
 };
 
-/// A WAV file that grows.
+/// A WAV file that is written in parts.
 ///
 ///     WavWriter file("clean.wav", 1, 16000);
 ///     while (…) file.write(block);          // frames × channels
 ///
-/// After each call the file on disk is valid and holds all that was written, and a program may stop at any time. If the
-/// disk is full, it holds the frames that fit.
+/// After each call the file on disk is valid and holds everything written so far, so the program may stop at any time. If the
+/// disk is full, the file holds the frames that fit.
 ///
 /// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate
-/// that encode_wav() refuses, for samples that are NaN or infinite, and for more than 4 GB. Nothing of that block is written
-/// then, unless the disk is full.
-/// Cost: a write of the block and one of the header, per call.
+/// that encode_wav() refuses, for samples that are NaN or infinite, and for more than 4 GB; ShapeError for a block with another
+/// number of channels. A refused block is not written; if the disk is full, part of it may be.
+/// Cost: one write of the block and one of the header per call.
 class WavWriter {
  public:
   WavWriter(std::filesystem::path path, Index channels, Index rate, WavFormat format = WavFormat::pcm16)
       : path_(std::move(path)), channels_(channels), rate_(rate), format_(format) {
     require<ArgumentError>((channels == 1 || channels == 2) && rate >= least_rate && rate <= greatest_rate,
-                           "WavWriter: ", channels, " channels at ", rate, " frames per second, expected 1 or 2 at ",
+                           "WavWriter: ", channels, " channels at ", rate, " frames per second, expected 1 or 2 channels at ",
                            least_rate, " to ", greatest_rate, ".");
     file_ = std::fopen(path_.string().c_str(), "wb");
     require_written(file_ != nullptr);
-    std::setvbuf(file_, nullptr, _IONBF, 0);  // blocks are large, and a full disk must leave nothing to write later
+    std::setvbuf(file_, nullptr, _IONBF, 0);  // blocks are large, and a full disk must leave nothing in a buffer
     finish();
   }
   WavWriter(const WavWriter&) = delete;
@@ -80,7 +80,7 @@ class WavWriter {
 
   Index frames() const { return frames_; }
 
-  /// Appends frames × channels.
+  /// Appends `samples`, which is frames × channels.
   void write(ConstView<float> samples) {
     require<ShapeError>(samples.cols() == channels_, "WavWriter::write: the samples have ", samples.cols(),
                         " channels, expected ", channels_, ".");
@@ -117,7 +117,7 @@ class WavWriter {
     require_written(padded && std::fseek(file_, 0, SEEK_SET) == 0 &&
                     std::fwrite(begin.data(), 1, begin.size(), file_) == begin.size());
   }
-  /// After a failed write: counts the whole frames that arrived, and cuts the rest.
+  /// After a failed write: keeps the whole frames that were written, and cuts the rest.
   void keep_what_fits() {
     std::clearerr(file_);
     std::error_code ignored;
@@ -126,7 +126,7 @@ class WavWriter {
       return;
     }
     const auto fits = static_cast<Index>((size - begin) / frame_bytes());
-    frames_ = std::max(frames_, fits - (fits * static_cast<Index>(frame_bytes()) % 2));  // no room may be left for padding
+    frames_ = std::max(frames_, fits - (fits * static_cast<Index>(frame_bytes()) % 2));  // there may be no room for padding
     std::filesystem::resize_file(path_, begin + data_bytes(), ignored);
     finish();
   }

@@ -46,7 +46,7 @@ class TensorName {
 class WeightInFile {
  public:
   WeightInFile() = default;
-  /// Errors: FileError if `file` has no such tensor, or one of another size or dtype.
+  /// Errors: FileError if the tensor is missing or has another size or an unsupported dtype.
   WeightInFile(const SafetensorsView& file, const TensorName& name, Index rows, Index columns) {
     const TensorView found = file.find(name.text());
     require<FileError>(found && Count(found.rows) * found.columns == Count(rows) * columns, name.text(), ": the file has ",
@@ -81,7 +81,7 @@ class WeightInFile {
     return value;
   }
 
-  /// Decodes the rows from `first` on that `to` has room for.
+  /// Decodes to.rows() rows of the weight, from row `first` on, into `to`.
   void read(Index first, const MatrixView<float>& to) const {
     for (Index i = 0; i < to.rows(); ++i) {
       for (Index j = 0; j < columns(); ++j) {

@@ -56,7 +56,7 @@ inline std::string fault_of_codes(const SafetensorsFile& file, const std::string
   return {};
 }
 
-/// The codes of our rows of tensor `name`, which `part` describes. They refer to the file's bytes. Expects a BF16 tensor, or an
+/// The codes of the rows of tensor `name` that `part` selects. They refer to the file's bytes. Expects a BF16 tensor, or an
 /// I8 tensor that has passed fault_of_codes().
 inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name, const FileTensor& part) {
   const TensorEntry& entry = file.tensor(name);
@@ -72,7 +72,7 @@ inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name
   return codes;
 }
 
-/// True if `parts`, one below the other, are all rows of a weight of this shape. A single part always is.
+/// True if `parts`, stacked by rows, form a whole weight of this shape. A single part always does.
 inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
   Index rows = 0;
   for (const FileTensor& part : parts) {
@@ -84,7 +84,7 @@ inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
 /// The codes of a weight whose rows are parts of several tensors, copied from the file.
 class GatheredCodes {
  public:
-  /// Appends rows. Returns false if they are in another format.
+  /// Appends rows. Returns false if their format or number of columns differs from that of earlier rows.
   bool append(const WeightCodes& rows) {
     if (rows_ > 0 && (rows.format != format_ || rows.columns != columns_)) {
       return false;

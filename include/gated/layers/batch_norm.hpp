@@ -28,7 +28,7 @@ struct BatchNorm : Layer<BatchNorm<T>> {
   /// weight = variance = 1, bias = mean = 0.
   explicit BatchNorm(Index channels, double eps_ = 1e-5) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "BatchNorm: channels = ", channels, " must be positive, and eps = ", eps_,
-                           " not negative.");
+                           " must not be negative.");
     expect_memory<T>(name, channels);
     weight = variance = Vector<T>::Ones(channels);
     bias = mean = Vector<T>::Zero(channels);

@@ -15,22 +15,22 @@ namespace gated {
 struct BranchOptions {
   Index channels = 0;                              ///< C
   NormForm norm = NormForm::layer_norm;            ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;  ///< norm before the mixer, after the residual, or between the two
+  NormPosition norm_position = NormPosition::pre;  ///< norm of the mixer's input, its output, or the residual sum
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
-  double drop_path = 0;                            ///< probability that training drops the branch (stochastic depth)
-  double factor = 1;                               ///< constant factor, instead of learned scales: ½ in macaron layers
+  double drop_path = 0;                            ///< probability that training drops the branch: see TapeOptions
+  double factor = 1;                               ///< constant scale, instead of learned scales; ½ in macaron layers
 };
 
-/// y = x + s ⊙ mixer(norm(x)), post-norm y = norm(x + s ⊙ mixer(x)), or res-post-norm y = x + s ⊙ norm(mixer(x)). s is
+/// y = x + s ⊙ mixer(norm(x)) (pre-norm), norm(x + s ⊙ mixer(x)) (post-norm) or x + s ⊙ norm(mixer(x)) (res-post-norm). s is
 /// optional: learned per-channel scales (LayerScale, arXiv:2103.17239), or a constant factor.
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
-/// A mixer is any layer whose y has the shape of x. If its body takes an epilogue, scale and residual are fused into its last
-/// product; otherwise, and in res-post-norm, they cost one more pass. Streaming, masks and lengths are up to the mixer.
+/// A mixer is any layer whose y has the shape of x. If its apply() takes an epilogue, its last op also applies s and adds x;
+/// otherwise, and in res-post-norm, this takes one more pass. The mixer decides about streaming, masks and sequence lengths.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built.
+/// Errors: ArgumentError for invalid options, when built.
 /// Cost: the mixer's.
 template <class Mixer>
 struct Branch : Layer<Branch<Mixer>> {
@@ -56,9 +56,9 @@ struct Branch : Layer<Branch<Mixer>> {
     require<ArgumentError>(
         (contract.in == Contract::any || contract.in == o.channels) && contract.output_columns(o.channels) == o.channels, name,
         ": ", Mixer::name, " maps ", contract.in, " channels to ", contract.out, ", expected ", o.channels, " to ", o.channels,
-        " for the residual. Build it with as many out as in.");
+        " for the residual. Build it with equal input and output channels.");
     require<ArgumentError>(contract.rows == contract.of_rows, name, ": ", Mixer::name, " maps ", contract.of_rows, " rows to ",
-                           contract.rows, ", expected as many out as in for the residual.");
+                           contract.rows, ", expected equal numbers of rows for the residual.");
     require<ArgumentError>(o.factor == 1 || o.layer_scale == 0, name, ": factor = ", o.factor,
                            " and layer_scale = ", o.layer_scale, " are both given, expected one of them.");
     expect_memory<T>(name, o.layer_scale > 0 || o.factor != 1 ? o.channels : 0);
@@ -87,7 +87,7 @@ struct Branch : Layer<Branch<Mixer>> {
   }
 
  private:
-  Vector<T> factors_;  // the factor, repeated C times; or empty
+  Vector<T> factors_;  // BranchOptions::factor, repeated C times; empty if it is 1
 };
 
 }  // namespace gated

@@ -18,19 +18,19 @@ namespace gated {
 struct BranchformerLayerConfig {
   Index channels = 0;                                 ///< C
   Index heads = 8;                                    ///< h, attention heads
-  ScorePosition position = ScorePosition::offset;     ///< position that the attention scores depend on
+  ScorePosition position = ScorePosition::offset;     ///< the kind of position in the attention scores
   Index hidden = 0;                                   ///< F, hidden width of the feed-forwards; 0 for 4·C
   Index gate_hidden = 0;                              ///< U, hidden width of the gating MLP; 0 for 6·C
-  Index gate_kernel = 31;                             ///< K, taps of the gate
-  Index merge_kernel = 31;                            ///< M, taps of the merge
-  bool macaron = true;                                ///< a first feed-forward; both are then weighted by ½
-  bool feed_forward = true;                           ///< the last feed-forward
+  Index gate_kernel = 31;                             ///< K, taps of the gate's convolution
+  Index merge_kernel = 31;                            ///< M, taps of the merging convolution
+  bool macaron = true;                                ///< adds a first feed-forward; both feed-forwards are then scaled by ½
+  bool feed_forward = true;                           ///< adds a last feed-forward
   bool causal = false;                                ///< no convolution reads a later token
   bool causal_attention = false;                      ///< no attention to later tokens; with `causal` too, the layer streams
   bool norm_before_padding = true;                    ///< option of the gate: see ConvolutionalGatingConfig
   bool linear_after_convolution = false;              ///< option of the gate: see ConvolutionalGatingConfig
   Activation gate_activation = Activation::identity;  ///< activation of the gate
-  double norm_eps = 1e-12;                            ///< ε of all norms; WeNet has 1e-5
+  double norm_eps = 1e-12;                            ///< ε of all norms; WeNet uses 1e-5
 
   RelativeAttentionConfig attention() const {
     return {.channels = channels, .heads = heads, .position = position, .causal = causal_attention};
@@ -51,7 +51,7 @@ struct BranchformerLayerConfig {
   FeedForwardConfig feed_forward_config() const {
     return {.channels = channels, .hidden = hidden, .activation = Activation::silu};
   }
-  /// The branch around a feed-forward.
+  /// The options of the residual branch around a feed-forward.
   BranchOptions branch() const { return {.channels = channels, .norm_eps = norm_eps, .factor = macaron ? 0.5 : 1.0}; }
 
   template <class C = BranchformerLayerConfig>
@@ -77,14 +77,14 @@ struct BranchformerLayerConfig {
 ///     y = LN(x)
 ///
 /// FF is a FeedForward with SiLU, the attention is a RelativeAttention, cgMLP a ConvolutionalGatingMlp, and conv a depthwise
-/// convolution of the 2C columns.
+/// convolution of the 2C channels of m.
 ///
-/// **Masks.** Only the attention uses the mask: the gate and the merge read hidden tokens, and the outputs of hidden tokens are
-/// computed like any others. ESPnet and WeNet treat their padding the same way, so there the last tokens of a shorter sequence
-/// in a batch depend on the padding. Ragged sequences have no padding: each gives the same result alone and in a batch.
+/// **Masks.** Only the attention uses the mask: both convolutions read masked tokens, and the outputs of masked tokens are
+/// computed like any others. ESPnet and WeNet treat padding the same way, so their outputs for the last tokens of a shorter
+/// sequence in a batch depend on the padding. Ragged sequences have none: each gives the same result alone and in a batch.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`, `causal_attention` and a capacity; ShapeError when run.
-/// Cost: that of its parts: see RelativeAttention, ConvolutionalGatingMlp and FeedForward; 4·N·C·(C + M) flops for the merge.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`, `causal_attention` and a capacity; ShapeError.
+/// Cost: see RelativeAttention, ConvolutionalGatingMlp and FeedForward; 4·N·C·(C + M) flops more for the merge.
 template <class T>
 struct BranchformerLayer : Layer<BranchformerLayer<T>> {
   using Config = BranchformerLayerConfig;
@@ -97,7 +97,7 @@ struct BranchformerLayer : Layer<BranchformerLayer<T>> {
   RelativeAttention<T> attention;
   Norm<T> gating_norm;
   ConvolutionalGatingMlp<T> gating;
-  DepthwiseConvolution<T> merge_conv;                  ///< of 2C channels; adds its input
+  DepthwiseConvolution<T> merge_conv;                  ///< 2C channels; adds its input to its output
   Linear<T> merge_proj;                                ///< W, b: C × 2C
   std::optional<Branch<FeedForward<T>>> feed_forward;  ///< the last feed-forward
   Norm<T> norm;
@@ -106,7 +106,7 @@ struct BranchformerLayer : Layer<BranchformerLayer<T>> {
   /// Uninitialised weights, for a checkpoint.
   explicit BranchformerLayer(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.gate_hidden >= 0, name, ": channels = ", c.channels,
-                           " must be positive, and gate_hidden = ", c.gate_hidden, " not negative.");
+                           " must be positive, and gate_hidden = ", c.gate_hidden, " must not be negative.");
     if (c.macaron) {
       macaron.emplace(c.branch(), c.feed_forward_config());
     }

@@ -17,14 +17,14 @@ namespace gated {
 /// The options of a convolutional gating MLP.
 struct ConvolutionalGatingConfig {
   Index channels = 0;                                 ///< C, of the input and the output
-  Index hidden = 0;                                   ///< F, width between the projections; the gate has F/2
+  Index hidden = 0;                                   ///< F, width between the projections; the gate is F/2 wide
   Index kernel = 31;                                  ///< K, taps; odd unless causal
-  bool causal = false;                                ///< a token reads the K - 1 before it and no later ones
-  bool norm_before_padding = true;                    ///< the convolution sees 0 before the first token; WeNet's causal
-                                                      ///< form pads first, so it sees the norm's bias there
-  bool linear_after_convolution = false;              ///< adds W_g (F/2 × F/2) and b_g
+  bool causal = false;                                ///< a token reads the K - 1 tokens before it and no later ones
+  bool norm_before_padding = true;                    ///< pads with zeros after the norm; if false, pads before the norm
+                                                      ///< (WeNet's causal form): the padding is then the norm's bias
+  bool linear_after_convolution = false;              ///< adds a linear layer after the convolution: W_g (F/2 × F/2), b_g
   Activation gate_activation = Activation::identity;  ///< activation of the gate, applied last
-  double norm_eps = 1e-5;                             ///< ε of the gate's norm: WeNet's; ESPnet has 1e-12
+  double norm_eps = 1e-5;                             ///< ε of the gate's norm: 1e-5 in WeNet, 1e-12 in ESPnet
 
   template <class C = ConvolutionalGatingConfig>
   static constexpr auto fields() {
@@ -38,10 +38,10 @@ struct ConvolutionalGatingConfig {
 /// y = a ⊙ act(W_g conv(LN(g)) + b_g) for the halves [a | g] of x: the Convolutional Spatial Gating Unit (arXiv:2207.02971,
 /// §3.3). W_g and b_g are optional.
 ///
-/// Mixes tokens by a depthwise convolution of K taps; a stream remembers K - 1 tokens. There is no mask: padding inside a
-/// sequence is read like any token.
+/// Mixes tokens with a depthwise convolution of K taps; a stream remembers K - 1 tokens. The unit takes no mask: it reads
+/// padding inside a sequence like any token.
 /// Shapes: x is N × F, y is N × F/2.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: N·F·K flops, and N·F²/2 with W_g.
 template <class T>
 struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
@@ -61,7 +61,7 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
     require<ArgumentError>(c.hidden > 0 && c.hidden % 2 == 0, name, ": hidden = ", c.hidden,
                            ", expected a positive even number: one half gates the other.");
     require<ArgumentError>(c.norm_before_padding || c.causal, name,
-                           ": norm_before_padding = false needs causal = true, whose padding is before the tokens.");
+                           ": norm_before_padding = false needs causal = true: only causal padding precedes all tokens.");
     const Index half = c.hidden / 2;
     norm = Norm<T>(half, c.norm_eps);
     conv = DepthwiseConvolution<T>({.channels = half, .kernel = c.kernel, .causal = c.causal});
@@ -96,17 +96,17 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
       return run(conv, std::move(normed), std::move(gating));
     }
     auto convolved = run(conv, std::move(normed));
-    if (!norm_before_padding) {  // LN turns a row of zeros into its bias
+    if (!norm_before_padding) {  // LN maps a padding row of zeros to the norm's bias
       convolved = pad_start(run, std::move(convolved), conv.parameters(), norm.bias);
     }
     return linear ? run(*linear, std::move(convolved), std::move(gating)) : join(run, std::move(convolved), std::move(gating));
   }
 };
 
-/// y = W₂ unit(GELU(W₁ x + b₁)) + b₂: the cgMLP of arXiv:2207.02971 and arXiv:2210.00077. See ConvolutionalGatingUnit.
+/// y = W₂ unit(GELU(W₁ x + b₁)) + b₂ with a ConvolutionalGatingUnit: the cgMLP of arXiv:2207.02971 and arXiv:2210.00077.
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run.
-/// Cost: 3·N·C·F flops, and the unit's; scratch N × F.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Cost: 3·N·C·F flops, plus the unit's; scratch N × F.
 template <class T>
 struct ConvolutionalGatingMlp : Layer<ConvolutionalGatingMlp<T>> {
   using Config = ConvolutionalGatingConfig;

@@ -31,9 +31,9 @@ struct ConvolutionalProjectionConfig {
 /// y = z + conv(z) with z = act(W norm(x) + b) and a depthwise convolution without bias: MossFormer2's FFConvM
 /// (arXiv:2312.11825, §2.2).
 ///
-/// Takes an epilogue, as Linear does.
+/// In a layer's body, takes an epilogue, as Linear does.
 /// Shapes: x is N × C, y is N × out.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: 2·N·out·(C + K) flops.
 template <class T>
 struct ConvolutionalProjection : Layer<ConvolutionalProjection<T>> {

@@ -17,10 +17,10 @@ struct DepthwiseConvolutionConfig {
   Index channels = 0;   ///< C, of the output
   Index kernel = 3;     ///< K, taps; odd unless causal
   Index dilation = 1;   ///< tokens from one tap to the next
-  Index inputs = 1;     ///< channels of x per channel of y; they are adjacent
+  Index inputs = 1;     ///< adjacent channels of x that each channel of y sums over
   bool bias = true;     ///< adds a bias to each channel
-  bool skip = false;    ///< adds x; for inputs = 1
-  bool causal = false;  ///< the last tap reads the token itself; otherwise the middle one
+  bool skip = false;    ///< adds x to y; needs inputs = 1
+  bool causal = false;  ///< the last tap reads the token itself; otherwise the middle tap does
 
   template <class C = DepthwiseConvolutionConfig>
   static constexpr auto fields() {
@@ -30,13 +30,13 @@ struct DepthwiseConvolutionConfig {
   }
 };
 
-/// y[t, c] = b[c] + Σ_k w[c, k] · x[t + (k - own) · dilation, c], where x is zero outside the token's own sequence: PyTorch's
-/// Conv1d(C, C, K, groups=C, padding="same"), or its causal form. `skip` adds x to y.
+/// y[t, c] = b[c] + Σ_k w[c, k] · x[t + (k - own) · dilation, c] for inputs = 1, where x is zero outside the token's sequence:
+/// PyTorch's Conv1d(C, C, K, groups=C, padding="same") with own = ⌊K/2⌋, or its causal form with own = K - 1.
 ///
-/// In a layer's body, run(conv, x, {.activation = …, .gate = …, .residual = …}) fuses these steps: see Epilogue. A stream
-/// remembers the last (K - 1) · dilation tokens.
+/// In a layer's body, run(conv, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the convolution: see
+/// Epilogue. A stream remembers the last (K - 1) · dilation tokens.
 /// Shapes: x is N × (inputs · C), y is N × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: 2·N·C·inputs·K flops.
 template <class T>
 struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
@@ -54,7 +54,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
                            ", inputs = ", c.inputs, " and dilation = ", c.dilation, " must be positive.");
     detail::expect_kernel(name, c.kernel, c.causal);
     require<ArgumentError>(!c.skip || c.inputs == 1, name, ": skip adds x, which has ", c.inputs,
-                           " channels for each of y. Set inputs = 1 or skip = false.");
+                           " channels per channel of y. Set inputs = 1 or skip = false.");
     weight = unset_weight<T>(c.channels, Count(c.inputs) * c.kernel, name);
     bias = Vector<T>::Zero(c.bias ? c.channels : 0);
   }
@@ -86,7 +86,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
     return convolve_depthwise(run, x, parameters(), then);
   }
 
-  /// The arguments of the op.
+  /// The arguments of convolve_depthwise().
   Depthwise<T> parameters() const {
     return {.weight = weight,
             .bias = bias,

@@ -10,10 +10,10 @@
 
 namespace gated {
 
-/// Further inputs of a text model, in addition to the tokens.
+/// Optional inputs of a text model, in addition to the token ids.
 struct TextInputs {
   Tokens types = {};  ///< segment ids, one per token; empty for all 0
-  Tokens rows = {};   ///< tokens to compute outputs for, by position in the batch; empty for all
+  Tokens rows = {};   ///< rows of the batch to compute outputs for; empty for all
   Index outputs = 0;  ///< in a stream: how many of the last rows to output
 };
 
@@ -40,7 +40,7 @@ struct Embedding : Layer<Embedding<T>> {
 
   Index vocabulary() const { return weight.rows(); }
 
-  /// N(0, 0.02²).
+  /// Draws the vectors from N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, initial_deviation, random); }
 
   /// Raises ArgumentError unless every id is in the vocabulary.

@@ -12,11 +12,11 @@ namespace gated {
 /// The options of external attention.
 struct ExternalAttentionConfig {
   Index channels = 0;       ///< C
-  Index heads = 1;          ///< h; all share the memories
-  Index hidden = 0;         ///< H, total over the heads; 0 for C
-  Index memories = 64;      ///< K
-  bool memory_bias = true;  ///< whether there are b_k and b_v
-  bool out_bias = true;     ///< whether there is b_o
+  Index heads = 1;          ///< h; all heads share the memories
+  Index hidden = 0;         ///< H, total width of the heads; 0 for C
+  Index memories = 64;      ///< K, number of memories
+  bool memory_bias = true;  ///< adds b_k and b_v, the biases of M_k and M_v
+  bool out_bias = true;     ///< adds b_o
 
   Index hidden_channels() const { return hidden > 0 ? hidden : channels; }
   Index head_width() const { return heads > 0 ? hidden_channels() / heads : 0; }
@@ -29,7 +29,7 @@ struct ExternalAttentionConfig {
   }
 };
 
-/// The multi-head form for images (EAMLP), with 4·`heads` heads and 4·`channels` hidden channels.
+/// The options of EAMLP's multi-head form for images: 4·`heads` heads and 4·`channels` hidden channels.
 inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
   return {.channels = channels, .heads = 4 * heads, .hidden = 4 * channels};
 }
@@ -37,10 +37,10 @@ inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
 /// y = W_o z + b_o, where each head of u = W_q x reads its part of z from the memories M_k and M_v: see attend_to_memory()
 /// (arXiv:2105.02358, eq. 5 and 6; Algorithm 2 for several heads). The cost is linear in the number of tokens.
 ///
-/// The softmax runs over the tokens, so every output depends on all of them and on their number. Masked tokens do not count.
-/// The biases of W_q and of the keys cancel in the softmax; they exist because files contain them.
+/// The softmax runs over the tokens, so every output depends on all of them. Masked tokens are left out of the softmax.
+/// The biases of W_q and of the keys cancel in the softmax; they exist because checkpoints contain them.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built or streamed, ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
 /// Cost: 4·rows·H·(C + K) flops; scratch of K elements per token of the longest sequence.
 template <class T>
 struct ExternalAttention : Layer<ExternalAttention<T>> {

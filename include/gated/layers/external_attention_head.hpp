@@ -17,7 +17,7 @@ struct ExternalAttentionHeadConfig {
   Index memories = 64;     ///< K
   double norm_eps = 1e-5;  ///< ε of the batch norm
 
-  /// The options of its attention: one head, a bias only in the query projection.
+  /// The options of the head's external attention: one attention head, a bias only in the query projection.
   ExternalAttentionConfig attention() const {
     return {.channels = channels, .memories = memories, .memory_bias = false, .out_bias = false};
   }
@@ -30,10 +30,10 @@ struct ExternalAttentionHeadConfig {
 
 /// y = relu(x + norm(attention(x))) with a frozen batch norm: EANet's `External_attention` (arXiv:2105.02358, Algorithm 1).
 ///
-/// The pixels of an image are the tokens of a sequence. Masked pixels do not count.
+/// Each pixel of a feature map is a token. Masked pixels are left out of the attention's softmax.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built or streamed, ShapeError when run.
-/// Cost: that of ExternalAttention.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
+/// Cost: see ExternalAttention.
 template <class T>
 struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   using Config = ExternalAttentionHeadConfig;
@@ -57,7 +57,7 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
   }
 
-  /// The authors' initialisation: weights of every convolution from N(0, 2 / outputs), M_v = M_kᵀ. The batch norm keeps
+  /// The authors' initialisation: W_q, M_k and W_o from N(0, 2 / rows of the weight), M_v = M_kᵀ. The batch norm keeps
   /// weight = variance = 1, bias = mean = 0.
   void initialize(Random& random) {
     const auto fill = [&](Matrix<T>& weight) {

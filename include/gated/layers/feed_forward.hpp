@@ -14,7 +14,7 @@ namespace gated {
 /// The options of a feed-forward.
 struct FeedForwardConfig {
   static constexpr const char* layer_name = "FeedForward";          ///< for messages
-  static constexpr const char* architecture = "gated.FeedForward";  ///< for files
+  static constexpr const char* architecture = "gated.FeedForward";  ///< for model files
 
   Index channels = 0;                        ///< C, of the input
   Index hidden = 0;                          ///< F, width between the projections; 0 for 4·C

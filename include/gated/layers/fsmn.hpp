@@ -18,12 +18,12 @@ namespace gated {
 struct FsmnConfig {
   Index channels = 0;    ///< C
   Index hidden = 0;      ///< hidden width of the feed-forward part; 0 for C
-  Index order = 20;      ///< l: a token remembers l - 1 tokens on each side, or before it if causal
-  bool dilated = false;  ///< two convolutions (the second dilated) with norms over the sequence, instead of one
-  bool causal = false;   ///< no token sees a later one; not if dilated
+  Index order = 20;      ///< l: convolutions have 2·l - 1 centred taps, or l taps up to the token itself if causal
+  bool dilated = false;  ///< two convolutions (the second dilated) with norms over the sequence, instead of one convolution
+  bool causal = false;   ///< no token sees a later one; excludes `dilated`
 
   Index hidden_width() const { return hidden > 0 ? hidden : channels; }
-  /// The taps of its convolutions.
+  /// K, the taps of each convolution.
   Index kernel() const { return causal ? order : (2 * Count(order)).value() - 1; }
 
   template <class C = FsmnConfig>
@@ -34,11 +34,11 @@ struct FsmnConfig {
 };
 
 /// y = act(norm(conv2([act(norm(conv1(x))) | x]))): two depthwise convolutions, densely connected, the second with dilation 2
-/// and two inputs per channel. The norms are instance norms over the sequence, the activations PReLUs (MossFormer2's
-/// DilatedDenseNet).
+/// and two input channels per output channel. The norms are instance norms over the sequence, the activations PReLUs
+/// (MossFormer2's DilatedDenseNet).
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError when streamed.
+/// Errors: ArgumentError if streamed.
 /// Cost: 6·N·C·K flops.
 template <class T>
 struct DilatedMemory : Layer<DilatedMemory<T>> {
@@ -74,10 +74,10 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
 };
 
 /// y = x + p + conv(p) with p = W₂ relu(W₁ x + b₁): a feed-forward layer whose outputs remember their neighbours (FSMN,
-/// arXiv:1512.08301; MossFormer2's UniDeepFsmn). If dilated, y = x + memory(p): see DilatedMemory.
+/// arXiv:1512.08301; MossFormer2's UniDeepFsmn). With `dilated`, y = x + memory(p) for a DilatedMemory.
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: 4·N·C·hidden + 2·N·C·K flops.
 template <class T>
 struct Fsmn : Layer<Fsmn<T>> {
@@ -96,7 +96,8 @@ struct Fsmn : Layer<Fsmn<T>> {
       : config(c), proj_in(c.channels, c.hidden_width()), proj_out(c.hidden_width(), c.channels, false) {
     require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");
     require<ArgumentError>(!c.dilated || !c.causal, name,
-                           ": the dilated form normalises over the whole sequence. Set dilated = false or causal = false.");
+                           ": the dilated form normalises over the whole sequence, so it cannot be causal. Set dilated "
+                           "= false or causal = false.");
     if (c.dilated) {
       memory.emplace(c.channels, c.kernel());
     } else {

@@ -12,11 +12,11 @@ namespace gated {
 /// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W). Queries q and keys k are scaled and shifted copies of z, and
 /// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
 ///
-/// n is the length of each sequence. A fully masked sequence attends to nothing, so y = x + W_o's bias there; a softmax kernel
-/// refuses such a sequence. In a layer's body: run(unit, x, score_bias).
+/// n is the length of the sequence. A fully masked sequence attends to nothing, so y = x plus the bias of W_o; with a softmax
+/// kernel, such a sequence is an error. In a layer's body: run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ArgumentError when built; ShapeError for wrong sizes, a mask of another length, or more positions than a Toeplitz
-/// bias holds.
+/// Errors: ArgumentError for invalid options, when built; ShapeError for wrong sizes, a mask of the wrong length, or more
+/// positions than a Toeplitz bias holds.
 /// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second term halved when causal; scratch rows × (C + 2E +
 /// 3S) + 256·N. A stream's state has capacity × (S + E) elements.
 template <class T>
@@ -44,7 +44,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
                            " differs from channels = ", c.channels, ", so there can be no residual. Set residual = none.");
     require<ArgumentError>(
         c.score_scale != ScoreScale::max_length || c.max_length > 0,
-        "GatedAttentionUnit: score_scale = max_length needs max_length. Set the model's number of positions.");
+        "GatedAttentionUnit: score_scale = max_length needs max_length. Set it to the model's number of positions.");
     require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.query_key,
                            "GatedAttentionUnit: rotary_dimensions = ", c.rotary_dimensions,
                            ", expected at most query_key = ", c.query_key, ".");
@@ -70,11 +70,11 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     const char* unstreamable = nullptr;
     if (config.score_scale == ScoreScale::length) {
       unstreamable =
-          "the scores are divided by the length of the whole sequence, which a stream does not know. Set score_scale = "
+          "The scores are divided by the length of the whole sequence, which a stream does not know. Set score_scale = "
           "max_length or sqrt_width.";
     } else if (config.divide_by_keys || config.kernel == ScoreKernel::softmax_plus) {
       unstreamable =
-          "the weights depend on the total number of keys, which a stream does not know. Set divide_by_keys = false and a "
+          "The weights depend on the total number of keys, which a stream does not know. Set divide_by_keys = false and a "
           "kernel other than softmax_plus.";
     }
     return {.in = config.channels,
@@ -137,15 +137,15 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
  private:
-  /// Mask and bias terms of all sequences' scores.
+  /// The mask and the biases of the scores, for all sequences.
   struct ScoreTerms {
     Mask mask;
-    const T* visible;          // the mask as 0 and 1
-    const T* relative;         // relative bias by offset
-    MatrixView<const T> bias;  // query × key
+    const T* visible;          // the mask as zeros and ones of type T
+    const T* relative;         // the relative bias, indexed by offset
+    MatrixView<const T> bias;  // the caller's bias, query × key
   };
 
-  /// The scoring of sequence b.
+  /// Kernel, scale, mask and biases for the scores of sequence b.
   Scoring<T> scoring(const Sequences& sequences, Index b, const ScoreTerms& terms) const {
     const Index offset = sequences.offset(b), length = sequences.length(b);
     const Index key_count = terms.mask.empty() ? length : unmasked(terms.mask, offset, length);

@@ -10,15 +10,15 @@
 #include "gated/ops/scores.hpp"
 
 /// @file
-/// The options of gated attention units, which cover the published variants.
+/// The options of gated attention units. They cover the published variants.
 
 namespace gated {
 
-/// The divisor of the scores q kᵀ. The originals disagree; a checkpoint works only with the divisor it was trained with.
+/// The divisor of the scores q kᵀ. Implementations differ; a checkpoint works only with the divisor it was trained with.
 enum class ScoreScale {
-  length,      ///< n, the length including masked tokens (lucidrains, the FLASH paper); cannot stream
+  length,      ///< n, the length including masked tokens: FLASH-pytorch, the FLASH paper; cannot stream
   max_length,  ///< L, the model's maximum length: JunnYu's FLASH-Quad
-  sqrt_width,  ///< √s: GAU-α (with attention_scale), mmpose
+  sqrt_width,  ///< √S: GAU-α with attention_scale, mmpose
   one          ///< scores are not scaled
 };
 
@@ -26,17 +26,17 @@ constexpr auto names_of(ScoreScale) { return words_for<ScoreScale>("length", "ma
 
 /// Effect of a mask.
 enum class MaskMode {
-  keys,             ///< masked tokens are not attended to, but still attend: most originals
+  keys,             ///< masked tokens are not attended to, but attend to others: most implementations
   keys_and_queries  ///< masked tokens do not attend either: JunnYu's FLASH-Quad
 };
 
 constexpr auto names_of(MaskMode) { return words_for<MaskMode>("keys", "keys_and_queries"); }
 
-/// The options of a GAU. The defaults are the FLASH paper's; models/gau_presets.hpp has presets by origin.
+/// The options of a GAU. The defaults are the FLASH paper's; models/gau_presets.hpp has a preset per published variant.
 struct GatedAttentionUnitConfig {
   Index channels = 0;                                     ///< C (d in the papers)
-  Index value = 0;                                        ///< E (e in the papers), usually 2·C
-  Index query_key = 128;                                  ///< S (s in the papers)
+  Index value = 0;                                        ///< E (e in the papers), width of u and v, usually 2·C
+  Index query_key = 128;                                  ///< S (s in the papers), width of queries and keys
   Index out = 0;                                          ///< channels of the output; 0 for C
   Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
   ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two; must match the checkpoint
@@ -44,23 +44,23 @@ struct GatedAttentionUnitConfig {
   bool offset_bias = true;                                ///< whether queries and keys have a shift β
   Activation activation = Activation::silu;               ///< activation of u, v and z
   NormForm norm = NormForm::layer_norm;                   ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, the output, or the branch's result
+  NormPosition norm_position = NormPosition::pre;         ///< norm of the branch's input, its output, or the residual sum
   double norm_eps = 1e-5;                                 ///< ε of the norm
-  ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to weights
+  ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to attention weights
   ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores
   bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
   bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
-  RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B
-  double relative_bias_scale = 1.0;                         ///< of the T5 form; lucidrains has √C in GAU, √S in FLASH
+  RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< form of the relative bias B
+  double relative_bias_scale = 1.0;                         ///< scale of a T5 bias; √C in FLASH-pytorch's GAU
   Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys
-  Index rotary_dimensions = 0;                              ///< r; 0 for all S
+  Index rotary_dimensions = 0;                              ///< r, rotated channels; 0 for all S
   double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
   MaskMode mask_mode = MaskMode::keys;                      ///< effect of a mask
   bool causal = false;                                      ///< no token sees a later one
   Residual residual = Residual::plain;                      ///< the residual connection
 
   Index output() const { return out > 0 ? out : channels; }
-  /// Channels of the normalised matrix: the input's if pre-norm, the output's if post-norm.
+  /// Channels of the norm: those of the input if pre-norm, otherwise those of the output.
   Index normed() const { return norm_position == NormPosition::pre ? channels : output(); }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }
   GatedProjectionConfig projections() const {

@@ -18,11 +18,11 @@ struct GatedCrossAttentionConfig {
   Index channels = 0;                                      ///< C, channels of the queries' input and of the output
   Index key_channels = 0;                                  ///< channels of the keys' input; 0 for C
   Index value_channels = 0;                                ///< channels of the values' input; 0 for C
-  Index value = 0;                                         ///< E
-  Index query_key = 128;                                   ///< S
-  bool bias = false;                                       ///< of the projections
+  Index value = 0;                                         ///< E, width of u and v
+  Index query_key = 128;                                   ///< S, width of q and k
+  bool bias = false;                                       ///< adds biases to the projections
   Activation activation = Activation::silu;                ///< activation of u and q
-  Activation key_value_activation = Activation::identity;  ///< activation of k and v, which bert4keras also activates
+  Activation key_value_activation = Activation::identity;  ///< activation of k and v; bert4keras uses one
   NormForm norm = NormForm::scale_norm;                    ///< norm of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to weights
@@ -46,7 +46,7 @@ struct GatedCrossAttentionConfig {
 ///
 /// In a layer's body: run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Sequence b of x attends to
-/// sequence b of those.
+/// sequence b of key and value.
 /// Errors: ShapeError; ArgumentError if y overlaps an input, unless y = x.
 /// Cost: per sequence of N queries and M keys, 2·N·M·(S + E) flops, plus 2·N·C·(2E + S) + 2·M·(key channels·S + value
 /// channels·E) for the projections.
@@ -104,7 +104,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
              Others<Batch<T>>{.key = handle(key), .value = handle(value), .sequences = &others, .mask = mask});
   }
 
-  /// Raises ShapeError unless forward() accepts these inputs.
+  /// Raises ShapeError unless forward() accepts these shapes and this mask.
   void check(const ConstView<T>& x, const Sequences& queries, const ConstView<T>& key, const ConstView<T>& value,
              const Sequences& others, Mask mask, Where where = {name, "forward"}) const {
     expect_columns<T>(where, "x", x, "channels", config.channels);
@@ -113,9 +113,9 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
     queries.expect_total(where, x.rows());
     others.expect_total(where, key.rows());
     require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
-                        ", expected as many: one row per token.");
+                        ", expected equal numbers: one row per token.");
     require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries and ",
-                        others.count(), " of keys, expected as many: each attends to its own.");
+                        others.count(), " of keys, expected equal numbers: each attends to its own.");
     expect_mask(where, mask, others, {.softmax = is_softmax(config.kernel)});
   }
 
@@ -145,7 +145,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   }
 
  private:
-  /// The scoring of sequence b of `others`; `visible` is the mask as 0 and 1.
+  /// Kernel, scale and mask for sequence b of `others`; `visible` is the mask as zeros and ones of type T.
   Scoring<T> scoring(const Sequences& others, Index b, Mask mask, const T* visible) const {
     const Index offset = others.offset(b), length = others.length(b);
     Scoring<T> result{.kernel = config.kernel, .scale = T{1} / std::sqrt(static_cast<T>(config.query_key))};

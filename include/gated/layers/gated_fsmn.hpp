@@ -8,15 +8,15 @@
 
 namespace gated {
 
-/// The options of a gated FSMN block. The defaults are MossFormer2's for enhancement; separation sets `dilated`.
+/// The options of a gated FSMN block. The defaults are MossFormer2's for speech enhancement; for separation, set `dilated`.
 struct GatedFsmnConfig {
   Index channels = 0;    ///< C, channels of the block
   Index inner = 256;     ///< c, channels of the gated FSMN
   Index hidden = 0;      ///< hidden width of the FSMN's feed-forward part; 0 for c
-  Index order = 20;      ///< l, order of the FSMN
+  Index order = 20;      ///< l, order of the FSMN: see FsmnConfig
   Index kernel = 17;     ///< taps of the projections' convolutions; odd unless causal
   bool dilated = false;  ///< form of the FSMN: see FsmnConfig
-  bool causal = false;   ///< no token sees a later one; not if dilated
+  bool causal = false;   ///< no token sees a later one; excludes `dilated`
 
   FsmnConfig fsmn() const {
     return {.channels = inner, .hidden = hidden, .order = order, .dilated = dilated, .causal = causal};
@@ -36,7 +36,7 @@ struct GatedFsmnConfig {
 /// y = v(x) ⊙ fsmn(u(x)) + x with convolutional projections u and v (MossFormer2, arXiv:2312.11825, §2.3).
 ///
 /// Shapes: x and y are N × c.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: 8·N·c² + 2·N·c·(2·K + taps of the FSMN) flops.
 template <class T>
 struct GatedFsmn : Layer<GatedFsmn<T>> {
@@ -62,11 +62,11 @@ struct GatedFsmn : Layer<GatedFsmn<T>> {
   }
 };
 
-/// y = x + W′ norm(gated(norm(prelu(W x + b)))) + b′: a gated FSMN in a narrower space (MossFormer2, arXiv:2312.11825, §2.3).
+/// y = x + W′ norm(gated(norm(prelu(W x + b)))) + b′: a gated FSMN on c instead of C channels (arXiv:2312.11825, §2.3).
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
-/// Cost: 4·N·C·c flops and those of the gated FSMN.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Cost: 4·N·C·c flops, plus the gated FSMN's.
 template <class T>
 struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
   using Config = GatedFsmnConfig;

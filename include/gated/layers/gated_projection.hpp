@@ -12,8 +12,8 @@ namespace gated {
 
 /// How u (the gate), v (the values) and z (shared by queries and keys) are projected from one input.
 enum class ProjectionLayout {
-  fused,    ///< one projection whose rows are u, v, z: the FLASH paper, JunnYu, GAU-α, mmpose
-  separate  ///< one projection for v and u, in this order, and one for z: lucidrains
+  fused,    ///< one weight with the rows of u, v, z in this order: the FLASH paper, JunnYu, GAU-α, mmpose
+  separate  ///< one weight with the rows of v, u in this order, and one for z: lucidrains' FLASH-pytorch
 };
 
 constexpr auto names_of(ProjectionLayout) { return words_for<ProjectionLayout>("fused", "separate"); }
@@ -24,7 +24,7 @@ struct GatedProjectionConfig {
   Index value = 0;                                    ///< E, width of u and v
   Index query_key = 0;                                ///< S, width of z
   ProjectionLayout layout = ProjectionLayout::fused;  ///< one matrix or two
-  bool bias = true;                                   ///< whether there is a bias b
+  bool bias = true;                                   ///< adds a bias b
   Activation activation = Activation::silu;           ///< activation of u, v and z
 };
 
@@ -59,7 +59,7 @@ struct GatedProjection {
 
   void initialize(Random& random) { initialize_sublayers(*this, random); }
 
-  /// The gate, the values, and the shared base of queries and keys.
+  /// u (the gate), v (the values) and z (shared by queries and keys).
   template <class Run>
   struct Parts {
     MatrixOf<Run> u, v, z;

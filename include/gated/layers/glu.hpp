@@ -13,9 +13,9 @@ namespace gated {
 /// projections: Linear over the channels of each token (GluFeedForward), or SpatialProjection over the tokens of each channel
 /// (TokenGlu).
 ///
-/// The gate is fused into the second product.
+/// The product with the gate is fused into the up projection.
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError.
 /// Cost: that of the projections; scratch for the hidden activations.
 template <class T, class ConfigType>
 struct Glu : Layer<Glu<T, ConfigType>> {
@@ -48,8 +48,8 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   Contract contract() const { return config.contract(gate.contract()); }
 
-  /// If there are biases, timm's initialisation: gate weights from N(0, (1e-6)²) and a gate bias of 1. Training then starts
-  /// from an MLP without activation.
+  /// With biases, timm's initialisation: gate weights from N(0, (1e-6)²) and a gate bias of 1. The gate is then almost
+  /// constant, and training starts from an MLP without activation.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     if (gate.bias.size() > 0) {
@@ -60,7 +60,7 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   auto apply(auto& run, auto x, auto then) const {
     auto g = run(gate, x, {.activation = config.activation});
-    auto product = run(norm, run(up, std::move(x), {.gate = std::move(g)}));  // overwrites the gate
+    auto product = run(norm, run(up, std::move(x), {.gate = std::move(g)}));  // overwrites g
     return run(proj_out, std::move(product), std::move(then));
   }
 };

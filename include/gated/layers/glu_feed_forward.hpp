@@ -13,16 +13,16 @@ namespace gated {
 /// SwiGLU.
 struct GluFeedForwardConfig {
   static constexpr const char* layer_name = "GluFeedForward";          ///< for messages
-  static constexpr const char* architecture = "gated.GluFeedForward";  ///< for files
+  static constexpr const char* architecture = "gated.GluFeedForward";  ///< for model files
 
   Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, for the gate and the up projection each; timm's GluMlp takes 2·F
+  Index hidden = 0;                          ///< F, width of the gate and of the up projection; timm's GluMlp is given 2·F
   Index out = 0;                             ///< channels of the output; 0 for C
-  Activation activation = Activation::silu;  ///< of the gate
-  bool bias = true;                          ///< whether there are b_g and b_u
-  bool out_bias = true;                      ///< whether there is b_o
+  Activation activation = Activation::silu;  ///< activation of the gate
+  bool bias = true;                          ///< adds b_g and b_u
+  bool out_bias = true;                      ///< adds b_o
   NormForm norm = NormForm::none;            ///< norm of the product, before W_o
-  double norm_eps = 1e-5;                    ///< ε of that norm
+  double norm_eps = 1e-5;                    ///< ε of the norm
 
   Index out_channels() const { return out > 0 ? out : channels; }
 

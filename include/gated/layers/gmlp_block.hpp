@@ -16,29 +16,29 @@
 
 namespace gated {
 
-/// The options of a gMLP: those of each block, and the number of blocks. The defaults are the paper's; presets hold the values
-/// of other originals.
+/// The options of a gMLP: its blocks' options, and the number of blocks. The defaults are the paper's; models/presets.hpp has
+/// published configurations.
 ///
-/// A dense W has a weight per pair of positions and learns slowly on text. A Toeplitz W has one weight per distance; all of the
+/// A dense W has a weight per pair of positions and learns slowly on text. A Toeplitz W has one weight per offset; all of the
 /// paper's language models use it (arXiv:2105.08050, §4).
 struct GmlpConfig {
   Index length = 0;    ///< N, tokens
   Index channels = 0;  ///< C, of a block's input and output
-  Index hidden = 0;    ///< F, between the channel projections, before the gate halves it; 6·C in the vision models
+  Index hidden = 0;    ///< F, width between the channel projections, before the gate halves it; 6·C in the vision models
   Index depth = 1;     ///< number of blocks
-  GateForm gate = GateForm::split;                   ///< the form of s(Z)
-  SpatialForm spatial = SpatialForm::dense;          ///< how W is parameterised; toeplitz for text, see above
+  GateForm gate = GateForm::split;                   ///< form of the spatial gate s(Z)
+  SpatialForm spatial = SpatialForm::dense;          ///< form of W, the matrix of s(Z); toeplitz for text, see above
   LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
   Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
   bool causal = false;                               ///< no token sees a later one
-  Index heads = 1;                                   ///< spatial matrices per block
+  Index heads = 1;                                   ///< spatial matrices W per block
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
-  bool attention_bias = false;  ///< of its query, key and value; lucidrains has none, the paper's parameter counts imply one
-  Index token_shift = 0;        ///< largest shift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< norm before the branch, after the residual, or between
+  bool attention_bias = false;  ///< bias of the tiny attention's q, k and v: see TinyAttentionConfig
+  Index token_shift = 0;        ///< largest shift in tokens: see TokenShift; 0 for none
+  NormPosition norm_position = NormPosition::pre;     ///< norm of the branch's input, its output, or the residual sum
   Activation activation = Activation::gelu;           ///< activation σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< activation of the gate, before the product
-  double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm has 1e-6
+  double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm uses 1e-6
   double gate_norm_eps = 1e-5;                        ///< ε of the norms inside the gates
   double drop_path = 0;                               ///< probability that training drops a block (stochastic depth)
 
@@ -77,8 +77,8 @@ struct GmlpConfig {
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
 /// §2). The norm may have another position: see NormPosition.
 ///
-/// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input and is added to the
-/// gate.
+/// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input, and its output is
+/// added to the gate.
 /// Shapes: x and y are rows × C.
 /// Errors: ShapeError.
 /// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), plus rows × 2F if the gate is not split, plus the attention's. A

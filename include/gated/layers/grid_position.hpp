@@ -5,18 +5,18 @@
 #include "gated/ops/grid_position.hpp"
 
 /// @file
-/// Learned positions in an image.
+/// Learned position embeddings of image patches.
 
 namespace gated {
 
 /// y_t = x_t + p_t, where p_t is the learned position of token t's patch (ViT, arXiv:2010.11929, §3.1 and 3.2; ViT-FF,
 /// arXiv:2105.02723).
 ///
-/// There is one vector per cell of a grid. For patches on another grid, vectors are interpolated bilinearly, as in PyTorch
-/// without align_corners and antialiasing. A class token comes first and has its own vector.
-/// Shapes: x and y are rows × C. weight is C × cells, as in files, with the cells row by row.
-/// Errors: ArgumentError when built or streamed; ShapeError for a wrong number of tokens.
-/// Cost: one pass over x, and four vectors per patch.
+/// One vector is stored per cell of a grid. If the patches form another grid, the vectors are interpolated bilinearly, as in
+/// PyTorch without align_corners and antialiasing. A class token comes first and has its own vector.
+/// Shapes: x and y are rows × C. weight is C × cells, as in checkpoints, with the cells in row-major order.
+/// Errors: ArgumentError for invalid sizes, when built; ArgumentError if streamed; ShapeError for a wrong number of tokens.
+/// Cost: one pass over x, which reads four vectors per patch.
 template <class T>
 struct GridPosition : Layer<GridPosition<T>> {
   static constexpr const char* name = "GridPosition";
@@ -27,11 +27,11 @@ struct GridPosition : Layer<GridPosition<T>> {
   Vector<T> class_token;  ///< C, or empty
 
   GridPosition() = default;
-  /// All vectors 0.
+  /// Sets all vectors to 0.
   GridPosition(Index channels, ImageSize cells_, ImageSize patches_, bool with_class_token) : cells(cells_), patches(patches_) {
     require<ArgumentError>(channels > 0 && cells.height > 0 && cells.width > 0 && patches.height > 0 && patches.width > 0, name,
                            ": channels = ", channels, ", a grid of ", cells.height, " × ", cells.width,
-                           " positions and one of ", patches.height, " × ", patches.width, " patches must all be positive.");
+                           " positions and a grid of ", patches.height, " × ", patches.width, " patches must all be positive.");
     expect_memory<T>(name, channels, cells.area());
     weight = Matrix<T>::Zero(channels, cells.area());
     class_token = Vector<T>::Zero(with_class_token ? channels : 0);
@@ -46,7 +46,7 @@ struct GridPosition : Layer<GridPosition<T>> {
   /// Tokens per image.
   Index tokens() const { return patches.area() + (class_token.size() > 0 ? 1 : 0); }
 
-  /// N(0, 0.02²), like embeddings.
+  /// Draws the vectors from N(0, 0.02²), like embeddings.
   void initialize(Random& random) {
     fill_normal(weight, 0.02, random);
     fill_normal(class_token, 0.02, random);

@@ -11,13 +11,13 @@
 
 namespace gated {
 
-/// Convolves images of C channels to M maps of the same size: stride 1, a k × k kernel with odd k, zeros around the image. For
-/// small images with many channels, such as the feature maps of a backbone: see convolve_images().
+/// Convolves images of C channels into M maps of the same size: stride 1, a k × k kernel with odd k, zeros around the image.
+/// For small images with many channels, such as the feature maps of a backbone: see convolve_images().
 ///
 /// Shapes: images is B × (C · height · width), one row per image in NCHW order, as in NumPy and PyTorch; y is (B · M) × (height
 /// · width), one row per map. weight is M × (C · k · k), the flattened kernel.
-/// Errors: ArgumentError when built, ShapeError for a wrong number of pixels.
-/// Cost: 2·B·M·pixels·C·k² flops; scratch for the unfolded pixels of one image, k² times its size.
+/// Errors: ArgumentError for invalid sizes, when built; ShapeError for a wrong number of pixels.
+/// Cost: 2·B·M·pixels·C·k² flops; scratch for the unfolded pixels of one image, k² times the image's size.
 template <class T>
 struct ImageConvolution : Layer<ImageConvolution<T>> {
   static constexpr const char* name = "ImageConvolution";
@@ -62,8 +62,8 @@ struct ImageConvolution : Layer<ImageConvolution<T>> {
             .out = image.area(),
             .rows = weight.size() > 0 ? weight.rows() : 1,
             .sees = Sees::itself,
-            .in_note = "channels × height × width, one row per image; resize or crop it first",
-            .unstreamable = "an image is not a sequence. Use forward()."};
+            .in_note = "channels × height × width, one row per image; resize or crop the image first",
+            .unstreamable = "An image is not a sequence. Use forward()."};
   }
 
   template <class Run>

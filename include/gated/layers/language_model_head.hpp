@@ -24,11 +24,11 @@ constexpr auto names_of(HeadForm) { return words_for<HeadForm>("none", "tied", "
 struct LanguageModelHeadConfig {
   HeadForm form = HeadForm::tied;            ///< whether there are logits, and from which matrix
   bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
-  bool dense_bias = true;                    ///< of that projection
-  Activation activation = Activation::silu;  ///< of the dense projection
-  NormForm norm = NormForm::layer_norm;      ///< before the logits
-  double norm_eps = 1e-5;                    ///< ε of that norm
-  bool bias = false;                         ///< added to the logits
+  bool dense_bias = true;                    ///< adds a bias to the dense projection
+  Activation activation = Activation::silu;  ///< activation of the dense projection
+  NormForm norm = NormForm::layer_norm;      ///< norm before the logits
+  double norm_eps = 1e-5;                    ///< ε of the norm
+  bool bias = false;                         ///< adds a bias to the logits
 
   template <class C = LanguageModelHeadConfig>
   static constexpr auto fields() {
@@ -42,7 +42,8 @@ struct LanguageModelHeadConfig {
   }
 };
 
-/// logits = norm(act(x W + b)) Eᵀ + c. Dense projection, norm and c are optional.
+/// logits = norm(act(x W + b)) Eᵀ + c, where E is the embedding (tied) or a separate matrix. The dense projection (act, W, b),
+/// the norm and c are optional.
 ///
 /// In a layer's body: run(head, x, model.embedding.weight).
 /// Shapes: x is N × C, logits is N × V.
@@ -81,7 +82,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
 
   Contract contract() const { return {.out = vocabulary, .sees = Sees::itself}; }
 
-  /// `embedding` is the model's, V × C.
+  /// `embedding` is the model's embedding matrix, V × C.
   auto apply(auto& run, auto x, const Matrix<T>& embedding) const {
     auto normed = run(norm, dense ? run(*dense, x, {.activation = config.activation}) : x);       // N × C
     return output ? run(*output, std::move(normed)) : product(run, normed, embedding, bias, {});  // N × V

@@ -23,7 +23,7 @@
 ///     auto apply(auto& run, auto x) const;           // the body: see core/run.hpp
 ///
 /// and, unless initialising its sub-layers suffices, `void initialize(Random&)` for the start of training. If the body ends
-/// with a product, it may also take an epilogue and pass it on; a residual then costs no extra pass.
+/// with a matmul, it may also take an epilogue and pass it to that matmul; a residual then costs no extra pass.
 
 namespace gated {
 
@@ -50,7 +50,7 @@ template <class Member>
 void initialize_member(Member& member, Random& random) {
   if constexpr (
       requires { member.initialize(random); } || requires { &Member::initialize; }) {
-    member.initialize(random);  // a wrong signature does not compile
+    member.initialize(random);  // an initialize() with a wrong signature fails to compile here
   } else if constexpr (IsOptional<Member>) {
     if (member) {
       initialize_member(*member, random);
@@ -73,14 +73,14 @@ void initialize_sublayers(L& layer, Random& random) {
 /// The base class of layers: `struct FeedForward : Layer<FeedForward<T>>`. `T` defaults to the scalar type of the layer's
 /// first template argument.
 ///
-/// y may be x in all calls.
+/// In all calls, y may be the same memory as x.
 /// Errors: ShapeError or ArgumentError if a call violates contract(); nothing is written then.
 template <class Self, class T = typename detail::ScalarOf<Self>::type>
 struct Layer {
   static_assert(computes_in<T>());
   using Scalar = T;
 
-  /// Columns of x and of y; Contract::any if any number is accepted.
+  /// Columns of x and of y; Contract::any if x may have any number of columns.
   Index in() const { return contract_of_self().in; }
   Index out() const { return contract_of_self().out; }
   /// Tokens of the longest accepted sequence.
@@ -93,35 +93,35 @@ struct Layer {
 
   /// Computes y for all sequences at once. `mask` holds a 0 or 1 per row; tokens with a 0 are not attended to.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const;
-  /// The same, into a new matrix.
+  /// Returns y for all sequences as a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
     Matrix<T> y = result_for(x);
     forward(x, sequences, y, workspace, mask);
     return y;
   }
-  /// The same for one sequence, or for independent rows.
+  /// Computes y for one sequence, or for independent rows.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     forward(x, Sequences::single(x.rows()), y, workspace);
   }
-  /// The same, into a new matrix.
+  /// Returns y for one sequence as a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     return forward(x, Sequences::single(x.rows()), workspace);
   }
-  /// The same for memory without Eigen: forward({pixels, 8, 784}, {scores, 8, 10}, workspace).
+  /// Computes y for one sequence, in plain memory without Eigen: forward({pixels, 8, 784}, {scores, 8, 10}, workspace).
   void forward(const MatrixSpan<const T>& x, const MatrixSpan<T>& y, Workspace<T>& workspace) const {
     forward(ConstView<T>(x), View<T>(y), workspace);
   }
-  /// The same for several sequences.
+  /// Computes y for several sequences, in plain memory without Eigen.
   void forward(const MatrixSpan<const T>& x, const Sequences& sequences, const MatrixSpan<T>& y, Workspace<T>& workspace,
                Mask mask = {}) const {
     forward(ConstView<T>(x), sequences, View<T>(y), workspace, mask);
   }
-  /// The same with a temporary workspace.
+  /// Returns y for one sequence, computed in a temporary workspace.
   Matrix<T> forward(ConstView<T> x) const {
     Workspace<T> workspace;
     return forward(x, workspace);
   }
-  /// The same for several sequences.
+  /// Returns y for several sequences, computed in a temporary workspace.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences) const {
     Workspace<T> workspace;
     return forward(x, sequences, workspace);
@@ -138,10 +138,10 @@ struct Layer {
   /// how the tokens are divided into calls.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
   /// Errors: ShapeError for wrong sizes or past the state's capacity, ArgumentError for a state of another configuration; the
-  /// state is unchanged then. If memory runs out in a call that is not warm, discard the state and start() again.
-  /// Cost: no allocation when warm.
+  /// state is unchanged then. If memory runs out in a call that allocates, discard the state and start() again.
+  /// Cost: no allocation when warm: after a first call with as many tokens and the same workspace.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
-  /// The same for memory without Eigen.
+  /// extend() for plain memory without Eigen.
   void extend(const MatrixSpan<const T>& x, State<T>& state, const MatrixSpan<T>& y, Workspace<T>& workspace) const {
     extend(ConstView<T>(x), state, View<T>(y), workspace);
   }
@@ -152,21 +152,21 @@ struct Layer {
         requires {
           { Self::name } -> std::convertible_to<const char*>;
         },
-        "name: a layer has `static constexpr const char* name`");
-    static_assert(detail::HasFields<Self>, "fields: a layer has `static constexpr auto fields()`, see core/fields.hpp");
+        "name: a layer needs `static constexpr const char* name`");
+    static_assert(detail::HasFields<Self>, "fields: a layer needs `static constexpr auto fields()`, see core/fields.hpp");
     static_assert(
         requires(const Self& self) {
           { self.contract() } -> std::same_as<Contract>;
         },
-        "contract: a layer has `Contract contract() const`, see core/contract.hpp");
+        "contract: a layer needs `Contract contract() const`, see core/contract.hpp");
     static_assert(
         requires(Self & self, Random & random) {
           { self.initialize(random) } -> std::same_as<void>;
         },
-        "initialize: it is `void initialize(Random& random)`");
+        "initialize: declare it as `void initialize(Random& random)`");
     static_assert(
         !requires { &Self::prepare; } || requires(const Self& self, PreparedWeights<T>& prepared) { self.prepare(prepared); },
-        "prepare: it is `void prepare(PreparedWeights<T>& prepared) const`");
+        "prepare: declare it as `void prepare(PreparedWeights<T>& prepared) const`");
     static_assert(
         !requires(Self & self, Random & random) { self.initialise(random); }, "initialise: write `initialize`");
     return static_cast<const Self&>(*this).contract();
@@ -202,7 +202,7 @@ State<T> Layer<Self, T>::start(Index capacity) const {
   expect_streaming(where, contract_of_self());
   require<ArgumentError>(
       in() != Contract::any, where,
-      ": it takes any number of columns, but a state is made for some. Stream the layer that it is part of.");
+      ": a state needs a fixed number of columns, but this layer takes any. Stream the layer that contains it.");
   return Stream<T>::start(static_cast<const Self&>(*this), no_rows(), capacity);
 }
 

@@ -13,7 +13,7 @@ namespace gated {
 /// y_t = x_t + weight[t]: a learned vector per position of a sequence (BERT's position_embeddings).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built; ShapeError for sequences of more than L tokens.
+/// Errors: ArgumentError for invalid sizes, when built; ShapeError for sequences of more than L tokens.
 /// Cost: one pass over x.
 template <class T>
 struct LearnedPosition : Layer<LearnedPosition<T>> {
@@ -22,7 +22,7 @@ struct LearnedPosition : Layer<LearnedPosition<T>> {
   Matrix<T> weight;  ///< L × C
 
   LearnedPosition() = default;
-  /// All vectors 0.
+  /// Sets all vectors to 0.
   LearnedPosition(Index max_length, Index channels) {
     require<ArgumentError>(max_length > 0 && channels > 0, name, ": max_length = ", max_length, " and channels = ", channels,
                            " must be positive.");
@@ -32,7 +32,7 @@ struct LearnedPosition : Layer<LearnedPosition<T>> {
 
   static constexpr auto fields() { return std::tuple{field("weight", &LearnedPosition::weight, Role::position)}; }
 
-  /// N(0, 0.02²), like embeddings.
+  /// Draws the vectors from N(0, 0.02²), like embeddings.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   Contract contract() const {

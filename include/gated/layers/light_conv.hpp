@@ -17,11 +17,11 @@ namespace gated {
 struct LightConvConfig {
   Index channels = 0;                                   ///< C
   Index hidden = 0;                                     ///< D, channels of the convolution; 0 for C
-  Index heads = 1;                                      ///< H; each has its own taps for D / H neighbouring channels
+  Index heads = 1;                                      ///< H; each head has its own taps for D / H adjacent channels
   Index kernel = 3;                                     ///< K, taps; odd unless causal
-  ConvolutionForm form = ConvolutionForm::lightweight;  ///< learned or predicted taps
-  bool glu = true;                                      ///< gates the convolution's input
-  bool softmax = true;                                  ///< normalises the K taps
+  ConvolutionForm form = ConvolutionForm::lightweight;  ///< taps learned, or predicted per token
+  bool glu = true;                                      ///< adds a sigmoid gate on the convolution's input
+  bool softmax = true;                                  ///< softmax over the K taps
   bool causal = false;                                  ///< no token sees a later one
 
   Index hidden_channels() const { return hidden > 0 ? hidden : channels; }
@@ -42,8 +42,8 @@ struct LightConvConfig {
 /// LightweightConvolution. Masked tokens are read as u = 0.
 ///
 /// Shapes: x and y are rows × C; W₁ and W_g are D × C, W₂ is C × D.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run.
-/// Cost: 2·rows·C·D flops per projection (three, or two without a gate), and the convolution's; scratch rows × D. A stream's
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Cost: 2·rows·C·D flops per projection (three, or two without a gate), plus the convolution's; scratch rows × D. A stream's
 /// state has (K - 1)·D elements.
 template <class T>
 struct LightConv : Layer<LightConv<T>> {
@@ -104,15 +104,15 @@ struct LightConv : Layer<LightConv<T>> {
   }
 };
 
-/// The layer of LightConv and DynamicConv models (arXiv:1901.10430): h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)). The default
-/// is pre-norm; the published models are post-norm unless told otherwise, and use `Activation::relu`. See MixerBlock.
+/// The layer of LightConv and DynamicConv models (arXiv:1901.10430): h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)). Pre-norm
+/// by default, whereas the published models default to post-norm and use `Activation::relu`. See MixerBlock.
 ///
 ///     LightConvBlock<float> block({.channels = 512,
 ///                                  .token_mixer = {.heads = 8, .kernel = 31, .form = ConvolutionForm::dynamic},
 ///                                  .channel_mixer = {.activation = Activation::relu}});
 template <class T>
 using LightConvBlock = MixerBlock<LightConv<T>, FeedForward<T>>;
-/// Its options.
+/// The options of a LightConvBlock.
 using LightConvBlockConfig = MixerBlockConfig<LightConvConfig, FeedForwardConfig>;
 
 }  // namespace gated

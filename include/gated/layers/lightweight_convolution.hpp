@@ -17,7 +17,7 @@ namespace gated {
 /// Where the taps of a convolution come from.
 enum class ConvolutionForm {
   lightweight,  ///< learned, the same for all tokens
-  dynamic       ///< predicted by each output token
+  dynamic       ///< predicted for each output token from that token's input
 };
 
 constexpr auto names_of(ConvolutionForm) { return words_for<ConvolutionForm>("lightweight", "dynamic"); }
@@ -25,13 +25,13 @@ constexpr auto names_of(ConvolutionForm) { return words_for<ConvolutionForm>("li
 /// The options of a lightweight or dynamic convolution.
 struct LightweightConvolutionConfig {
   Index channels = 0;                                   ///< C
-  Index heads = 1;                                      ///< H; each has its own taps for C / H neighbouring channels
+  Index heads = 1;                                      ///< H; each head has its own taps for C / H adjacent channels
   Index kernel = 3;                                     ///< K, taps; odd unless causal
-  ConvolutionForm form = ConvolutionForm::lightweight;  ///< learned or predicted taps
-  bool softmax = true;                                  ///< normalises the K taps; fairseq's modules have false by default
+  ConvolutionForm form = ConvolutionForm::lightweight;  ///< taps learned, or predicted per token
+  bool softmax = true;                                  ///< softmax over the K taps; fairseq's modules default to false
   bool score_bias = false;                              ///< adds a bias to the predicted taps, before the softmax
   bool bias = false;                                    ///< adds a bias to each channel
-  bool causal = false;                                  ///< the last tap reads the token itself; otherwise the middle one
+  bool causal = false;                                  ///< the last tap reads the token itself; otherwise the middle tap does
 
   template <class C = LightweightConvolutionConfig>
   static constexpr auto fields() {
@@ -41,14 +41,14 @@ struct LightweightConvolutionConfig {
   }
 };
 
-/// y[t, c] = b[c] + Σ_k w[t, h, k] · x[t + k - own, c] for the head h = ⌊c · H / C⌋, where x is zero outside the token's own
-/// sequence (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2):
-/// w[t, h, ·] = softmax(W_h x[t] + s_h), where W_h and s_h are K rows from row h · K of W and s.
+/// y[t, c] = b[c] + Σ_k w[t, h, k] · x[t + k - own, c] for the head h = ⌊c · H / C⌋, with own = K - 1 if causal, else ⌊K/2⌋
+/// (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2):
+/// w[t, h, ·] = softmax(W_h x[t] + s_h), where W_h and s_h are the K rows of W and s from row h · K on.
 ///
-/// The softmax covers all K taps: near the ends of a sequence, where some of them read zeros, the others sum to less than 1.
+/// x is zero outside the sequence of token t. The softmax covers all K taps: near the ends, the taps inside sum to less than 1.
 /// Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: 2·rows·C·K flops; dynamic: 2·rows·C·H·K more for the taps, and scratch of rows × (H·K).
 template <class T>
 struct LightweightConvolution : Layer<LightweightConvolution<T>> {
@@ -57,7 +57,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   static constexpr const char* architecture = "gated.LightweightConvolution";
 
   LightweightConvolutionConfig config;
-  Matrix<T> weight;                 ///< W: H × K, of the lightweight form
+  Matrix<T> weight;                 ///< W of the lightweight form: H × K
   std::optional<Linear<T>> scores;  ///< W and s of the dynamic form: H·K × C
   Vector<T> bias;                   ///< b: C, or empty
 
@@ -70,7 +70,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
                            ".");
     detail::expect_kernel(name, c.kernel, c.causal);
     require<ArgumentError>(!c.score_bias || c.form == ConvolutionForm::dynamic, name,
-                           ": score_bias is of predicted taps. Set form = dynamic or score_bias = false.");
+                           ": score_bias needs predicted taps. Set form = dynamic or score_bias = false.");
     if (c.form == ConvolutionForm::dynamic) {
       scores.emplace(c.channels, (Count(c.heads) * c.kernel).value(), c.score_bias);
     } else {

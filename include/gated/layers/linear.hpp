@@ -14,9 +14,9 @@ namespace gated {
 
 /// y = x Wᵀ + b, token by token: the U and V of the gMLP paper (arXiv:2105.08050, §2).
 ///
-/// In a layer's body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the product: see
+/// In a layer's body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the matmul: see
 /// Epilogue.
-/// Shapes: x is N × in, y is N × out, weight is out × in, as in files.
+/// Shapes: x is N × in, y is N × out, weight is out × in, as in checkpoints.
 /// Errors: ShapeError.
 /// Cost: 2·N·in·out flops.
 template <class T>

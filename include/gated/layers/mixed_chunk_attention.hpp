@@ -16,7 +16,7 @@
 
 namespace gated {
 
-/// The order of the offset-scale's rows, in which the originals differ.
+/// The order of OffsetScale's rows, which differs between implementations.
 enum class OffsetScaleOrder {
   lucidrains,  ///< local query, global query, local key, global key
   paper        ///< local query, local key, global query, global key
@@ -24,23 +24,23 @@ enum class OffsetScaleOrder {
 
 constexpr auto names_of(OffsetScaleOrder) { return words_for<OffsetScaleOrder>("lucidrains", "paper"); }
 
-/// The options of a FLASH layer. The defaults are those of lucidrains' FLASH, the most widely used; models/gau_presets.hpp has
-/// presets by origin.
+/// The options of a FLASH layer. The defaults are those of lucidrains' FLASH-pytorch, the most widely used implementation;
+/// models/gau_presets.hpp has a preset per published variant.
 struct MixedChunkAttentionConfig {
   Index channels = 0;                                        ///< C (d in the paper)
-  Index value = 0;                                           ///< E (e), usually 2·C
-  Index query_key = 128;                                     ///< S (s)
+  Index value = 0;                                           ///< E (e), width of u and v, usually 2·C
+  Index query_key = 128;                                     ///< S (s), width of queries and keys
   Index chunk = 256;                                         ///< c, tokens per chunk
   ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two; must match the checkpoint
   Activation activation = Activation::silu;                  ///< activation of u, v and z
   NormForm norm = NormForm::layer_norm;                      ///< norm of the input
   double norm_eps = 1e-5;                                    ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                   ///< kernel of the local part: relu2 or Laplace
-  RelativeBiasForm relative_bias = RelativeBiasForm::t5;     ///< B, within a chunk
-  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< order of the offset-scale's rows
-  LinearReduction reduction = LinearReduction::sum;                    ///< how M is summed over the chunks
+  RelativeBiasForm relative_bias = RelativeBiasForm::t5;     ///< form of B, the relative bias within a chunk
+  OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< order of OffsetScale's rows
+  LinearReduction reduction = LinearReduction::sum;                    ///< how the products KᵀV of the chunks combine into M
   Rotary rotary = Rotary::none;                                        ///< RoPE on queries and keys
-  Index rotary_dimensions = 0;                                         ///< r; 0 for all S
+  Index rotary_dimensions = 0;                                         ///< r, rotated channels; 0 for all S
   double rotary_base = 10000.0;                                        ///< the longest wavelength is about 2π times this
   bool token_shift = false;  ///< the first half of the channels comes from the previous token
   bool causal = false;       ///< no token sees a later one
@@ -62,12 +62,12 @@ struct MixedChunkAttentionConfig {
   }
 };
 
-/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) within a chunk and M = Σ KᵀV across chunks (arXiv:2202.10447,
-/// eq. 7).
+/// y = x + (u ⊙ (A v + Q M)) W_o with local scores A = relu²(q kᵀ / c + B) within a chunk, and M = Σ KᵀV over chunks for global
+/// queries Q and keys K (arXiv:2202.10447, eq. 7).
 ///
-/// Masked tokens are not attended to, but still count in the length n of LinearReduction. The last chunk may be short.
+/// Masked tokens are not attended to, but count in the length n that LinearReduction divides by. The last chunk may be shorter.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built; ShapeError for an x or a mask of the wrong size.
+/// Errors: ArgumentError for invalid options, when built; ShapeError for an x or a mask of the wrong size.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) +
 /// S·E. A stream's state has S·E + c·(2S + E) elements at any length, plus C with token shift.
 template <class T>
@@ -95,8 +95,8 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
                            ", expected relu2 or laplace: its local and global parts are sums without a softmax.");
     require<ArgumentError>(
         !c.causal || c.reduction != LinearReduction::own_chunk,
-        "MixedChunkAttention: reduction = own_chunk lets tokens see later ones in their chunk. Set reduction = sum or mean, or "
-        "causal = false.");
+        "MixedChunkAttention: reduction = own_chunk lets tokens see later tokens of their chunk. Set reduction = sum or mean, "
+        "or causal = false.");
     require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.query_key,
                            "MixedChunkAttention: rotary_dimensions = ", c.rotary_dimensions,
                            ", expected at most query_key = ", c.query_key, ".");

@@ -14,21 +14,21 @@ namespace gated {
 template <class TokenMixerConfig, class ChannelMixerConfig>
 struct MixerBlockConfig {
   Index channels = 0;                              ///< C, of input and output
-  bool channels_first = false;                     ///< channel mixer before token mixer
+  bool channels_first = false;                     ///< applies the channel mixer before the token mixer
   NormForm token_norm = NormForm::layer_norm;      ///< norm of the token mixer's branch
   NormForm channel_norm = NormForm::layer_norm;    ///< norm of the channel mixer's branch
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
+  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, its output, or the residual sum
   double norm_eps = 1e-5;                          ///< ε of both norms
   double layer_scale = 0;                          ///< initial value of the per-channel scales of both branches; 0 for none
-  double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
-  TokenMixerConfig token_mixer{};                  ///< mixes tokens
-  ChannelMixerConfig channel_mixer{};              ///< mixes channels
+  double drop_path = 0;                            ///< probability that training drops a branch, or the block: see TapeOptions
+  TokenMixerConfig token_mixer{};                  ///< options of the token mixer
+  ChannelMixerConfig channel_mixer{};              ///< options of the channel mixer
 
   /// The mixers' options with the block's channels.
   TokenMixerConfig sized_token_mixer() const { return sized(token_mixer); }
   ChannelMixerConfig sized_channel_mixer() const { return sized(channel_mixer); }
 
-  /// The options of a branch with this norm.
+  /// The options of the branch that has this norm.
   BranchOptions branch(NormForm norm) const {
     return {.channels = channels,
             .norm = norm,
@@ -70,7 +70,7 @@ inline constexpr const char* mixer_block_word = "gated.MixerBlock";
 ///
 /// A mixer is a layer whose y has the shape of x, with `Config` and `architecture` as in examples/custom_layer.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError.
 /// Cost: that of the mixers, plus scratch of rows × C.
 template <class TokenMixer, class ChannelMixer>
 struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {

@@ -11,8 +11,8 @@ namespace gated {
 /// The options of a MossFormer2 block. Leave `channels` of its parts 0: the block sets them to its own.
 struct MossFormerBlockConfig {
   Index channels = 512;                    ///< C
-  SharedChunkAttentionConfig attention{};  ///< options of the first half
-  GatedFsmnConfig fsmn{};                  ///< options of the second half
+  SharedChunkAttentionConfig attention{};  ///< options of the attention, the first half
+  GatedFsmnConfig fsmn{};                  ///< options of the gated FSMN, the second half
 
   SharedChunkAttentionConfig sized_attention() const {
     auto sized = attention;
@@ -34,7 +34,7 @@ struct MossFormerBlockConfig {
 /// y = fsmn(attention(x)), each with its residual (MossFormer2, arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal` in both parts; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal` in both parts; ShapeError.
 /// Cost: the sum of its parts.
 template <class T>
 struct MossFormerBlock : Layer<MossFormerBlock<T>> {

@@ -12,7 +12,7 @@ namespace gated {
 
 /// A norm over the channels of each token, in one of the forms of NormForm; LayerNorm by default.
 ///
-/// With several heads, each group of C channels side by side is normalised for itself, with the same parameters.
+/// With several heads, each group of C adjacent channels is normalised separately, with the same parameters.
 /// Shapes: x and y are N × heads·C.
 /// Errors: ShapeError.
 /// Cost: O(N·C).
@@ -24,16 +24,16 @@ struct Norm : Layer<Norm<T>> {
   Index channels = 0;  ///< C
   Index heads = 1;
   double eps = 1e-5;
-  Vector<T> weight;  ///< C, or empty if the form has none
-  Vector<T> bias;    ///< C, likewise
-  Vector<T> gain;    ///< 1, the two ScaleNorms only
+  Vector<T> weight;  ///< C, or empty if the form has no weight
+  Vector<T> bias;    ///< C, or empty if the form has no bias
+  Vector<T> gain;    ///< 1 element, or empty unless the form is one of the two ScaleNorms
 
   Norm() = default;
   /// weight = gain = 1, bias = 0.
   explicit Norm(Index channels_, double eps_ = 1e-5, NormForm form_ = NormForm::layer_norm, Index heads_ = 1)
       : form(form_), channels(channels_), heads(heads_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " must be positive, and eps = ", eps_,
-                           " not negative.");
+                           " must not be negative.");
     expect_memory<T>(name, has_weight(form) ? channels : 0);
     weight = Vector<T>::Ones(has_weight(form) ? channels : 0);
     bias = Vector<T>::Zero(has_bias(form) ? channels : 0);
@@ -45,7 +45,7 @@ struct Norm : Layer<Norm<T>> {
                       field("gain", &Norm::gain, Role::norm)};
   }
 
-  /// The arguments of the op.
+  /// The arguments of normalise().
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 
   Contract contract() const {

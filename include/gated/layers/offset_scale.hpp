@@ -36,7 +36,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
     return std::tuple{field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm)};
   }
 
-  /// N(0, 0.02²) for the weight.
+  /// Draws the weight from N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   /// y = x ⊙ weight_i + bias_i with i = `row`.
@@ -50,10 +50,10 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   }
 
   Contract contract() const {
-    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // once per row
+    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // in apply(), once per row
   }
 
-  /// Backward: ∂x = ∂y ⊙ weight_i, ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y over the tokens.
+  /// Backward: ∂x = ∂y ⊙ weight_i; ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y, summed over the tokens.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, Index row) const {
     require<ArgumentError>(row >= 0 && row < weight.rows(), name, ": row ", row, ", expected 0 … ", weight.rows() - 1, ".");

@@ -31,11 +31,11 @@ struct ImageSize {
 /// §3.1).
 ///
 /// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as in NumPy and PyTorch; tokens is (B ·
-/// patches) × C, patches row by row over (height, width). weight is C × (channels · patch height · patch width), the flattened
+/// patches) × C, patches in row-major order. weight is C × (channels · patch height · patch width), the flattened
 /// convolution kernel.
 /// Errors: ShapeError for a wrong number of pixels; ArgumentError if built with patches that do not tile the image.
-/// Cost: 2·B·pixels·C flops and one copy of the images; backward the same flops, or twice as many if the images need a
-/// gradient.
+/// Cost: 2·B·pixels·C flops and one copy of the images. The backward pass takes the same flops, or twice as many if the images
+/// need a gradient.
 template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";
@@ -70,7 +70,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   /// The weight's shape as a convolution kernel.
   Shape kernel_shape() const { return {weight.rows(), channels, patch.height, patch.width}; }
 
-  /// Patches down and across.
+  /// Number of patches, vertically and horizontally.
   ImageSize grid() const { return {image.height / patch.height, image.width / patch.width}; }
   Index pixels() const { return channels * image.area(); }
 
@@ -108,9 +108,9 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
             .rows = weight.size() > 0 ? grid().area() : 1,
             .sees = Sees::itself,
             .in_note =
-                "channels × height × width, one row per image; resize or crop it first, or convert the model with "
+                "channels × height × width, one row per image; resize or crop the image first, or convert the model with "
                 "resize_grid()",
-            .unstreamable = "an image is not a sequence. Use forward()."};
+            .unstreamable = "An image is not a sequence. Use forward()."};
   }
 
   template <class Run>

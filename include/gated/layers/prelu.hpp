@@ -19,7 +19,7 @@ struct Prelu : Layer<Prelu<T>> {
   static constexpr const char* name = "Prelu";
 
   Index channels = 0;
-  Vector<T> slope;  ///< C, or 1 for all channels
+  Vector<T> slope;  ///< one per channel (C), or one for all channels (1)
 
   Prelu() = default;
   /// slope = 1/4, as in PyTorch; a slope per channel, or one for all.

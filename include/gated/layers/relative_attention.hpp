@@ -27,8 +27,8 @@ constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none",
 /// The options of attention with position scores.
 struct RelativeAttentionConfig {
   Index channels = 0;                              ///< C
-  Index heads = 8;                                 ///< h, each C / h wide
-  ScorePosition position = ScorePosition::offset;  ///< position that the scores depend on
+  Index heads = 8;                                 ///< h, attention heads of C / h channels each
+  ScorePosition position = ScorePosition::offset;  ///< the kind of position in the scores
   bool causal = false;                             ///< no token sees a later one
 
   Index width() const { return heads > 0 ? channels / heads : 0; }
@@ -40,21 +40,22 @@ struct RelativeAttentionConfig {
   }
 };
 
-/// y = W_o [the heads side by side] + b_o with A = softmax(S) and, in each head of width w = C / h,
+/// y = W_o [the outputs A v of all heads, side by side] + b_o, where A = softmax(S) and, in each head of width w = C / h,
 ///
 ///     S_ij = ((q_i + u) · k_j + (q_i + v) · P(i - j)) / √w                  P(r) = W_pos s(r)
 ///     s(r) = [sin(r f_0), cos(r f_0), sin(r f_1), …]                        f_k = 10000^(-2k/C)
 ///
-/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): the weights keep their names but
-/// not their meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
+/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): W_pos and v keep their
+/// names but not their meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
 ///
 /// b_k, the bias of keys, shifts all scores of a query alike: it has no effect, and its gradient is only rounding error. Masked
 /// tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal` or a capacity; ShapeError when run.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C, and 2·R·C² for P once per group of sequences (see
-/// for_each_group()), where P has R = L rows for a longest sequence of L tokens, or 2·L - 1 by offset if not causal. Scratch:
-/// 256 rows of scores, twice that with position scores. A stream's state has capacity × 2C elements, × 3C with position scores.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal` or a capacity; ShapeError.
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C (up to 4·N²·C by offset, unless causal), and 2·R·C²
+/// for the R rows of P, once per group of sequences (see for_each_group()). For a longest sequence of L tokens, R = L, or
+/// 2·L - 1 by offset, unless causal. Scratch: 256 rows of scores, twice as much with position scores. A stream's state has
+/// capacity × 2C elements, or capacity × 3C with position scores.
 template <class T>
 struct RelativeAttention : Layer<RelativeAttention<T>> {
   using Config = RelativeAttentionConfig;
@@ -96,7 +97,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
                       field("position_bias", &A::position_bias, Role::position), field("proj_out", &A::proj_out));
   }
 
-  /// Xavier-uniform weights and biases u, v.
+  /// Initialises the projections, and draws u and v as Xavier-uniform matrices.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     const double bound = std::sqrt(6.0 / static_cast<double>(config.heads + config.width()));
@@ -146,7 +147,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
     return attend_by_position(run, inputs, config.causal, scoring_of, Epilogue<Run>());
   }
 
-  /// s(r) for all offsets or positions of the run, or for those that the next tokens of a stream add.
+  /// s(r) for all offsets or positions of the run; in a stream, only for the offsets or positions that the next tokens add.
   template <class Run>
   MatrixOf<Run> sinusoids(Run& run) const {
     const Index first = run.position();

@@ -11,15 +11,15 @@
 #include "gated/ops/position_bias.hpp"
 
 /// @file
-/// A learned bias on attention scores by the distance between key and query.
+/// A learned bias on attention scores that depends on the offset between query and key.
 
 namespace gated {
 
 /// The form of a relative bias.
 enum class RelativeBiasForm {
   none,
-  t5,       ///< 32 distance buckets; distances from 128 on share one (arXiv:1910.10683): lucidrains
-  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions: the FLASH paper, JunnYu, mmpose
+  t5,       ///< 32 buckets of distances; distances ≥ 128 in one direction share one (T5, arXiv:1910.10683); FLASH-pytorch
+  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions; FLASH paper, JunnYu, mmpose
 };
 
 constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
@@ -29,7 +29,7 @@ template <class T>
 struct RelativeBiasTerms {
   const T* values = nullptr;  ///< nullptr for no bias
   T* gradient = nullptr;      ///< accumulates the gradient of `values`; nullptr if not trained
-  Index stride = 0;           ///< elements from one head to the next, in both
+  Index stride = 0;           ///< elements from one head to the next, for both pointers
 };
 
 /// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz), learned separately for each head.
@@ -41,19 +41,19 @@ struct RelativeBias {
   static constexpr const char* name = "RelativeBias";
   static constexpr const char* remedy =
       " Build the Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.";
-  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's values; all originals keep them
+  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's values, used by all published variants
 
   RelativeBiasForm form = RelativeBiasForm::none;
   bool causal = false;
   T scale = T{1};
   Index heads = 1;
-  Vector<T> weight;  ///< head by head, per head 32 (T5) or 2L-1 (Toeplitz) values
+  Vector<T> weight;  ///< 32 (T5) or 2L-1 (Toeplitz) values of the first head, then of the next
 
   RelativeBias() = default;
   RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length, Index heads_ = 1)
       : form(form_), causal(causal_), scale(scale_), heads(heads_) {
     require<ArgumentError>(form != RelativeBiasForm::toeplitz || max_length > 0, "RelativeBias: max_length = ", max_length,
-                           ", expected the positions of the Toeplitz bias, at least 1.");
+                           ", expected the number of positions of the Toeplitz bias, at least 1.");
     const Count positions = max_length;
     const Count numbers = form == RelativeBiasForm::toeplitz ? positions + (max_length - 1)
                           : form == RelativeBiasForm::t5     ? Count(buckets)
@@ -64,7 +64,7 @@ struct RelativeBias {
 
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
 
-  /// N(0, 0.02²).
+  /// Draws the values from N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
   /// The longest sequence that the bias covers.
@@ -77,8 +77,8 @@ struct RelativeBias {
   }
 
   /// The first head's bias, indexed by offset j - i: a pointer to offset 0, valid for ±(length - 1), or nullptr if there is no
-  /// bias. Each further head is stride(length, room) elements on. A T5 bias is computed into scratch from `memory.take()`, for
-  /// instance a run's. It takes space for max(length, room) positions: the same size while a sequence grows up to `room`.
+  /// bias. The next head's bias starts stride(length, room) elements later. A T5 bias is computed into scratch taken from
+  /// `memory`, such as a run. The scratch fits max(length, room) positions: its size stays the same while a sequence grows.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {
@@ -111,8 +111,8 @@ struct RelativeBias {
     }
   }
 
-  /// The bias for sequences of up to `length` tokens in a run; `room` as in for_length(). Gradients per offset accumulate in
-  /// the Toeplitz weight's gradient, or are added to the T5 buckets in order of offset: ∂table[bucket(-o)] += scale · ∂bias[o].
+  /// The bias for sequences of up to `length` tokens in a run; `room` as in for_length(). The gradients of offsets o = j - i
+  /// accumulate in the Toeplitz weight's gradient or, in order of o, in the T5 buckets: ∂table[bucket(-o)] += scale · ∂bias[o].
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run, Index length, Index room = 0) const {
     RelativeBiasTerms<T> terms{.values = for_length(length, run, room), .stride = stride(length, room)};

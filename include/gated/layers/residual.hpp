@@ -15,12 +15,12 @@ namespace gated {
 enum class Residual {
   none,
   plain,  ///< y + x
-  scaled  ///< y + x ⊙ a learned scale per channel: mmpose
+  scaled  ///< y + x ⊙ scale, with a learned scale per channel: mmpose
 };
 
 constexpr auto names_of(Residual) { return words_for<Residual>("none", "plain", "scaled"); }
 
-/// An epilogue for a layer's last projection: adds the layer's input x as `residual` says. `scale` is empty unless scaled.
+/// An epilogue for a layer's last projection that adds the layer's input x. `scale` must be empty unless `residual` is scaled.
 template <class Run>
 Epilogue<Run> with_residual(Residual residual, MatrixOf<Run> x, const Vector<typename Run::Scalar>& scale) {
   return residual == Residual::none ? Epilogue<Run>{} : Epilogue<Run>{.residual = std::move(x), .residual_scale = scale.data()};

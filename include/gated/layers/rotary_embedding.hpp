@@ -15,10 +15,10 @@ namespace gated {
 
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
-/// The frequencies are base^(-2k/r), or come from the checkpoint: lucidrains' files store them, rounded to float32.
+/// The frequencies are base^(-2k/r), or come from the checkpoint: lucidrains' packages store them, rounded to float32.
 /// Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows outside of the sequences, or fewer
 /// than r channels.
-/// Cost: N·r/2 sines and cosines per table.
+/// Cost: N·r/2 sines and cosines, and one pass over each rotated matrix.
 template <class T>
 struct RotaryEmbedding {
   static constexpr const char* name = "RotaryEmbedding";
@@ -39,13 +39,13 @@ struct RotaryEmbedding {
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// Returns `parts`, each row rotated by its position; in place if moved in. In a recording, no op may have read a part
-  /// before, except the one that made it.
+  /// Returns `parts`, each row rotated by its position; in place if moved in. When recording, no op other than a part's
+  /// producer may have read the part before.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
     return rotate_heads(run, 0, std::move(parts)...);
   }
-  /// The same for heads side by side, each of `width` columns.
+  /// rotate() for heads side by side, each of `width` columns.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index width, Parts... parts) const {
     return gated::rotate_heads(run, layout, frequencies, width,

@@ -28,8 +28,8 @@ constexpr auto names_of(AttentionForm) { return words_for<AttentionForm>("softma
 /// A factor σ(W_g x + b_g) on the heads' outputs.
 enum class AttentionGate {
   none,
-  per_head,    ///< one for each head: BS-RoFormer
-  per_channel  ///< one for each channel of each head
+  per_head,    ///< one factor per head: BS-RoFormer
+  per_channel  ///< one factor per channel of each head
 };
 
 constexpr auto names_of(AttentionGate) { return words_for<AttentionGate>("none", "per_head", "per_channel"); }
@@ -38,29 +38,29 @@ constexpr auto names_of(AttentionGate) { return words_for<AttentionGate>("none",
 struct SelfAttentionConfig {
   Index channels = 0;                                       ///< C
   Index heads = 12;                                         ///< H
-  Index key_value_heads = 0;                                ///< G: H / G neighbouring heads share keys and values; 0 for H
-  Index head_width = 0;                                     ///< a, of each head; 0 for C / H
+  Index key_value_heads = 0;                                ///< G: H / G adjacent heads share keys and values (GQA); 0 for H
+  Index head_width = 0;                                     ///< a, channels per head; 0 for C / H
   AttentionForm form = AttentionForm::softmax;              ///< how heads weigh tokens
-  Index chunk = 256;                                        ///< c, of mixed-chunk attention
-  LinearReduction reduction = LinearReduction::sum;         ///< how mixed-chunk attention sums over the chunks
+  Index chunk = 256;                                        ///< c, tokens per chunk of mixed-chunk attention
+  LinearReduction reduction = LinearReduction::sum;         ///< how the chunks of mixed-chunk attention combine
   bool causal = false;                                      ///< no token sees a later one
-  Index window = 0;                                         ///< W, see SelfAttention; 0 for no window
+  Index window = 0;                                         ///< W, tokens of a window: see SelfAttention; 0 for no window
   Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys; softmax only
-  Index rotary_dimensions = 0;                              ///< r, per head; 0 for all
+  Index rotary_dimensions = 0;                              ///< r, rotated channels per head; 0 for all
   double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
-  RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< B, learned for each head; softmax only
+  RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< form of the relative bias B, learned per head; softmax only
   Index max_length = 0;                                     ///< L, the number of positions of a Toeplitz bias
-  NormForm query_key_norm = NormForm::none;                 ///< of each head's queries and keys, before the rotation
-  double query_key_norm_eps = 1e-6;                         ///< ε of that norm
-  AttentionGate gate = AttentionGate::none;                 ///< of the heads' outputs
-  bool bias = true;                                         ///< of queries, keys and values
-  bool gate_bias = true;                                    ///< b_g
-  bool out_bias = true;                                     ///< b_o
+  NormForm query_key_norm = NormForm::none;                 ///< norm of each head's queries and keys, before the rotation
+  double query_key_norm_eps = 1e-6;                         ///< ε of the norm of queries and keys
+  AttentionGate gate = AttentionGate::none;                 ///< gate of the heads' outputs
+  bool bias = true;                                         ///< adds biases to queries, keys and values
+  bool gate_bias = true;                                    ///< adds b_g
+  bool out_bias = true;                                     ///< adds b_o
 
   Index key_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
   Index width() const { return head_width > 0 ? head_width : heads > 0 ? channels / heads : 0; }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
-  /// The largest distance of a key that a token sees.
+  /// The largest distance from a token to a key that it sees.
   Index reach() const { return window <= 0 ? unlimited_reach : std::min(causal ? window - 1 : window / 2, unlimited_reach); }
 
   template <class C = SelfAttentionConfig>
@@ -83,24 +83,24 @@ struct SelfAttentionConfig {
 ///                                     .rotary = Rotary::half, .query_key_norm = NormForm::rms_norm, .bias = false,
 ///                                     .out_bias = false});   // Qwen3-0.6B
 ///
-/// With fewer heads of keys and values, head h uses number ⌊h·G / H⌋ of them (arXiv:2305.13245).
+/// With grouped-query attention (G < H), query head h uses key and value head ⌊h·G / H⌋ (arXiv:2305.13245).
 /// With a window, token i sees the tokens i - W < j ≤ i if causal (arXiv:2310.06825), otherwise |i - j| ≤ ⌊W / 2⌋
 /// (arXiv:2004.05150).
 /// With `query_key_norm`, each head's queries and keys are normalised, all heads with the same weights (arXiv:2010.04245).
 /// With `rotary`, queries and keys are rotated by position, head by head (arXiv:2104.09864).
 /// With a gate, the heads' outputs are multiplied by σ(W_g x + b_g) before W_o (arXiv:2505.06708, arXiv:2309.02612).
-/// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the distance of key and query, in T5's buckets
+/// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the distance between key and query, in T5's buckets
 /// (arXiv:1910.10683) or with one value per offset.
-/// With mixed-chunk attention each head of width a computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a
-/// chunk. Its global queries and keys are the local ones, scaled and shifted (arXiv:2202.10447, §4; the paper gives no code for
-/// this baseline). It takes none of the options above.
+/// With mixed-chunk attention, each head of width a computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within
+/// a chunk. The global queries Q are the local queries q, scaled and shifted, and the global keys likewise (arXiv:2202.10447,
+/// §4; the paper gives no code for this baseline). All options listed above need softmax attention.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError when run, also if a Toeplitz bias holds too few
-/// positions.
-/// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence, with N² no more than N·(3W + 64) in a window; with mixed-chunk
-/// attention, the last term is 2·N·C·(2c + 4a). A stream's state has capacity × 2·a·G elements, 1¼ · W of these rows if that is
-/// less, or C·a + 3·c·C with mixed-chunk attention.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError for wrong
+/// shapes, and for sequences longer than a Toeplitz bias.
+/// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence. A window limits N² to N·(3W + 64); with mixed-chunk attention, the
+/// second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a window min(capacity, 1¼·W) ×
+/// 2·a·G; with mixed-chunk attention C·a + 3·c·C.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;
@@ -231,7 +231,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     return attend(run, inputs, scoring_of, std::move(gating));
   }
 
-  /// σ(W_g x + b_g) for each output of the heads, N × H·a; absent without a gate.
+  /// σ(W_g x + b_g) for each output of the heads, N × H·a; empty if there is no gate.
   template <class Run>
   MatrixOf<Run> gates(Run& run, const MatrixOf<Run>& x) const {
     if (!gate) {

@@ -9,12 +9,12 @@
 
 namespace gated {
 
-/// y = (x - mean) / √(var + eps) ⊙ weight + bias, with mean and variance over the tokens of each sequence: of each channel
-/// (InstanceNorm1d, arXiv:1607.08022), or of all channels together (GroupNorm with one group, arXiv:1803.08494).
+/// y = (x - mean) / √(var + eps) ⊙ weight + bias, with mean and variance over the tokens of each sequence, per channel
+/// (InstanceNorm1d, arXiv:1607.08022) or over all channels together (GroupNorm with one group, arXiv:1803.08494).
 ///
-/// Each output depends on the whole sequence: part of a recording gives different values than the same rows of the whole.
+/// Each output depends on the whole sequence: normalising part of a sequence alone gives other values.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built or streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
 /// Cost: three passes over x.
 template <class T>
 struct SequenceNorm : Layer<SequenceNorm<T>> {
@@ -28,9 +28,9 @@ struct SequenceNorm : Layer<SequenceNorm<T>> {
   /// weight = 1, bias = 0.
   SequenceNorm(Index channels, TokenNormForm form_, double eps_ = 1e-5) : form(form_), eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, name, ": channels = ", channels, " must be positive, and eps = ", eps_,
-                           " not negative.");
+                           " must not be negative.");
     require<ArgumentError>(form != TokenNormForm::layer_norm, name,
-                           ": form = layer_norm has weights per token: use TokenNorm.");
+                           ": form = layer_norm has weights per token. Use TokenNorm.");
     expect_memory<T>(name, channels);
     weight = Vector<T>::Ones(channels);
     bias = Vector<T>::Zero(channels);

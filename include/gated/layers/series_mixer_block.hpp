@@ -17,15 +17,15 @@ namespace gated {
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
   Index patches = 0;                               ///< n, patches per series
-  Index series = 0;                                ///< M, series per item, which are mixed with each other; 0 to mix no series
-  Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input
-  bool gated = true;                               ///< a softmax gate in each mixer
+  Index series = 0;                                ///< M, series per item, if they are mixed with each other; 0 to mix none
+  Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input width
+  bool gated = true;                               ///< adds a softmax gate to each mixer
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one
   double norm_eps = 1e-5;                          ///< ε of the norms
   double dropout = 0;                              ///< dropout of each MLP, in training
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
+  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, its output, or the residual sum
   double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
-  double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
+  double drop_path = 0;                            ///< probability that training drops a branch, or the block: see TapeOptions
 
   bool mixes_patches() const { return patches > 1 || mixes_single_patch; }
   SoftmaxGatedTokenMlpConfig series_mixer() const {
@@ -68,9 +68,9 @@ struct SeriesMixerBlockConfig {
   }
 };
 
-/// An MLP over the series of an item; each token holds all patches of one series.
+/// An MLP over the M series of an item. Each of its tokens holds all patches of one series.
 ///
-/// Shapes: x and y are rows × d. An item is M series of n patches, one after the other; a sequence is any number of items.
+/// Shapes: x and y are rows × d. An item is M series of n patches, one after the other; a sequence is a whole number of items.
 template <class T>
 struct SeriesMixer : Layer<SeriesMixer<T>> {
   using Config = SeriesMixerBlockConfig;
@@ -90,7 +90,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
     return {.in = channels,
             .out = channels,
             .multiple = series * patches,
-            .remedy = " An item has series × patches rows.",
+            .remedy = " Pass whole items of series × patches rows.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 
@@ -104,9 +104,9 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 /// item (optional), the patches of a series, and the features of a patch. Each is a Branch.
 ///
 /// The series mixer has its gate before the MLP, the other mixers after it. Norms run over the features of a patch.
-/// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items of M · n
-/// rows if series are mixed, otherwise of series of n rows.
-/// Errors: ArgumentError when built or streamed; ShapeError when run.
+/// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items
+/// (M · n rows each) if series are mixed, otherwise of series (n rows each).
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
 /// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
@@ -124,7 +124,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   explicit SeriesMixerBlock(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.patches > 0 && c.series >= 0 && c.expansion > 0, name,
                            ": channels = ", c.channels, ", patches = ", c.patches, " and expansion = ", c.expansion,
-                           " must be positive, and series = ", c.series, " not negative.");
+                           " must be positive, and series = ", c.series, " must not be negative.");
     if (c.series > 0) {
       series.emplace(c.branch(), c);
     }
@@ -145,7 +145,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
     return {.in = config.channels,
             .out = config.channels,
             .multiple = config.patches * std::max<Index>(config.series, 1),
-            .remedy = config.series > 0 ? " An item has series × patches rows." : " A series has that many patches.",
+            .remedy = config.series > 0 ? " Pass whole items of series × patches rows." : " Pass all patches of each series.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 

@@ -17,7 +17,7 @@ namespace gated {
 struct SharedChunkAttentionConfig {
   Index channels = 0;                    ///< C
   Index value = 0;                       ///< E, width of u and v; 0 for 2·C
-  Index query_key = 128;                 ///< S
+  Index query_key = 128;                 ///< S, width of queries and keys
   Index chunk = 256;                     ///< c, tokens per chunk
   Index kernel = 17;                     ///< taps of the projections' convolutions; odd unless causal
   NormForm norm = NormForm::scale_norm;  ///< norm of the projections' inputs
@@ -26,7 +26,7 @@ struct SharedChunkAttentionConfig {
   double rotary_base = 10000.0;          ///< the longest wavelength is about 2π times this
   bool token_shift = true;               ///< the first half of the channels comes from the previous token
   bool causal = false;                   ///< no token sees a later one
-  bool centred = false;                  ///< convolutions see later tokens even if the attention is causal, as upstream
+  bool centred = false;                  ///< convolutions see later tokens even if the attention is causal, as in the original
 
   Index values() const { return value > 0 ? value : (2 * Count(channels)).value(); }
   /// The options of a projection from `in` to `out` channels.
@@ -47,10 +47,10 @@ struct SharedChunkAttentionConfig {
 /// y = x + out((a_u ⊙ v) ⊙ σ(a_v ⊙ u)), where one mixed-chunk attention is applied to u and v, giving a_u and a_v (MossFormer2,
 /// arXiv:2312.11825, §2.2; FLASH, arXiv:2202.10447).
 ///
-/// v, u, and the queries and keys are convolutional projections of x. The attention is that of MixedChunkAttention with relu²
-/// scores divided by c and LinearReduction::sum: A u + Q KᵀU / N.
+/// v, u, and the queries and keys are convolutional projections of x. The attention is that of MixedChunkAttention without a
+/// relative bias: a_u = relu²(q kᵀ / c) u + Q M, with M as in LinearReduction::sum, and a_v likewise.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + 2·E) + 4·S·E + K·(2·E + S + C)) flops; scratch rows × (C + 5·E + 5·S).
 template <class T>
 struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
@@ -59,7 +59,7 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   static constexpr const char* architecture = "gated.SharedChunkAttention";
 
   Config config;
-  ConvolutionalProjection<T> hidden;  ///< C → 2E: v, then u
+  ConvolutionalProjection<T> hidden;  ///< C → 2E: columns v, then u
   ConvolutionalProjection<T> qk;      ///< C → S
   OffsetScale<T> offset_scale;        ///< four rows: local query, global query, local key, global key
   RotaryEmbedding<T> rotary;
@@ -109,7 +109,7 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   }
 
  private:
-  /// The attention of all columns of `values`, with queries and keys made of z.
+  /// Applies the attention to all columns of `values`; queries and keys are made from z.
   template <class Run>
   auto attend(Run& run, MatrixOf<Run> z, const MatrixOf<Run>& values) const {
     auto local_q = run(offset_scale, z, Index{0}), global_q = run(offset_scale, z, Index{1});

@@ -16,7 +16,7 @@ namespace gated {
 /// The position embedding at a model's input.
 enum class PositionForm {
   none,
-  sinusoid,        ///< computed for any position: lucidrains
+  sinusoid,        ///< computed for any position: FLASH-pytorch
   sinusoid_table,  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
   learned          ///< a learned table of max_length rows: BERT, FNet (layers/learned_position.hpp)
 };
@@ -30,14 +30,14 @@ constexpr bool is_sinusoid(PositionForm form) { return form == PositionForm::sin
 ///
 /// Sines come first, then cosines; they are not interleaved.
 /// Errors: ArgumentError for an odd C; ShapeError for wrong sizes, and past the end of a table.
-/// Cost: N·C sines, or a copy from the table.
+/// Cost: N·C sines, or one pass over N rows of the table.
 template <class T>
 struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   static constexpr const char* name = "SinusoidPosition";
 
   PositionForm form = PositionForm::none;
   Index channels = 0;
-  Vector<T> scale;        ///< 1
+  Vector<T> scale;        ///< 1 element
   Vector<T> frequencies;  ///< C/2, a constant; sinusoid only
   Matrix<T> table;        ///< L × C, a constant; sinusoid_table only
 
@@ -70,7 +70,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   void expect_length(Where where, Index length) const {
     require<ShapeError>(length <= contract().longest, where, ": a sequence has ", length,
                         " tokens, but the position table holds ", table.rows(),
-                        ". Build the model with a larger max_length, or with position = sinusoid.");
+                        " positions. Build the model with a larger max_length, or with position = sinusoid.");
   }
 
   /// Adds `factor` times the embeddings of positions `first`, `first` + 1, … to `rows`, which belong to one sequence.
@@ -97,7 +97,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
             .remedy = " Build the model with a larger max_length, or with position = sinusoid."};
   }
 
-  /// Returns x plus the position embedding, or x itself for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
+  /// Returns y_t = x_t + scale · p_t (sinusoid p_t), or x for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if (form == PositionForm::none) {

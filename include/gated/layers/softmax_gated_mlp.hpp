@@ -26,7 +26,7 @@ constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before
 /// or the tokens of each channel (SoftmaxGatedTokenMlp).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError.
 /// Cost: that of the MLP and the gate's projection; scratch for the hidden activations and 2·rows × C.
 template <class T, class ConfigType>
 struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
@@ -54,7 +54,7 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
 
   Contract contract() const { return mlp.contract(); }
 
-  /// PyTorch's initialisation.
+  /// PyTorch's default initialisation of linear layers.
   void initialize(Random& random) {
     mlp.proj_in.initialize_as_pytorch(random);
     mlp.proj_out.initialize_as_pytorch(random);
@@ -82,17 +82,17 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
 /// The options of a feed-forward with a softmax gate.
 struct SoftmaxGatedFeedForwardConfig {
   static constexpr const char* layer_name = "SoftmaxGatedFeedForward";          ///< for messages
-  static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";  ///< for files
+  static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";  ///< for model files
   static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
   Index hidden = 0;                   ///< F, width between the projections; 0 for 2·C
   GatePlace gate = GatePlace::after;  ///< position of the gate
-  double dropout = 0;                 ///< dropout, in training, of the hidden activations and of the MLP's output
+  double dropout = 0;                 ///< dropout on the hidden activations and on the MLP's output, in training
 
   const SoftmaxGatedFeedForwardConfig& checked() const {
     require<ArgumentError>(channels > 0 && hidden >= 0, layer_name, ": channels = ", channels,
-                           " must be positive, and hidden = ", hidden, " not negative.");
+                           " must be positive, and hidden = ", hidden, " must not be negative.");
     return *this;
   }
   FeedForwardConfig mlp() const {
@@ -113,18 +113,18 @@ struct SoftmaxGatedFeedForwardConfig {
 /// The options of an MLP over tokens with a softmax gate.
 struct SoftmaxGatedTokenMlpConfig {
   static constexpr const char* layer_name = "SoftmaxGatedTokenMlp";          ///< for messages
-  static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";  ///< for files
+  static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";  ///< for model files
   static constexpr GateAxis gate_axis = GateAxis::tokens;                    ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
   Index length = 0;                   ///< N, tokens
   Index hidden = 0;                   ///< M, width between the projections; 0 for 2·N
   GatePlace gate = GatePlace::after;  ///< position of the gate
-  double dropout = 0;                 ///< dropout, in training, of the hidden activations and of the MLP's output
+  double dropout = 0;                 ///< dropout on the hidden activations and on the MLP's output, in training
 
   const SoftmaxGatedTokenMlpConfig& checked() const {
     require<ArgumentError>(channels > 0 && length > 0 && hidden >= 0, layer_name, ": channels = ", channels,
-                           " and length = ", length, " must be positive, and hidden = ", hidden, " not negative.");
+                           " and length = ", length, " must be positive, and hidden = ", hidden, " must not be negative.");
     return *this;
   }
   TokenMlpConfig mlp() const {
@@ -147,8 +147,8 @@ struct SoftmaxGatedTokenMlpConfig {
 template <class T>
 using SoftmaxGatedFeedForward = SoftmaxGated<T, SoftmaxGatedFeedForwardConfig>;
 
-/// The same over the N tokens of each sequence, with weights shared by all channels.
-/// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
+/// An MLP with a softmax gate over the N tokens of each sequence, with weights shared by all channels.
+/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError for a sequence not of length N.
 /// Cost: per sequence, 2·N·C·(2·M + N) flops and scratch (M + 2·N) × C.
 template <class T>
 using SoftmaxGatedTokenMlp = SoftmaxGated<T, SoftmaxGatedTokenMlpConfig>;

@@ -24,9 +24,9 @@ constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multipl
 /// The options of a spatial gating unit.
 struct SpatialGatingUnitConfig {
   Index channels = 0;                            ///< F, channels of the input; the split form outputs F/2
-  GateForm form = GateForm::split;               ///< the form of s(Z)
+  GateForm form = GateForm::split;               ///< form of s(Z)
   SpatialProjectionConfig spatial{};             ///< options of W
-  Activation activation = Activation::identity;  ///< activation of the gate, after bias and addition
+  Activation activation = Activation::identity;  ///< activation of the gate, after adding b and a
   double norm_eps = 1e-5;                        ///< ε of the norm of v
 
   /// Output channels.
@@ -36,8 +36,8 @@ struct SpatialGatingUnitConfig {
 /// y = u ⊙ act(W LN(v) + b + a), where (u, v) are the halves of x and `a` is an optional addition (tiny attention).
 ///
 /// The other forms of GateForm replace the product. At initialisation the unit passes its input on, so a block starts as a
-/// plain feed-forward: W is near zero with b = 1 (products) or b = 0 (sum), or near I with b = 0 (linear). With `identity` a
-/// block stays a plain feed-forward: y = act(x + a).
+/// plain feed-forward: W is near zero with b = 1 (products) or b = 0 (sum), or near I with b = 0 (linear). With `identity`,
+/// y = act(x + a), and a block stays a plain feed-forward.
 /// In a layer's body: run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
 /// Errors: ShapeError for wrong rows, channels or lengths.
@@ -74,10 +74,10 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   }
 
   Index out() const { return config.out(); }
-  /// False for the form `identity`.
+  /// True unless the form is `identity`.
   bool mixes_tokens() const { return config.form != GateForm::identity; }
 
-  /// Weights from N(0, (1e-6)²), plus I for the linear form.
+  /// Draws W from N(0, (1e-6)²), plus I for the linear form.
   void initialize(Random& random) {
     if (!mixes_tokens()) {
       return;
@@ -95,7 +95,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
     return contract;
   }
 
-  /// `added` is a, or empty.
+  /// `added` is the addition a, or empty.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
     if (!mixes_tokens()) {

@@ -13,9 +13,9 @@
 
 namespace gated {
 
-/// Treatment of sequences shorter than the spatial weight. Longer ones are always refused.
+/// Treatment of sequences shorter than the spatial weight. Longer sequences are always refused.
 enum class LengthPolicy {
-  exact,  ///< refuse them, except in causal projections, where slicing is exact
+  exact,  ///< refuse them, unless `causal` is set: slicing W is then exact
   slice   ///< use the top-left corner of W; exact for causal weights, an approximation for others
 };
 
@@ -45,12 +45,12 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
 /// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are skipped, so not even an infinity
-/// in a later token reaches an earlier one. With `outputs`, the N tokens of a sequence become M.
-/// Dense and Toeplitz weights are read in place; causal and scaled ones are expanded in scratch, 128 rows at a time. A Toeplitz
-/// weight never takes N² elements. From `fourier_from` tokens on it uses the FFT, which gives the same values within a few
-/// roundings of the largest value. A causal Toeplitz weight uses the FFT in tiles, from about six times that many tokens on. A
-/// stream uses different tiles, so no step waits for a large one. Its rows equal the batch's within the same rounding: see
-/// mix_tokens().
+/// in a later token reaches an earlier token. With `outputs`, the N tokens of a sequence become M.
+/// Causal weights, scaled Toeplitz ones included, are expanded in scratch, 128 rows at a time; others are read in place.
+/// Toeplitz weights are never expanded to N² elements. They use the FFT from `fourier_from` tokens per sequence on; results are
+/// then equal within a few roundings of the largest value. Causal Toeplitz weights use the FFT in tiles, from six tiles per
+/// sequence on; a tile is `fourier_from` tokens, rounded down to a power of two. A stream uses other tiles, so no step waits
+/// for a large tile. Its outputs equal those of forward() within the same rounding: see mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
 /// ArgumentError if streamed without a causal weight.
@@ -71,7 +71,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
     require<ArgumentError>(c.fourier_from > 0, "SpatialProjection: fourier_from = ", c.fourier_from,
-                           " must be positive. To disable the FFT, set more than length.");
+                           " must be positive. To disable the FFT, set it above length.");
     require<ArgumentError>(c.outputs >= 0, "SpatialProjection: outputs = ", c.outputs, " must not be negative.");
     require<ArgumentError>(c.outputs == 0 || (c.form == SpatialForm::dense && !c.causal),
                            "SpatialProjection: outputs = ", c.outputs,
@@ -121,16 +121,16 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     fill_uniform(bias, bound, random);
   }
 
-  /// True if row i depends on no token after i.
+  /// True if no output depends on a later token.
   bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
 
-  /// The arguments of the op.
+  /// The arguments of mix_tokens().
   SpatialWeight<T> parameters() const {
     return {config.form, config.length, config.heads, is_causal(),        &weight,
             &position_x, &position_y,   &bias,        config.fourier_from};
   }
 
-  /// Stores the transform of a Toeplitz weight that uses the FFT: see prepare().
+  /// Stores the transform of a Toeplitz weight that uses the FFT: see prepare() in models/prepare.hpp.
   void prepare(PreparedWeights<T>& prepared) const {
     if (parameters().is_transformed(config.length)) {
       const detail::fourier::Products<T> products{parameters()};
@@ -139,7 +139,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     }
   }
 
-  /// The matrix W of `head` for `length` tokens, with zeros where it is masked.
+  /// The matrix W of `head` for `length` tokens, with zeros where causality masks it.
   /// Errors: ArgumentError for an invalid head or length.
   Matrix<T> effective_weight(Index head, Index length) const {
     require<ArgumentError>(head >= 0 && head < config.heads && length >= 0 && length <= config.length,
@@ -152,7 +152,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     return w;
   }
 
-  /// Multiplies the top-left corner of every head's W by `mask`, which is n × n, or 1 × n for all rows; n ≤ N. A mask of zeros
+  /// Multiplies the top-left n × n corner of every head's W by `mask`, which is n × n, or 1 × n for all rows. A mask of zeros
   /// and ones removes connections permanently.
   /// Errors: ArgumentError unless W is dense and `outputs` is 0; ShapeError for a mask of the wrong size.
   void apply_mask(ConstView<T> mask) {
@@ -180,7 +180,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .shortest = takes_shorter ? 0 : config.length,
             .longest = config.length,
             .remedy = is_square ? " Resize the spatial weight; for shorter sequences, length_policy = slice uses its corner."
-                                : " Build it with length = the tokens of a sequence.",
+                                : " Build it with length = the number of tokens per sequence.",
             .unstreamable = is_square ? nullptr : "An MLP over tokens needs all of them."};
   }
 

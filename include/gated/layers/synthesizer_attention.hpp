@@ -42,7 +42,7 @@ struct SynthesizerAttentionConfig {
   Index head_width = 0;                                   ///< a, channels of a head; 0 for C / h
   Index max_length = 0;                                   ///< L, the maximum length of a sequence
   SynthesizerForm form = SynthesizerForm::random;         ///< form of the scores S
-  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< how dot products are mixed in
+  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< how dot products are mixed into S
   Index rank = 8;                                         ///< k, rank of the factorized random form
   std::array<Index, 2> factors{};                         ///< {c, b} of the factorized dense form, c·b = L
   bool causal = false;                                    ///< no token sees a later one
@@ -62,13 +62,14 @@ struct SynthesizerAttentionConfig {
 /// columns of S.
 ///
 /// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper does not say how factorized dense
-/// scores are tiled. Here every column pairs different factors: each row of A is repeated b times, and B is repeated as a
-/// whole.
-/// Without the softmax, the random form is a spatial projection.
+/// scores are tiled. Here every column of S uses a different pair of rows of A and B: each row of A is repeated b times, and B
+/// is repeated as a whole.
+/// Without the softmax, the random form would be a spatial projection.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError for sequences of more than L tokens.
-/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus synthesize(). A stream's
-/// state has L·h·a elements, twice that in a mixture.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError for sequences
+/// of more than L tokens.
+/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus the cost of synthesize().
+/// A stream's state has L·h·a elements, or twice as many in a mixture.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;
@@ -84,7 +85,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   Matrix<T> left, right;           ///< (h·L) × k: R₁, R₂
   Matrix<T> dense;                 ///< L × a: Π
   Matrix<T> outer, inner;          ///< c × a, b × a: A, B
-  Vector<T> share;                 ///< 1: α
+  Vector<T> share;                 ///< α: 1 element, or empty
 
   SynthesizerAttention() = default;
   /// Uninitialised projections and scores of 0, for a checkpoint.
@@ -121,7 +122,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
         require<ArgumentError>(c.factors[0] > 0 && c.factors[1] > 0 && c.factors[0] <= c.max_length &&
                                    Count(c.factors[0]) * c.factors[1] == c.max_length,
                                name, ": factors = ", c.factors[0], " and ", c.factors[1],
-                               ", expected a product of max_length = ", c.max_length, ".");
+                               ", expected factors with a product of max_length = ", c.max_length, ".");
         expect_memory<T>(name, Count(c.factors[0]) + c.factors[1], a);
         outer = Matrix<T>::Zero(c.factors[0], a);
         inner = Matrix<T>::Zero(c.factors[1], a);
@@ -165,7 +166,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
     }
   }
 
-  /// The arguments of the op.
+  /// The scores as synthesize() takes them.
   SynthesizedScores<T> scores() const {
     const auto given = [](const Matrix<T>& m) { return m.size() > 0 ? &m : nullptr; };
     return {config.heads, config.max_length, config.causal, given(random), given(left),

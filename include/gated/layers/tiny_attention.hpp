@@ -14,15 +14,15 @@ namespace gated {
 struct TinyAttentionConfig {
   Index channels = 0;   ///< C, of the input
   Index width = 64;     ///< a, width of query, key and value
-  Index out = 0;        ///< output channels: those of the gate that it is added to
+  Index out = 0;        ///< channels of the output, which is added to the gate
   bool causal = false;  ///< no token sees a later one
-  bool bias = false;    ///< of query, key and value; lucidrains has none, the paper's parameter counts imply one
+  bool bias = false;    ///< bias of q, k and v; g-mlp-pytorch has none, the paper's parameter counts imply one
 };
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
 ///
-/// With `causal`, token i attends to tokens j ≤ i. A hook sees the attention map (N × N) of sequence b
-/// as `….weights.b`.
+/// With `causal`, token i attends to tokens j ≤ i. A hook sees the attention map (N × N) of sequence b under the layer's path
+/// plus `.weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ShapeError.
 /// Cost: 2·rows·a·(3C + out) + 4·N²·a flops per sequence; scratch rows × 4a + 256·N.

@@ -11,12 +11,12 @@ namespace gated {
 /// The options of a gated feed-forward over tokens.
 struct TokenGluConfig {
   static constexpr const char* layer_name = "TokenGlu";          ///< for messages
-  static constexpr const char* architecture = "gated.TokenGlu";  ///< for files
+  static constexpr const char* architecture = "gated.TokenGlu";  ///< for model files
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, for the gate and the up projection each; timm's GluMlp takes 2·M
-  Activation activation = Activation::silu;  ///< of the gate
+  Index hidden = 0;                          ///< M, width of the gate and of the up projection; timm's GluMlp takes 2·M
+  Activation activation = Activation::silu;  ///< activation of the gate
 
   const TokenGluConfig& checked() const {
     require<ArgumentError>(channels > 0 && length > 0 && hidden > 0, layer_name, ": channels = ", channels,
@@ -49,7 +49,7 @@ struct TokenGluConfig {
 ///
 /// Weights multiply x from the left, so nothing is transposed.
 /// Shapes: x and y are rows × C; W_g and W_u are M × N, W_o is N × M.
-/// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
+/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError for a sequence not of length N.
 /// Cost: per sequence, 6·N·M·C flops and scratch M × C.
 template <class T>
 using TokenGlu = Glu<T, TokenGluConfig>;

@@ -13,14 +13,14 @@ namespace gated {
 /// The options of an MLP over tokens.
 struct TokenMlpConfig {
   static constexpr const char* layer_name = "TokenMlp";          ///< for messages
-  static constexpr const char* architecture = "gated.TokenMlp";  ///< for files
+  static constexpr const char* architecture = "gated.TokenMlp";  ///< for model files
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
   Index hidden = 0;                          ///< M, width between the projections
   Activation activation = Activation::gelu;  ///< activation between the projections
   bool norm = false;                         ///< a LayerNorm over the tokens before W₁: ViT-FF
-  double norm_eps = 1e-5;                    ///< ε of that norm
+  double norm_eps = 1e-5;                    ///< ε of the LayerNorm
 
   const TokenMlpConfig& checked() const {
     require<ArgumentError>(channels > 0 && length > 0 && hidden > 0, layer_name, ": channels = ", channels,
@@ -53,7 +53,7 @@ struct TokenMlpConfig {
 ///
 /// Weights multiply x from the left, so nothing is transposed.
 /// Shapes: x and y are rows × C; W₁ is M × N, W₂ is N × M.
-/// Errors: ArgumentError when streamed, since every token sees all; ShapeError for a sequence that is not N long.
+/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError for a sequence not of length N.
 /// Cost: per sequence, 4·N·M·C flops and scratch M × C.
 template <class T>
 using TokenMlp = Mlp<T, TokenMlpConfig>;

@@ -11,8 +11,8 @@ namespace gated {
 
 /// A LayerNorm over the tokens of each channel, with a weight and a bias for each token: ViT-FF's `norm2` (arXiv:2105.02723).
 ///
-/// Shapes: x and y are rows × C, for any C.
-/// Errors: ArgumentError when built or streamed; ShapeError for a sequence that is not N long.
+/// Shapes: x and y are rows × C, with C = `channels`.
+/// Errors: ArgumentError for invalid sizes, when built; ArgumentError if streamed; ShapeError for a sequence not of length N.
 /// Cost: three passes over x.
 template <class T>
 struct TokenNorm : Layer<TokenNorm<T>> {
@@ -26,7 +26,7 @@ struct TokenNorm : Layer<TokenNorm<T>> {
   /// weight = 1, bias = 0.
   TokenNorm(Index channels_, Index length, double eps_) : channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && length > 0 && eps_ >= 0, name, ": channels = ", channels_, " and length = ", length,
-                           " must be positive, and eps = ", eps_, " not negative.");
+                           " must be positive, and eps = ", eps_, " must not be negative.");
     expect_memory<T>(name, length);
     weight = Vector<T>::Ones(length);
     bias = Vector<T>::Zero(length);
@@ -41,7 +41,7 @@ struct TokenNorm : Layer<TokenNorm<T>> {
             .out = channels,
             .shortest = weight.size(),
             .longest = weight.size(),
-            .remedy = " Build it with length = the tokens of a sequence.",
+            .remedy = " Build it with length = the number of tokens per sequence.",
             .unstreamable = "A norm over the tokens needs all of them."};
   }
 

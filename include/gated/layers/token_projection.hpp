@@ -36,9 +36,9 @@ struct TokenProjectionConfig {
 
 /// y = W x + b over the tokens of each sequence, shared by all channels: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
 ///
-/// It is gMLP's spatial projection without the gate.
+/// The same map as in gMLP's gate, but without the gate: see SpatialProjection.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built; ShapeError for a sequence of another length (see LengthPolicy).
+/// Errors: ArgumentError for invalid options, when built; ShapeError for a sequence of another length (see LengthPolicy).
 /// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C elements.
 template <class T>
 struct TokenProjection : Layer<TokenProjection<T>> {

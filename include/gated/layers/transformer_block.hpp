@@ -15,15 +15,15 @@ namespace gated {
 ///     TransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8, .causal = true}});
 template <class T>
 using TransformerBlock = MixerBlock<SelfAttention<T>, FeedForward<T>>;
-/// Its options.
+/// The options of a TransformerBlock.
 using TransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, FeedForwardConfig>;
 
-/// The same with y = h + W_o (act(W_g LN(h)) ⊙ W_u LN(h)), a SwiGLU by default (arXiv:2002.05202).
+/// TransformerBlock with a gated feed-forward (arXiv:2002.05202), by default SwiGLU: y = h + W_o (act(W_g LN(h)) ⊙ W_u LN(h)).
 ///
 ///     GluTransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8}, .channel_mixer = {.hidden = 1376}});
 template <class T>
 using GluTransformerBlock = MixerBlock<SelfAttention<T>, GluFeedForward<T>>;
-/// Its options.
+/// The options of a GluTransformerBlock.
 using GluTransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, GluFeedForwardConfig>;
 
 }  // namespace gated

@@ -7,7 +7,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// From frames of channels to a wave.
+/// Transposed convolution: a sequence of frames to a waveform.
 
 namespace gated {
 
@@ -42,7 +42,7 @@ struct TransposedConvolution {
   /// PyTorch's initialisation: uniform in ±1 / √window.
   void initialize(Random& random) { fill_uniform(weight, 1 / std::sqrt(static_cast<double>(weight.cols())), random); }
 
-  /// The wave of the frames x. Backward: with ∂frames cut out of ∂wave, ∂x = ∂frames weightᵀ and ∂weight = xᵀ ∂frames.
+  /// The waves of the frames x. Backward: with ∂frames cut out of ∂wave, ∂x = ∂frames weightᵀ and ∂weight = xᵀ ∂frames.
   template <class Run>
   MatrixOf<Run> wave(Run& run, const MatrixOf<Run>& x, Index samples) const {
     expect_set(run, "weight", weight);

@@ -12,10 +12,10 @@
 
 namespace gated {
 
-/// What an encoder does with its features before the first layer.
+/// How an encoder prepares its features for the first layer.
 enum class EncoderInput {
   plain,   ///< features unchanged
-  scaled,  ///< √C · x: ESPnet and WeNet, for attention with position scores
+  scaled,  ///< √C · x, as in ESPnet and WeNet: for attention with position scores
   placed   ///< √C · x_t + s(t), with interleaved sinusoids s: for attention without position scores
 };
 
@@ -23,8 +23,8 @@ constexpr auto names_of(EncoderInput) { return words_for<EncoderInput>("plain", 
 
 /// The options of an E-Branchformer.
 struct BranchformerConfig {
-  EncoderInput input = EncoderInput::scaled;     ///< what happens before the first layer
-  double norm_eps = 1e-12;                       ///< ε of the last norm; WeNet has 1e-5
+  EncoderInput input = EncoderInput::scaled;     ///< preparation of the features
+  double norm_eps = 1e-12;                       ///< ε of the last norm; WeNet uses 1e-5
   StackConfig<BranchformerLayerConfig> trunk{};  ///< the layers
 
   template <class C = BranchformerConfig>
@@ -39,10 +39,10 @@ struct BranchformerConfig {
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     Matrix<float> hidden = encoder.forward(features, Sequences::of_lengths({140, 93}), workspace);
 ///
-/// The features are the output of the originals' subsampling of a spectrogram, one row per 40 ms. The subsampling, the decoder
-/// and the CTC head are not part of the model. See BranchformerLayer for masks and streams.
+/// The input is a spectrogram subsampled as in ESPnet and WeNet, one row per 40 ms. That subsampling, the decoder and the CTC
+/// head are not part of the model. See BranchformerLayer for masks and streams.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built; ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
 /// Cost: that of the layers.
 template <class T>
 struct Branchformer : Layer<Branchformer<T>> {
@@ -83,7 +83,7 @@ struct Branchformer : Layer<Branchformer<T>> {
       return x;
     }
     auto y = scale(run, std::move(x), number(std::sqrt(static_cast<T>(config.trunk.block.channels))));
-    if (config.input == EncoderInput::placed) {  // in place, since the derivative of scale() does not read y
+    if (config.input == EncoderInput::placed) {  // may change y in place: the derivative of scale() does not read it
       const Index first = run.position();
       const MatrixView<T> rows = run[y];
       const Sequences& sequences = run.sequences();
@@ -94,7 +94,7 @@ struct Branchformer : Layer<Branchformer<T>> {
     return y;
   }
 
-  Vector<double> frequencies_;  // C/2, of the sinusoids
+  Vector<double> frequencies_;  // C/2, frequencies of the sinusoids
 };
 
 /// Options of published encoders.
@@ -113,7 +113,7 @@ inline BranchformerConfig owsm_v3_1_medium() {
               .block = {.channels = 1024, .heads = 16, .position = ScorePosition::none, .hidden = 4096, .gate_hidden = 4096}}};
 }
 
-/// WeNet's encoder for AISHELL: 17 layers with 33,022,976 parameters. The causal form streams.
+/// WeNet's encoder for AISHELL: 17 layers with 33,022,976 parameters. With `causal` it can be streamed.
 inline BranchformerConfig wenet_aishell(bool causal = false) {
   return {.norm_eps = 1e-5,
           .trunk = {.depth = 17,

@@ -7,18 +7,18 @@
 #include "gated/models/speech_denoiser.hpp"
 
 /// @file
-/// Speech without its noise: a whole recording at once, or sample by sample with a fixed delay. Both give the same bits.
+/// Removes noise from speech: in a whole recording, or sample by sample with a fixed delay. Both give bit-equal results.
 
 namespace gated {
 
-/// One channel of speech with its noise masked. The sound is processed as if silence came before and after it.
+/// Removes the noise from one channel of speech. The sound is processed as if silence preceded and followed it.
 ///
 ///     const auto model = load_model<SpeechDenoiser<float>>("denoise.safetensors");
 ///     Vector<float> clean = denoise<float>(model, noisy, workspace);   // at model.config.rate
 ///
 /// Shapes: the result is as long as `samples`.
 /// Errors: ShapeError for no samples.
-/// Cost: the model's and two transforms per hop. Memory: 3 numbers per bin and frame.
+/// Cost: that of the model, and two transforms per hop. Memory: 3 values per bin and frame.
 template <class T>
 Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples, Workspace<T>& workspace) {
   require<ShapeError>(samples.size() >= 1, "denoise: there are no samples.");
@@ -31,16 +31,16 @@ Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples,
   return apply_mask<T>(padded, masks, spectrum).segment(before, samples.size());
 }
 
-/// Removes noise while sound comes in:
+/// Removes noise from sound as it arrives:
 ///
 ///     DenoiseStream<float> stream(model);       // allocates all that it needs
-///     stream.process(block, block);             // any number of samples; as many come out, latency() samples later
+///     stream.process(block, block);             // any number of samples; the output lags by latency()
 ///
-/// The samples that come out, after the first latency() zeros, have the bits of denoise() on the whole sound, however it is
-/// divided into blocks. The model must outlive the stream. A sample that is NaN or infinite counts as 0, as a microphone that
-/// fails must not silence the stream for good.
-/// Cost: one step of the model and two transforms per hop; a call that completes no frame copies its samples. After the first
-/// frame no call allocates memory, takes a lock, makes a system call or throws.
+/// After latency() zeros, the output is bit-equal to denoise() on the whole sound, however the sound is divided into blocks.
+/// The model must outlive the stream. NaN and infinite samples count as 0: a failing microphone must not silence the stream for
+/// good.
+/// Cost: one step of the model and two transforms per hop; a call that completes no frame only copies samples. After the first
+/// frame, no call allocates memory, takes a lock, makes a system call or throws.
 template <class T>
 class DenoiseStream {
  public:
@@ -55,18 +55,18 @@ class DenoiseStream {
         state_(model.start()),
         empty_(state_) {
     reset();
-    run_frame();  // takes the memory that later frames use
+    run_frame();  // allocates the memory that later frames reuse
     reset();
   }
 
-  /// Samples by which the output lags behind the input: a frame less one.
+  /// The delay of the output in samples: the frame length minus 1.
   Index latency() const { return spectrum_.length - 1; }
 
-  /// Takes the next samples and returns as many. `out` may be `in`.
-  /// Errors: ShapeError unless `out` is as long as `in`; nothing happens then.
+  /// Takes the next samples and writes as many denoised samples to `out`, which may be `in`.
+  /// Errors: ShapeError unless `out` is as long as `in`; the stream is then unchanged.
   void process(std::span<const T> in, std::span<T> out) GATED_NONBLOCKING {
     require<ShapeError>(in.size() == out.size(), "DenoiseStream::process: out has ", out.size(), " samples, expected ",
-                        in.size(), ", as many as come in.");
+                        in.size(), ", the length of in.");
     for (std::size_t i = 0; i < in.size(); ++i) {
       frame_[filled_++] = std::isfinite(in[i]) ? in[i] : T{0};
       if (filled_ == frame_.size()) {
@@ -76,7 +76,7 @@ class DenoiseStream {
     }
   }
 
-  /// Starts a new sound.
+  /// Resets the stream, to start a new recording.
   void reset() GATED_NONBLOCKING {
     frame_.setZero();
     ready_.setZero();
@@ -86,7 +86,7 @@ class DenoiseStream {
   }
 
  private:
-  /// Processes a full frame; the hop of samples that no later frame covers becomes ready.
+  /// Processes a full frame. Its first `hop` samples, which no later frame covers, become ready.
   void run_frame() {
     const detail::KernelChoice kernels(fourier_.form());
     const Index hop = spectrum_.hop, length = spectrum_.length;
@@ -114,13 +114,13 @@ class DenoiseStream {
   const SpeechDenoiser<T>& model_;
   SpectrumOptions spectrum_;
   detail::RealFourier fourier_;
-  detail::OverlapAdd sum_;  // of the frames that cover frame_
-  Vector<T> frame_;         // the last samples, of which filled_ are known
-  Vector<T> ready_;         // the samples that come out until the next frame is full
+  detail::OverlapAdd sum_;  // overlap-add sums for the samples of frame_
+  Vector<T> frame_;         // the current frame; filled_ of its samples have arrived
+  Vector<T> ready_;         // the samples to output until the next frame is full
   Matrix<T> feature_;
   State<T> state_, empty_;
   Workspace<T> workspace_;
-  Index filled_ = 0, unheard_ = 0;  // unheard_ samples of the silence before the sound are still to come
+  Index filled_ = 0, unheard_ = 0;  // unheard_: samples of the silence before the sound, not yet output
 };
 
 }  // namespace gated

@@ -17,9 +17,9 @@ using FlashConfig = StackConfig<MixedChunkAttentionConfig>;
 ///     Flash<float> model({.depth = 12, .block = flash_presets::lucidrains({.channels = 512})}, random);
 ///     Matrix<float> y = model.forward(x, Sequences::single(4096), workspace);
 ///
-/// The stack needs the scratch of one layer, linear in the sequence length (tests/models/flash_memory_test.cpp). At 32,768
-/// tokens with C = 512, E = 1024, S = 128, c = 256 a causal layer takes 491 MB, and 558 MB on two threads; N × N scores would
-/// take 4,295 MB.
+/// The stack needs the scratch memory of one layer, which is linear in the sequence length N
+/// (tests/models/flash_memory_test.cpp). At N = 32,768 with C = 512, E = 1024, S = 128, c = 256, a causal layer takes 491 MB,
+/// or 558 MB on two threads; N × N scores would take 4,295 MB.
 template <class T>
 using Flash = Stack<MixedChunkAttention<T>>;
 

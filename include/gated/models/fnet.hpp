@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// An FNet block: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)).
+/// An FNet block: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)); F_n and F_d are DFT matrices.
 template <class T>
 using FnetBlock = MixerBlock<FourierMixing<T>, FeedForward<T>>;
 /// The options of an FNet block.
@@ -28,9 +28,9 @@ using FnetConfig = LanguageModelConfig<StackConfig<FnetBlockConfig>>;
 ///     Fnet<float> model(fnet_base());                                        // FNetForMaskedLM
 ///     Matrix<float> logits = model.forward(tokens, Sequences::of_lengths({12, 7}), workspace);
 ///
-/// There is no mask: every token of a sequence reaches every other. In a ragged batch, each text is transformed over its own
-/// tokens. The original pads a batch to one length and mixes the padding in like words, so its results depend on that length.
-/// To reproduce the original's results, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
+/// FNet takes no mask: every token of a sequence reaches every other. In a ragged batch, each text is transformed over its own
+/// tokens. The original pads a batch to one length and treats padding like words, so its results depend on that length. To
+/// reproduce the original's results, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
 template <class T>
 using Fnet = LanguageModel<FnetEncoder<T>>;
 
@@ -81,7 +81,7 @@ inline FnetConfig fnet(FnetHead head, const FnetSizes& sizes = {}) {
 
 /// google/fnet-base: 83,485,184 parameters with the masked-LM head.
 inline FnetConfig fnet_base(FnetHead head = FnetHead::masked_words) { return fnet(head); }
-/// google/fnet-large: 238,029,056 parameters with that head.
+/// google/fnet-large: 238,029,056 parameters with the masked-LM head.
 inline FnetConfig fnet_large(FnetHead head = FnetHead::masked_words) {
   return fnet(head, {.channels = 1024, .hidden = 4096, .depth = 24});
 }

@@ -12,14 +12,14 @@
 
 namespace gated {
 
-/// Exogenous mixer: refines the forecasts of all series with known future covariates, in windows of 2·c + 1 time steps.
+/// Exogenous mixer: refines the forecasts by mixing all series and known future covariates in windows of 2·c + 1 time steps.
 template <class T>
 struct ForecastMixer : Layer<ForecastMixer<T>> {
   static constexpr const char* name = "ForecastMixer";
 
   ForecastMixingConfig config;
-  Index series = 0, times = 0;          ///< M series per item, F time steps
-  std::vector<Index> predicted, known;  ///< indices of the series, ascending
+  Index series = 0, times = 0;          ///< M, series per item; F, time steps of the forecast
+  std::vector<Index> predicted, known;  ///< indices of the forecast and of the known series, ascending
   std::optional<Linear<T>> embedding;   ///< maps a window of 2·c + 1 values to twice that many
   std::optional<Stack<SeriesMixerBlock<T>>> mixer;
   std::optional<Linear<T>> gate;
@@ -97,7 +97,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   }
 
  private:
-  /// Number of input values per time step.
+  /// Number of values per time step that the gate and the projection see.
   static Index seen(const TinyTimeMixerConfig& c) {
     const Count window = 2 * Count(c.forecast_mixing.context) + 1;
     return ((c.forecast_mixing.depth > 0 ? 2 * window : window) *

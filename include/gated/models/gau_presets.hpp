@@ -6,7 +6,7 @@
 #include "gated/models/gau_encoder.hpp"
 
 /// @file
-/// The published variants of GAU and FLASH, by origin. They differ in a dozen options, and a preset sets all of them.
+/// The published variants of GAU and FLASH, named after their origins. They differ in a dozen options; a preset sets them all.
 
 namespace gated::gau_presets {
 
@@ -31,7 +31,7 @@ inline GatedAttentionUnitConfig paper(const Sizes& sizes) {
           .rotary = Rotary::half};
 }
 
-/// FLASH-pytorch's GAU: separate projections, a T5 bias added before scaling, A = relu²((q kᵀ + √C·B) / n), no RoPE.
+/// FLASH-pytorch (by lucidrains): separate projections, a T5 bias added before scaling, A = relu²((q kᵀ + √C·B) / n), no RoPE.
 inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -52,7 +52,7 @@ inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
 }
 
 /// GAU-α (ZhuiyiTechnology): post-norm without parameters, no biases, interleaved RoPE, A = softmax(q kᵀ / √s · ln l /
-/// ln 512) over the l unmasked keys. For a file without attention_scale, set score_scale = one.
+/// ln 512) over the l unmasked keys. If the original was trained with attention_scale = False, set score_scale = one.
 inline GatedAttentionUnitConfig gau_alpha(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -98,7 +98,7 @@ inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttenti
           .trunk = {.depth = wanted.depth, .block = layer}};
 }
 
-/// FLASHQuadModel, or FLASHQuadForMaskedLM if `masked_words`, with layers of flash_quad_junnyu(). Adds a position table.
+/// FLASHQuadModel, or FLASHQuadForMaskedLM if `masked_words`, with layers of flash_quad_junnyu() and sinusoidal positions.
 ///
 ///     GauEncoder<float> model(gau_presets::flash_quad_encoder({.vocabulary = 12000},
 ///                                                             gau_presets::flash_quad_junnyu({.channels = 768})));
@@ -134,7 +134,7 @@ struct Sizes {
   bool causal = true;     ///< no token sees a later one
 };
 
-/// The FLASH layer of FLASH-pytorch's FLASHTransformer: ScaleNorm, token shift, RoPE on the first 32 dimensions.
+/// The layer of FLASHTransformer in lucidrains' FLASH-pytorch: ScaleNorm, token shift, RoPE on the first 32 dimensions.
 inline MixedChunkAttentionConfig lucidrains(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = 2 * sizes.channels,

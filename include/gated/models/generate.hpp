@@ -62,7 +62,7 @@ class Generation {
   }
   static std::default_sentinel_t end() { return {}; }
 
-  /// The model's state after the prompt and all tokens except the last.
+  /// The model's state after the prompt and all generated tokens except the last.
   const State<T>& state() const { return state_; }
 
  private:
@@ -92,10 +92,10 @@ class Generation {
 ///       std::putchar(static_cast<int>(token));
 ///     }
 ///
-/// The range ends after `tokens` tokens or at the model's maximum length; without either limit, when you leave the loop. To
-/// control memory, threads and states, use Sampler and extend().
-/// Errors: ArgumentError for an empty prompt or invalid sampling options, for a model that cannot stream or stores its weights
-/// elsewhere (load_prepared()), and if `tokens` is missing for a model that remembers every token (GAU, Transformer);
+/// The range ends after `tokens` tokens or at the model's maximum length; without either limit, it continues until you leave
+/// the loop. To control memory, threads and states, use Sampler and extend().
+/// Errors: ArgumentError for an empty prompt or invalid sampling options, for a model that cannot stream or whose weights are
+/// stored outside it (load_prepared()), and if `tokens` is missing for a model that remembers every token (GAU, Transformer);
 /// ShapeError for more tokens than the model's maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>

@@ -17,7 +17,7 @@ using Gmlp = Stack<GmlpBlock<T>, GmlpConfig>;
 /// Patches → gMLP blocks → LayerNorm → mean → head (§3): see ImageClassifier.
 template <class T>
 using GmlpImageClassifier = ImageClassifier<Gmlp<T>>;
-/// The options of a gMLP image classifier. Leave `trunk.length` 0: it follows from image and patch.
+/// The options of a gMLP image classifier. Leave `trunk.length` at 0: it is computed from image and patch.
 using GmlpImageClassifierConfig = ImageClassifierConfig<GmlpConfig>;
 
 /// Embedding → gMLP blocks → norm → logits (§4); the paper has no position embedding. See LanguageModel.

@@ -20,13 +20,13 @@ namespace gated {
 /// How tokens are pooled after the final norm.
 enum class Pooling {
   mean,         ///< mean over the tokens, as in timm
-  class_token,  ///< a learned token before the patches, as in the paper (and ViT)
+  class_token,  ///< a learned token before the patches, as in the gMLP paper (and ViT)
   tokens        ///< no pooling: the head sees every token
 };
 
 constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_token", "tokens"); }
 
-/// The options of an image classifier. If the trunk has a length, leave it 0: it follows from image and patch.
+/// The options of an image classifier. If the trunk has a length, leave it at 0: it is computed from image and patch.
 template <class TrunkConfig>
 struct ImageClassifierConfig {
   ImageSize image{224, 224};        ///< in pixels
@@ -35,8 +35,8 @@ struct ImageClassifierConfig {
   Index classes = 1000;             ///< classes of the head; 0 to output the pooled features
   Pooling pooling = Pooling::mean;  ///< pooling before the head
   bool stem_norm = false;           ///< a norm after the patch embedding
-  ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated for other grids; 0 × 0 for none
-  bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and in the paper's parameter counts
+  ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated to the image's grid; 0 × 0 for none
+  bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and the gMLP paper's model sizes
   NormForm norm = NormForm::layer_norm;  ///< form of the final and the stem norm
   double norm_eps = 1e-6;                ///< ε of both norms
   // Image preparation, which forward() does not do: see io/image_input.hpp.
@@ -81,10 +81,11 @@ namespace detail {
 /// Raises ArgumentError if means or deviations differ by channel and the image does not have three channels.
 template <class TrunkConfig>
 void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkConfig>& config) {
-  require<ArgumentError>(config.image_channels == 3 || (config.pixel_mean.is_uniform() && config.pixel_deviation.is_uniform()),
-                         where, ": pixel_mean and pixel_deviation have three values, but images have ", config.image_channels,
-                         config.image_channels == 1 ? " channel" : " channels",
-                         ". Set the values used in training: config.pixel_mean = 0.5, config.pixel_deviation = 0.5.");
+  require<ArgumentError>(
+      config.image_channels == 3 || (config.pixel_mean.is_uniform() && config.pixel_deviation.is_uniform()), where,
+      ": pixel_mean and pixel_deviation have three values, but images have ", config.image_channels,
+      config.image_channels == 1 ? " channel" : " channels",
+      ". Set one value for all channels, for example config.pixel_mean = 0.5 and config.pixel_deviation = 0.5.");
 }
 
 }  // namespace detail
@@ -119,7 +120,7 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 ///
 /// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or (B · tokens)
 /// × out() with Pooling::tokens. An empty batch gives an empty output.
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
 /// Cost: that of the trunk; 4.42 G multiply-adds per image for gmlp_s16_224.
 template <class Trunk>
 struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
@@ -223,7 +224,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
             .rows = config.pooling == Pooling::tokens ? tokens_per_image() : 1,
             .sees = Sees::itself,
             .in_note = images.in_note,
-            .unstreamable = "an image is not a sequence. Use forward()."};
+            .unstreamable = "An image is not a sequence. Use forward()."};
   }
 
   template <class Run>
@@ -241,7 +242,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     return head ? run(*head, std::move(x)) : x;  // B × classes
   }
 
-  /// The body of features(); the run's sequences are the images' tokens.
+  /// The body of features(). In `run`, the tokens of an image are a sequence.
   template <class Run>
   MatrixOf<Run> apply_features(Run& run, MatrixOf<Run> images) const {
     const Index count = run.rows(images);

@@ -10,12 +10,12 @@
 /// Analysis of spatial weights: how similar the filters of different tokens are, and how local each filter is.
 ///
 /// All functions take a grid of tokens, such as an image's patches; a sequence is a grid of one row. The filter of token p is
-/// row p of W as a function of the offset Δ: W[p, p + Δ]. A *window* of odd size w contains the offsets of up to (w - 1) / 2 in
-/// each direction. Entries outside the grid do not count.
+/// row p of W as a function of the offset Δ: W[p, p + Δ]. A *window* of odd size w contains the offsets up to (w - 1) / 2 in
+/// each direction. Entries outside the grid are ignored.
 
 namespace gated {
 
-/// The weight of one head between the patches of `grid`, patches × patches, with masks and scales applied.
+/// The weight of one head between the patches of `grid`, patches × patches, with the causal mask and position scales applied.
 ///
 /// Other tokens, such as a class token, precede the patches and are skipped.
 /// Errors: ArgumentError for an invalid head; ShapeError if the grid is empty or has more patches than the projection has
@@ -36,13 +36,13 @@ namespace detail {
 /// The offsets of a window, and a loop over the entries of W at these offsets.
 struct Window {
   ImageSize grid;
-  Index down, across;  ///< the largest offsets in the window and the grid
+  Index down, across;  ///< the largest offsets that fit both the window and the grid
 
   template <class T>
   Window(const char* where, const ConstView<T>& w, ImageSize grid_, Index size) : grid(grid_) {
     require<ShapeError>(w.rows() == w.cols() && w.rows() == grid.area() && grid.height > 0 && grid.width > 0, where, ": w is ",
-                        w.rows(), " × ", w.cols(), ", expected patches × patches of a grid of ", grid.height, " × ", grid.width,
-                        ". Use patch_weight().");
+                        w.rows(), " × ", w.cols(), ", expected patches × patches for a grid of ", grid.height, " × ",
+                        grid.width, ". Use patch_weight().");
     require<ArgumentError>(size > 0 && size % 2 == 1, where, ": window = ", size,
                            ", expected a positive odd number: it is centred on a token.");
     down = std::min((size - 1) / 2, grid.height - 1);
@@ -69,7 +69,7 @@ struct Window {
 /// The mean filter of all tokens: m_Δ = mean of W[p, p + Δ] over all p for which p + Δ is in the grid.
 ///
 /// Shapes: `w` is patches × patches; the result is (2·down + 1) × (2·across + 1), a row per Δy and a column per Δx, with offset
-/// 0 in the middle. `down` and `across` are the largest offsets in the window and the grid.
+/// 0 in the middle. `down` and `across` are the largest offsets that fit both the window and the grid.
 /// Errors: ShapeError for a `w` of another shape, ArgumentError unless `window` is positive and odd.
 /// Cost: patches × window².
 template <class T>

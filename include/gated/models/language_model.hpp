@@ -31,8 +31,8 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 ///                                                                  .causal = true}}, random);
 ///     Matrix<float> logits = model.forward(tokens, Sequences::single(512), workspace);   // N × 256
 ///
-/// A causal model learns the next token (train/next_token.hpp) and can stream. The logits of a step equal the corresponding row
-/// of forward():
+/// A causal model learns to predict the next token (train/next_token.hpp) and can stream. The logits of a step equal the
+/// corresponding row of forward():
 ///
 ///     auto state = model.start();
 ///     model.extend(prompt, state, logits, workspace);
@@ -40,7 +40,7 @@ inline constexpr const char* language_model_word = "gated.LanguageModel";
 ///
 /// Shapes: `tokens` and the optional `types` hold the ids of all sequences, concatenated; without `types`, every type is 0. The
 /// output is tokens × V, or tokens × C without a head.
-/// Errors: ArgumentError for an unknown id, ShapeError for sizes, lengths and masks; on error nothing is written.
+/// Errors: ArgumentError for an unknown id, ShapeError for wrong sizes, lengths and masks; on error nothing is written.
 /// Cost: that of the trunk, and 2·C·V flops per token for the logits.
 template <class Trunk>
 struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
@@ -110,7 +110,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
                       field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
   }
 
-  /// Scales positions to the size of the embeddings: next to positions of size 1, embeddings drown and the model hardly learns.
+  /// Scales positions to the magnitude of the embeddings: positions of magnitude 1 would drown them and hamper learning.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
@@ -126,10 +126,10 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return contract;
   }
 
-  /// One vector per sequence, from the hidden states: those of the first token, or their mean. A pooler maps it, for instance
-  /// to tanh(P h + p); a classifier turns it into class scores. The result has the same bits whatever the other sequences are.
-  /// Shapes: output is sequences × classes, or sequences × C without a classifier.
-  /// Errors: as forward(), and ShapeError for an empty sequence.
+  /// One vector per sequence: the hidden state of its first token, or the mean of its hidden states. A pooler maps the vector,
+  /// for instance to tanh(P h + p); a classifier turns it into class scores. Other sequences do not change a result's bits.
+  /// Shapes: output is sequences × classes, or × C without a classifier.
+  /// Errors: those of forward(), and ShapeError for an empty sequence.
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
   /// The same, into a new matrix.
   Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
@@ -166,7 +166,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
   }
 
-  /// The body of pooled(), for training. Returns sequences × classes, or sequences × C.
+  /// The body of pooled(), for training. Returns sequences × classes, or × C without a classifier.
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
     const auto x = hidden_states(run, tokens, inputs);
@@ -177,7 +177,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if (pooler_norm) {
       vectors = run(*pooler_norm, std::move(vectors));
     }
-    if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides by the length
+    if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides a vector by its length
       vectors = normalise<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
     }
     return classifier ? run(*classifier, std::move(vectors)) : vectors;  // sequences × classes, or × C

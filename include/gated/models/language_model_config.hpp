@@ -14,8 +14,8 @@ namespace gated {
 
 /// How a sequence becomes one vector.
 enum class TextPooling {
-  first,  ///< its first token's
-  mean    ///< the mean over its tokens
+  first,  ///< the hidden state of its first token
+  mean    ///< the mean of its hidden states
 };
 
 constexpr auto names_of(TextPooling) { return words_for<TextPooling>("first", "mean"); }
@@ -33,14 +33,14 @@ struct LanguageModelConfig {
   Index pad_token = -1;                        ///< id to mask when no mask is given; -1 for none
   NormForm final_norm = NormForm::none;        ///< norm after the trunk, with or without a head
   double final_norm_eps = 1e-5;                ///< ε of that norm
-  TextPooling pooling = TextPooling::first;    ///< how pooled() makes one vector of a sequence
+  TextPooling pooling = TextPooling::first;    ///< how pooled() reduces a sequence to one vector
   bool pooler = false;                         ///< a C → C projection of that vector, then activation and norm: BERT's pooler
   Activation pooler_activation = Activation::tanh;  ///< of the pooler
   NormForm pooler_norm = NormForm::none;            ///< of the pooler
   double pooler_norm_eps = 1e-5;                    ///< ε of that norm
   bool pooler_bias = true;                          ///< of the pooler's projection
-  bool unit_length = false;                         ///< divide the vector by its length, as embeddings are compared
-  Index classes = 0;                                ///< classes of the classifier on the vector; 0 for none
+  bool unit_length = false;                         ///< scale the pooled vector to length 1: dot products are then cosines
+  Index classes = 0;                                ///< classes of the classifier on the pooled vector; 0 for none
   LanguageModelHeadConfig head{};                   ///< options of the head, if there is one
   TrunkConfig trunk{};                              ///< options of the blocks; they set the model's channels
 

@@ -6,7 +6,7 @@
 #include "gated/ops/reshape.hpp"
 
 /// @file
-/// MossFormer2: its trunk, and the network that estimates masks of spectra or of learned features.
+/// MossFormer2: its trunk, and the network that estimates masks for spectra or learned features.
 
 namespace gated {
 
@@ -16,7 +16,7 @@ using MossFormer2Config = StackConfig<MossFormerBlockConfig>;
 /// MossFormer2 blocks, then a LayerNorm (arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError when run.
 /// Cost: that of its blocks.
 template <class T>
 struct MossFormer2 : Layer<MossFormer2<T>> {
@@ -43,8 +43,8 @@ struct MossFormer2 : Layer<MossFormer2<T>> {
 
 /// The options of a mask network.
 struct MaskNetworkConfig {
-  Index features = 0;         ///< of the input
-  Index outputs = 0;          ///< O, values of a mask per frame
+  Index features = 0;         ///< input features per frame
+  Index outputs = 0;          ///< O, values per mask and frame
   Index speakers = 1;         ///< S, masks per frame
   bool positions = true;      ///< adds scaled sinusoids
   bool skip = true;           ///< adds the trunk's input to its output
@@ -64,8 +64,8 @@ struct MaskNetworkConfig {
 ///
 /// The norms run over whole sequences: a sequence is one segment of sound, and part of it would give different masks.
 /// Shapes: x is frames × features, y is frames × (S · O), mask by mask.
-/// Errors: ArgumentError when built; ShapeError.
-/// Cost: the trunk's, and 2·frames·C·(features + S·(3·C + O)) flops.
+/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
+/// Cost: that of the trunk, and 2·frames·C·(features + S·(3·C + O)) flops.
 template <class T>
 struct MaskNetwork : Layer<MaskNetwork<T>> {
   using Config = MaskNetworkConfig;
@@ -133,7 +133,7 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
 
 /// The mask network of MossFormer2_SE_48K: from log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask.
 ///
-/// It has 54,999,498 parameters. The published one has 55,262,154: a second speaker (`speakers` = 2), whose mask is unused.
+/// It has 54,999,498 parameters. The published network has 55,262,154: it computes an unused second mask (`speakers` = 2).
 inline MaskNetworkConfig mossformer2_se_48k() {
   return {.features = 180, .outputs = 961, .trunk = {.depth = 24, .block = {.channels = 512}}};
 }

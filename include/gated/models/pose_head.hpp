@@ -10,7 +10,7 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// RTMPose's head: from the feature map of a backbone to key points.
+/// RTMPose's head: from the feature map of a backbone to keypoints.
 
 namespace gated {
 
@@ -19,11 +19,11 @@ struct PoseHeadConfig {
   Index feature_channels = 0;  ///< channels of the feature map
   ImageSize features{8, 6};    ///< size of the feature map
   ImageSize input{256, 192};   ///< size of the picture that the backbone sees, in pixels
-  Index key_points = 17;       ///< P, key points per picture
+  Index key_points = 17;       ///< P, keypoints per picture
   Index kernel = 7;            ///< side of the convolution's kernel; odd
   double norm_eps = 1e-5;      ///< ε of the norm after the convolution
   GatedAttentionUnitConfig unit = gau_presets::rtmcc({.channels = 256});  ///< options of the gated attention unit
-  SimccConfig simcc{};                                                    ///< how logits become key points
+  SimccConfig simcc{};                                                    ///< how logits become keypoints
 
   template <class C = PoseHeadConfig>
   static constexpr auto fields() {
@@ -38,8 +38,8 @@ struct PoseHeadConfig {
   }
 };
 
-/// Convolution → a row of pixels per key point → ScaleNorm → projection → gated attention unit over the key points → logits of
-/// x and of y: the head of RTMPose (Jiang et al., arXiv:2303.07399, §3; mmpose's RTMCCHead). The backbone is not included.
+/// Convolution → a map (row of pixels) per keypoint → ScaleNorm → projection → gated attention unit over the keypoints → logits
+/// of x and of y: the head of RTMPose (Jiang et al., arXiv:2303.07399, §3; mmpose's RTMCCHead). The backbone is not included.
 ///
 ///     const auto head = load_model<PoseHead<float>>("rtmpose-m.safetensors");      // written by examples/convert
 ///     Workspace<float> workspace;
@@ -47,8 +47,8 @@ struct PoseHeadConfig {
 ///     for (const KeyPoint<float>& point : head.decode(logits)) { … }               // B · 17, picture by picture
 ///
 /// Shapes: features is B × (feature_channels · height · width) in NCHW order, one row per picture; the output is (B · P) × (X +
-/// Y), a row [x logits | y logits] per key point, with X = split_ratio · input.width and Y = split_ratio · input.height.
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Y), a row [x logits | y logits] per keypoint, with X = split_ratio · input.width and Y = split_ratio · input.height.
+/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
 /// Cost: mostly the convolution: 31 M of 42 M multiply-adds per picture for rtmpose_m_head().
 template <class T>
 struct PoseHead : Layer<PoseHead<T>> {
@@ -57,7 +57,7 @@ struct PoseHead : Layer<PoseHead<T>> {
   static constexpr const char* architecture = "gated.PoseHead";
 
   PoseHeadConfig config;
-  ImageConvolution<T> convolution;  ///< one map per key point
+  ImageConvolution<T> convolution;  ///< one map per keypoint
   Norm<T> norm;                     ///< ScaleNorm over the pixels of a map
   Linear<T> proj_in;                ///< C × pixels
   GatedAttentionUnit<T> unit;
@@ -107,11 +107,11 @@ struct PoseHead : Layer<PoseHead<T>> {
             .in_note =
                 "channels × height × width of the feature map, one row per picture; crop or resize the picture to config.input "
                 "before the backbone, or set config.features",
-            .unstreamable = "a feature map is not a sequence. Use forward()."};
+            .unstreamable = "A feature map is not a sequence. Use forward()."};
   }
 
-  /// Decodes logits from forward() to the key points of all pictures: see decode_simcc(). Coordinates are in the picture that
-  /// the backbone saw; if it was cropped and resized, map them back.
+  /// Decodes logits from forward() to the keypoints of all pictures: see decode_simcc(). Coordinates are those of the picture
+  /// that the backbone saw; if you cropped or resized it, map them back.
   void decode(ConstView<T> logits, std::span<KeyPoint<T>> points) const {
     const Index width = head_x.weight.rows(), height = head_y.weight.rows();
     require<ShapeError>(logits.cols() == width + height, "PoseHead::decode: logits has ", logits.cols(), " columns, expected ",
@@ -136,16 +136,17 @@ struct PoseHead : Layer<PoseHead<T>> {
   }
 
  private:
-  /// Raises ArgumentError unless an axis of `pixels` pixels has at least one bin.
+  /// Number of bins for an axis of `pixels` pixels; raises ArgumentError unless there is at least one.
   Index bins(Index pixels) const {
     require<ArgumentError>(pixels > 0 && pixels <= Index{1} << 20 && config.simcc.bins(pixels) > 0, name, ": ", pixels,
-                           " pixels with split_ratio = ", config.simcc.split_ratio, ", expected 1 … 2^20 pixels and a bin.");
+                           " pixels with split_ratio = ", config.simcc.split_ratio,
+                           ", expected 1 … 2^20 pixels and at least one bin.");
     return config.simcc.bins(pixels);
   }
 };
 
-/// RTMPose's head for a backbone with `feature_channels` channels and a stride of 32 pixels. σ of the labels is √(pixels / 8),
-/// rounded to two decimals, as published.
+/// RTMPose's head for a backbone with `feature_channels` channels and a stride of 32 pixels. Along each axis, the SimCC labels
+/// have σ = √(pixels / 8), rounded to two decimals, as published.
 inline PoseHeadConfig rtmpose_head(Index feature_channels, Index key_points = 17, ImageSize input = {256, 192}) {
   const auto sigma = [](Index pixels) { return std::round(100 * std::sqrt(static_cast<double>(pixels) / 8)) / 100; };
   return {.feature_channels = feature_channels,
@@ -163,7 +164,7 @@ inline PoseHeadConfig rtmpose_t_head(Index key_points = 17, ImageSize input = {2
 inline PoseHeadConfig rtmpose_s_head(Index key_points = 17, ImageSize input = {256, 192}) {
   return rtmpose_head(512, key_points, input);
 }
-/// The head of RTMPose-m: 1,308,179 parameters; 1,438,227 for pictures of {384, 288}, 5,673,607 for a whole body (133 points).
+/// The head of RTMPose-m: 1,308,179 parameters; 1,438,227 for pictures of {384, 288}, 5,673,607 for 133 keypoints (whole body).
 inline PoseHeadConfig rtmpose_m_head(Index key_points = 17, ImageSize input = {256, 192}) {
   return rtmpose_head(768, key_points, input);
 }
@@ -171,7 +172,7 @@ inline PoseHeadConfig rtmpose_m_head(Index key_points = 17, ImageSize input = {2
 inline PoseHeadConfig rtmpose_l_head(Index key_points = 17, ImageSize input = {256, 192}) {
   return rtmpose_head(1024, key_points, input);
 }
-/// The head of RTMPose-x: 2,429,212 parameters for Halpe's 26 points.
+/// The head of RTMPose-x: 2,429,212 parameters for Halpe's 26 keypoints.
 inline PoseHeadConfig rtmpose_x_head(Index key_points = 26, ImageSize input = {384, 288}) {
   return rtmpose_head(1280, key_points, input);
 }

@@ -12,7 +12,7 @@ namespace gated {
 
 namespace detail {
 
-/// Packs the row-major out × in weight at `from`. `weight`, the parameter's address in the model, is the key.
+/// Packs the row-major out × in weight at `from`. Its key in `prepared` is `weight`, the parameter's address in the model.
 template <class T>
 void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, Index out, Index in) {
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
@@ -29,7 +29,7 @@ inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, co
   prepared.add(weight, codes.format, codes.rows, codes.columns, kernels<ProductKernels<float>>().panel_columns).fill(codes);
 }
 
-/// Calls prepare() on the layers that have one, such as those with long Toeplitz weights to transform.
+/// Calls prepare() of each layer that has it, such as layers with long Toeplitz weights to transform.
 template <class T, class Model>
 void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
   for_each_layer(
@@ -43,7 +43,7 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 
 }  // namespace detail
 
-/// Packs the weights of all channel projections and embeddings (for tied heads), and transforms long Toeplitz weights.
+/// Packs the weights of all channel projections and embeddings (for tied heads); stores the FFT of long Toeplitz weights.
 ///
 ///     const auto prepared = prepare(model);
 ///     Workspace<float> workspace;
@@ -51,15 +51,15 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 ///     model.forward(x, sequences, y, workspace);       // bit-equal
 ///
 /// Preparing pays off for few rows and large weights: decoding, single images, heads. The model is unchanged. `prepared` is
-/// valid for the model's current address and weights: prepare again after loading, training or moving the model. Runs refuse a
-/// changed weight if one of a few sampled values differs. Workspaces of several threads can share `prepared`.
+/// valid for the model's current address and weights: prepare again after loading, training or moving the model. A run raises
+/// ArgumentError if one of a few sampled values of a weight has changed. Workspaces of several threads can share `prepared`.
 ///
 /// A quantized `format` (core/weight_format.hpp) takes half or a quarter of the memory and speeds up decoding, which is
 /// memory-bound. Results are bit-equal to those of a float model after round_weights(). Spatial weights and vectors stay in
-/// float. With int8_products(), int8_rows is the fastest format and int8 the more accurate one.
+/// float. With int8_products(), int8_rows is the fastest format; int8 is slower but more accurate.
 /// Errors: ArgumentError for a quantized format if the model is in double or a value is not finite.
-/// Cost: one pass over the weights, and a copy of them in memory with rows padded to a multiple of two SIMD vectors. Toeplitz
-/// weights take three to eight times their size.
+/// Cost: one pass over the weights, and a copy of them in memory with rows padded to a multiple of two SIMD vectors. The FFT of
+/// a Toeplitz weight takes three to eight times its size.
 template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;

@@ -16,7 +16,7 @@ inline GmlpImageClassifierConfig timm_gmlp(Index channels, Index classes = 1000)
 
 /// timm's gmlp_ti16_224: 5,867,328 parameters.
 inline GmlpImageClassifierConfig gmlp_ti16_224(Index classes = 1000) { return timm_gmlp(128, classes); }
-/// timm's gmlp_s16_224: 19,422,656 parameters; the one with published weights (top-1 79.65 %).
+/// timm's gmlp_s16_224: 19,422,656 parameters; the only gMLP with published weights (top-1 79.65 %).
 inline GmlpImageClassifierConfig gmlp_s16_224(Index classes = 1000) { return timm_gmlp(256, classes); }
 /// timm's gmlp_b16_224: 73,075,392 parameters.
 inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return timm_gmlp(512, classes); }
@@ -76,7 +76,7 @@ inline ResmlpImageClassifierConfig timm_resmlp(const MixerSizes& sizes, Index cl
 }
 
 /// ViT-FF, a stack of feed-forward layers (arXiv:2105.02723): channel MLPs of hidden width 4·C, then token MLPs of 4·N after a
-/// norm over the tokens. It has a class token, and a 14 × 14 grid of learned positions for every patch size.
+/// norm over the tokens. It has a class token. The grid of learned positions is 14 × 14 whatever the patch size.
 inline MixerImageClassifierConfig vit_ff(const MixerSizes& sizes, Index classes = 1000) {
   MixerImageClassifierConfig config{.patch = {sizes.patch, sizes.patch},
                                     .classes = classes,
@@ -136,7 +136,7 @@ inline auto resmlp_big_24_224(Index classes = 1000) {
 /// KW-MLP, which spots keywords in a second of speech (arXiv:2110.07749): 424,811 parameters for 35 keywords.
 ///
 /// A row of the image is a frame of 40 MFCCs, and a patch is a row: a row-major matrix of 98 frames × 40 coefficients is
-/// already an image. The original cuts its transpose, [1, 40, 98], into patches of [40, 1];
+/// already an image. The original cuts the transposed image, [1, 40, 98], into patches of [40, 1];
 /// `.image = {40, 98}, .patch = {40, 1}` does the same. Tokens, weights and results are equal.
 inline GmlpImageClassifierConfig kw_mlp(Index classes = 35) {
   return {.image = {98, 40},

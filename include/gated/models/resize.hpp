@@ -46,7 +46,7 @@ void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, Imag
                       ", the length of the projection.");
   require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
                          name_of(from.config.form),
-                         ", expected dense: Toeplitz weights have no filters in the plane. Use resize_length().");
+                         ", expected dense: Toeplitz weights have no two-dimensional filters. Use resize_length().");
   require<ArgumentError>(method == GridResize::by_offset || !from.config.causal,
                          "resize_grid: bilinear filters cross the causal mask. Use by_offset.");
 }
@@ -117,8 +117,8 @@ inline void expect_stretching(GridResize method) {
 }  // namespace detail
 
 /// The same for the token MLP of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂, with A and B as in the overload
-/// for models below. A picture of one colour keeps its hidden activations. A also interpolates the weight and bias of a norm.
-/// Errors: ArgumentError for by_offset.
+/// for models below. If all patches are equal, as in a picture of one colour, and the MLP has no norm, its hidden activations
+/// do not change. The weight and bias of a norm are interpolated by A, too. Errors: ArgumentError for by_offset.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   detail::expect_stretching(method);
@@ -155,27 +155,27 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
   return to;
 }
 
-/// Converts `model` to images of another size, with the same patch size. The gMLP paper goes from 224 to 384 pixels by "tiling"
-/// the spatial kernels and then fine-tunes; it does not give the rule (arXiv:2105.08050 and its discussion on OpenReview).
+/// Converts `model` to another image size, with the same patch size. The gMLP paper goes from 224 to 384 pixels by "tiling" the
+/// spatial kernels and then fine-tunes; it does not give the rule (arXiv:2105.08050 and its discussion on OpenReview).
 ///
-/// Let p' be a patch of the new grid of n' patches down (across) and W' the new weight.
+/// Let the old grid have n patches down (across) and the new one n', let p' be a patch of the new grid, and W' the new weight.
 /// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid. p = ⌊(p' + 1/2) n / n'⌋, down and across,
-///   is the old patch at the same place in the image; p' takes p's bias too. Filters move as a whole: on a larger grid, each
-///   row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, if p + Δ is in the old grid: always
-///   on a smaller grid. On a larger grid p is nearer the border than p', and weights beyond that border are 0.
+///   is the old patch at the same place in the image; p' also takes the bias of p. Filters move as a whole: on a larger grid,
+///   each row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, where p + Δ is in the old
+///   grid, so everywhere on a smaller grid. On a larger grid, p is nearer the border than p'; weights beyond the border are 0.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
-///   after the other. B is A with columns scaled to sum to 1; on a coarser grid its triangle is as wide as a new patch.
+///   after the other. B is A with columns scaled to sum to 1; on a coarser grid its triangles are as wide as a new patch.
 ///   Row sums are interpolated: W' 1 = A (W 1).
 /// A class token keeps its bias and its weight on itself. The weight of p' on the class token is that of p (bilinear:
-/// interpolated). The class token's weights on the patches are B times the old ones in both methods.
+/// interpolated). With both methods, the class token's new weights on the patches are B times the old ones.
 ///
 /// In mixer blocks only the token mixers change. A TokenProjection is resized like a spatial weight; TokenMlp and TokenGlu
 /// support only `bilinear`.
 /// Learned positions keep their values and are interpolated for the new grid.
 ///
 /// Exact: resizing to the same grid keeps every bit. Accuracy: neither method replaces fine-tuning. Without fine-tuning, the
-/// digits of examples/classify_digits (98.3 % at 8 × 8 patches of one pixel), scaled to 12 × 12, give 96.9 % with bilinear and
-/// 45.1 % with by_offset. Padded to 9 × 9 by a black line below and on the right, they give 70.5 % and 81.9 %.
+/// model of examples/classify_digits (98.3 % right at 8 × 8 patches of one pixel) reaches 96.9 % with bilinear and 45.1 % with
+/// by_offset on digits scaled to 12 × 12; 70.5 % and 81.9 % on digits padded to 9 × 9 by a black line below and on the right.
 /// Errors: ArgumentError for an image that is empty or that the patches do not tile, for spatial weights that are not dense,
 /// and for bilinear resizing of causal weights.
 /// Cost: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
@@ -197,7 +197,7 @@ ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, 
                                   [&](const auto& from) { return resize_grid(from, old_grid, new_grid, method); });
 }
 
-/// Converts a spatial projection to sequences of `length` tokens: see the overload for models below.
+/// Converts a spatial projection to a sequence length of `length` tokens: see the overload for models below.
 template <class T>
 SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index length, LengthResize method = LengthResize::exact) {
   const Index old_length = from.config.length;
@@ -222,7 +222,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
       to.weight.middleRows(head * length, length) = detail::move_filters<T>(
           from.weight.middleRows(head * old_length, old_length), {1, old_length}, {1, length}, {0}, positions);
     }
-  } else {  // column N - 1 is the main diagonal, later columns are earlier tokens; the kernel keeps its middle
+  } else {  // column N - 1 holds the main diagonal, later columns earlier tokens; keeps the kernel's middle
     to.weight = detail::window(from.weight, old_length - length, to.weight.cols());
   }
   to.bias = detail::take_columns(from.bias, positions);
@@ -240,7 +240,7 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
   return to;
 }
 
-/// Converts `model` to sequences of `length` tokens. Its blocks are gMLP blocks, or mixer blocks with TokenProjection.
+/// Converts `model`, of gMLP blocks or mixer blocks with TokenProjection, to a sequence length of `length` tokens.
 ///
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
@@ -249,8 +249,8 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
 /// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter again |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
-/// Biases are cut the same way, or repeat their last value. Exact: in the first three rows of the table, W' and W agree on all
-/// tokens that both have. So a causal model keeps its output for the first min(n, n') tokens, by_offset included. The last row
+/// In the first three rows, biases are cut at the end or repeat their last value. Exact: in these rows, W' and W agree on all
+/// tokens that both have. So a causal model keeps its output for the first min(n, n') tokens, also with by_offset. The last row
 /// follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if i + Δ is outside
 /// the old length. This changes the output of every text. Accuracy: a shortened causal model computes the same as before. Other
 /// shortened models see truncated texts, unlike in training. Lengthened models look no further back than before, and know

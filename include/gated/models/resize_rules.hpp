@@ -25,7 +25,7 @@ namespace detail {
 /// For each new position on an axis, the old position whose filter it takes.
 using Positions = std::vector<Index>;
 
-/// The nearest old position if both axes have the same extent: ⌊(i' + 1/2) n / n'⌋.
+/// The old position nearest to each new one if both axes span the same extent: ⌊(i' + 1/2) n / n'⌋.
 inline Positions same_place(Index old_size, Index new_size) {
   Positions positions;
   for (Index i = 0; i < new_size; ++i) {
@@ -34,7 +34,7 @@ inline Positions same_place(Index old_size, Index new_size) {
   return positions;
 }
 
-/// The nearest old position if both axes begin together: min(i', n - 1).
+/// The old position nearest to each new one if both axes start at the same point, with the same spacing: min(i', n - 1).
 inline Positions same_start(Index old_size, Index new_size) {
   Positions positions;
   for (Index i = 0; i < new_size; ++i) {
@@ -134,7 +134,7 @@ struct GridRule {
         on_grid(redistribution<T>(old_grid.height, new_grid.height), redistribution<T>(old_grid.width, new_grid.width));
   }
 
-  /// Converts a map from tokens to hidden tokens: W Bᵀ.
+  /// Converts a map from tokens to hidden units: W Bᵀ.
   SpatialProjection<T> input(const SpatialProjection<T>& from) const {
     auto config = from.config;
     config.length = spreading.rows();
@@ -143,7 +143,7 @@ struct GridRule {
     to.bias = from.bias;
     return to;
   }
-  /// Converts a map from hidden tokens to tokens: A W and A b.
+  /// Converts a map from hidden units to tokens: A W and A b.
   SpatialProjection<T> output(const SpatialProjection<T>& from) const {
     auto config = from.config;
     config.outputs = reading.rows();
@@ -187,7 +187,7 @@ template <class Model, class Resize>
 Model with_token_parts(const Model& model, const typename Model::Config& config, const Resize& resize) {
   using T = typename Model::Scalar;
   using Part = std::remove_cvref_t<decltype(token_part(trunk_of(model).blocks.front()))>;
-  std::vector<Part> parts;  // comes first: resize() may throw, and then nothing is built
+  std::vector<Part> parts;  // comes first: if resize() throws, nothing has been built
   for (const auto& block : trunk_of(model).blocks) {
     parts.push_back(resize(token_part(block)));
   }

@@ -5,14 +5,14 @@
 #include "gated/models/stack.hpp"
 
 /// @file
-/// The transformers inside BS-RoFormer, a separator of music.
+/// The transformers inside BS-RoFormer, a music source separator.
 
 namespace gated {
 
 /// The options of a Roformer.
 struct RoformerConfig {
   StackConfig<TransformerBlockConfig> trunk{};  ///< the layers: see roformer_layers()
-  NormForm norm = NormForm::l2_norm;            ///< after the last layer; none inside of a BS-RoFormer
+  NormForm norm = NormForm::l2_norm;            ///< after the last layer; set NormForm::none inside a BS-RoFormer
   double norm_eps = 1e-12;                      ///< ε of that norm
 
   template <class C = RoformerConfig>
@@ -27,11 +27,11 @@ struct RoformerSizes {
   Index depth = 1;        ///< layers
   Index heads = 8;        ///< H
   Index head_width = 64;  ///< a
-  Index hidden = 0;       ///< F, of the feed-forward; 0 for 4·C
-  bool rotary = true;     ///< rotate queries and keys, channels 2i and 2i + 1 together
+  Index hidden = 0;       ///< F, hidden width of the feed-forward; 0 for 4·C
+  bool rotary = true;     ///< RoPE on queries and keys, in pairs of channels 2i and 2i + 1
 };
 
-/// BS-RoFormer's layers: attention with a gate per head, then a feed-forward; 3,153,416 parameters each with 512 channels.
+/// BS-RoFormer's layers: attention with a gate per head, then a feed-forward; 3,153,416 parameters per layer with 512 channels.
 inline StackConfig<TransformerBlockConfig> roformer_layers(const RoformerSizes& s) {
   return {.depth = s.depth,
           .block = {.channels = s.channels,
@@ -48,13 +48,13 @@ inline StackConfig<TransformerBlockConfig> roformer_layers(const RoformerSizes& 
 }
 
 /// x += gated attention(norm(x)), x += feed-forward(norm(x)), layer by layer, then norm(x) (arXiv:2309.02612), as in
-/// lucidrains' BS-RoFormer, whose parts io/bs_roformer.hpp opens. A BS-RoFormer alternates one over the frames of each band and
-/// one over the bands of each frame.
+/// lucidrains' BS-RoFormer; io/bs_roformer.hpp loads its parts. A BS-RoFormer alternates a Roformer over the frames of each
+/// band with one over the bands of each frame.
 ///
 ///     Roformer<float> over_time({.trunk = roformer_layers({.channels = 384})}, random);
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built; ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
 /// Cost: that of the layers.
 template <class T>
 struct Roformer : Layer<Roformer<T>> {

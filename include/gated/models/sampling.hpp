@@ -20,8 +20,8 @@ namespace gated {
 /// How a token is sampled. The defaults draw from the model's own distribution.
 struct Sampling {
   double temperature = 1.0;  ///< below 1 sharpens, above 1 flattens; 0 takes the most probable token
-  Index top_k = 0;           ///< keep only the k most probable tokens; 0 for all
-  double top_p = 1.0;        ///< then keep only the most probable tokens that together reach this probability; 1 for all
+  Index top_k = 0;           ///< keep only the k most probable tokens; 0 keeps all tokens
+  double top_p = 1.0;        ///< then keep only the most probable tokens that together reach this probability; 1 keeps all
 
   template <class C = Sampling>
   static constexpr auto fields() {
@@ -38,16 +38,16 @@ struct Sampling {
 ///       model.step(token, state, logits, workspace);
 ///     }
 ///
-/// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i. The token is drawn from the nucleus V', the smallest set of
-/// most probable tokens with Σ p_i ≥ top_p, at least one (Holtzman et al., arXiv:1904.09751, §3.1). Of equal logits the first
-/// ranks higher. A logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 takes the first of
+/// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i. The token is drawn from the nucleus V', the smallest
+/// non-empty set of most probable tokens with Σ p_i ≥ top_p (Holtzman et al., arXiv:1904.09751, §3.1). Equal logits rank in
+/// index order. A logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 takes the first of
 /// the largest logits and draws nothing; otherwise each token consumes one Random::uniform(). Equal seeds and logits give equal
 /// tokens on every platform.
 ///
 /// Shapes: logits is 1 × V.
-/// Errors: ArgumentError when built, for options out of range, and when called, for a NaN or if all logits are -∞; ShapeError
-/// for sizes. On error nothing is drawn.
-/// Cost: V exponentials in double. If top_k or top_p is set, also a heap: V + m·log V comparisons for the m most probable
+/// Errors: ArgumentError for options out of range, when built; ArgumentError if a logit is NaN or all logits are -∞, when
+/// called; ShapeError for wrong sizes. On error nothing is drawn.
+/// Cost: V exponentials in double. If top_k or top_p is set, also a heap: V + m·log V comparisons to find the m most probable
 /// tokens. No allocation after construction. Use one sampler per thread.
 template <class T>
 class Sampler {
@@ -58,9 +58,9 @@ class Sampler {
     require<ArgumentError>(sampling.temperature >= 0 && std::isfinite(sampling.temperature),
                            "Sampler: temperature = ", sampling.temperature,
                            ", expected a finite number ≥ 0; 0 takes the most probable token.");
-    require<ArgumentError>(sampling.top_k >= 0, "Sampler: top_k = ", sampling.top_k, ", expected ≥ 0; 0 is for all tokens.");
+    require<ArgumentError>(sampling.top_k >= 0, "Sampler: top_k = ", sampling.top_k, ", expected ≥ 0; 0 keeps all tokens.");
     require<ArgumentError>(sampling.top_p > 0 && sampling.top_p <= 1, "Sampler: top_p = ", sampling.top_p,
-                           ", expected 0 < top_p ≤ 1; 1 is for all tokens.");
+                           ", expected 0 < top_p ≤ 1; 1 keeps all tokens.");
     if (sampling.temperature > 0) {
       weights_.resize(static_cast<std::size_t>(vocabulary));
       order_.resize(filters() ? weights_.size() : 0);
@@ -110,8 +110,8 @@ class Sampler {
 
   /// Draws from the nucleus of the top_k tokens.
   Index draw_filtered(const T* row) {
-    // A heap with the most probable token on top. Popped tokens collect at the end of order_, the first one last. Ids break
-    // ties, so the order is total and does not depend on the standard library.
+    // A heap with the most probable token on top. Popped tokens collect at the end of order_, in reverse order. Ids break ties,
+    // so the order is total and does not depend on the standard library.
     const auto less_probable = [row](Index a, Index b) { return row[a] != row[b] ? row[a] < row[b] : a > b; };
     std::iota(order_.begin(), order_.end(), Index{0});
     std::make_heap(order_.begin(), order_.end(), less_probable);
@@ -152,7 +152,7 @@ class Sampler {
         return token_at(n);
       }
     }
-    return token_at(0);  // unreachable: target < mass, summed in this order
+    return token_at(0);  // unreachable: target < mass, and mass was summed in this order
   }
 
   Index vocabulary_;

@@ -78,7 +78,7 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   auto apply(auto& run, auto x) const { return add_positions(run, std::move(x), weight); }
 };
 
-/// Patches → features → prefix and positions → trunk.
+/// Patches → features → optional prefix and positions → trunk.
 template <class T>
 struct SeriesBackbone : Layer<SeriesBackbone<T>> {
   static constexpr const char* name = "SeriesBackbone";

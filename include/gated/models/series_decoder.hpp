@@ -13,12 +13,12 @@ namespace gated {
 /// y = trunk(adapter(x) + raw(patches)) for the backbone's features x; `adapter` and `raw` are optional.
 ///
 /// Shapes: for N tokens per series, x is (series · N) × (backbone channels) and y is (series · N) × (decoder channels);
-/// `patches` is (series · n) × P. If N = n + 1, the prefix counts as a patch of zeros.
+/// `patches` is (series · n) × P for n patches per series. If N = n + 1, the prefix counts as a patch of zeros.
 template <class T>
 struct SeriesDecoder : Layer<SeriesDecoder<T>> {
   static constexpr const char* name = "SeriesDecoder";
 
-  Index tokens = 0, prefixes = 0;    ///< tokens per series, and prefixes among them
+  Index tokens = 0, prefixes = 0;    ///< tokens per series, and how many of them are prefixes
   std::optional<Linear<T>> adapter;  ///< needed if decoder and backbone differ in width
   std::optional<Linear<T>> raw;      ///< projects the raw patches
   SeriesTrunk<T> trunk;

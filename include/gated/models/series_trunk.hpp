@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// Adaptive patching: mixer blocks at several levels, from finely cut patches to whole ones.
+/// Adaptive patching: mixer blocks at several levels, from finely cut patches to whole patches.
 ///
 /// A level that cuts patches into f parts reshapes the n × d values of a series to (n · f) × (d / f), without moving data.
 /// Shapes: x and y are rows × d; the n tokens of a series are consecutive rows.
@@ -28,7 +28,8 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
   SeriesTrunk(const TinyTimeMixerConfig& model, const SeriesTrunkConfig& c, double dropout)
       : config(c), item((Count(model.tokens()) * (c.mixes_series ? model.series : 1)).value()) {
     require<ArgumentError>(c.channels > 0 && c.depth >= 0 && c.levels >= 0 && c.levels < 62, name, ": channels = ", c.channels,
-                           " must be positive, depth = ", c.depth, " not negative and levels = ", c.levels, " from 0 to 61.");
+                           ", depth = ", c.depth, " and levels = ", c.levels,
+                           ", expected channels > 0, depth ≥ 0 and 0 ≤ levels ≤ 61.");
     for (Index i = 0; i < c.stacks(); ++i) {
       const Index parts = parts_of(c, i);
       require<ArgumentError>(c.channels % parts == 0, name, ": channels = ", c.channels, ", expected a multiple of ", parts,

@@ -9,19 +9,19 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// SimCC: key points by classifying their x and y.
+/// SimCC: keypoints by classification of their x and y.
 
 namespace gated {
 
-/// How coordinates are divided into classes, and how the logits of these classes become key points.
+/// How coordinates are divided into classes, and how the logits of these classes become keypoints.
 struct SimccConfig {
   double split_ratio = 2;   ///< classes (bins) per pixel
-  bool visibility = false;  ///< also compute KeyPoint::visibility: for RTMW; RTMPose does not
+  bool visibility = false;  ///< also compute KeyPoint::visibility, as RTMW does; RTMPose does not
   double beta = 150;        ///< for the visibility: multiplies the logits
-  double sigma_x = 4.9;     ///< for the visibility: deviation of the x labels in training, in bins
-  double sigma_y = 5.66;    ///< for the visibility: deviation of the y labels in training, in bins
+  double sigma_x = 4.9;     ///< for the visibility: standard deviation of the x labels in training, in bins
+  double sigma_y = 5.66;    ///< for the visibility: standard deviation of the y labels in training, in bins
 
-  /// Classes of an axis of `pixels` pixels.
+  /// Number of classes (bins) for an axis of `pixels` pixels.
   Index bins(Index pixels) const { return static_cast<Index>(static_cast<double>(pixels) * split_ratio); }
 
   template <class C = SimccConfig>
@@ -31,17 +31,17 @@ struct SimccConfig {
   }
 };
 
-/// A key point in the picture that a pose model was given.
+/// A keypoint in the input picture of a pose model.
 template <class T>
 struct KeyPoint {
   T x = 0, y = 0;    ///< in pixels; both -1 / split_ratio if the score is not positive
-  T score = 0;       ///< the smaller of the largest x logit and the largest y logit
+  T score = 0;       ///< min(max logits_x, max logits_y)
   T visibility = 0;  ///< in [0, 1] if SimccConfig::visibility, otherwise 0
 };
 
 namespace detail {
 
-/// The largest logit of a row and its index, the first of equal ones. A NaN counts as the largest.
+/// The largest logit of a row and its index; of equal logits, the first. A NaN counts as the largest.
 template <class T>
 struct SimccPeak {
   Index at = 0;
@@ -66,22 +66,23 @@ double simcc_probability(const T* logits, Index count, T peak, double factor) {
 
 }  // namespace detail
 
-/// The key points of SimCC logits (Li et al., arXiv:2107.03332): x and y are the indices of the largest logits, the first of
-/// equal ones, divided by the split ratio. The score is the smaller of the two logits.
+/// The keypoints of SimCC logits (Li et al., arXiv:2107.03332): x and y are the indices of the largest logits (of equal logits,
+/// the first), divided by the split ratio. The score is min(max logits_x, max logits_y).
 ///
-/// If the score is 0, negative or NaN, there is no such key point: x = y = -1 / split_ratio. The visibility is the smaller of
-/// the largest probabilities of softmax(β σ_x logits) and softmax(β σ_y logits).
+/// If the score is 0, negative or NaN, the keypoint is missing: x = y = -1 / split_ratio.
+/// The visibility is min(max softmax(β σ_x logits_x), max softmax(β σ_y logits_y)).
 /// Shapes: logits_x is P × X, logits_y is P × Y, points has P elements.
 /// Errors: ShapeError.
-/// Cost: one pass over the logits; an exponential for each if the visibility is wanted. No allocation.
+/// Cost: one pass over the logits; with visibility, also one exponential per logit. No allocation.
 template <class T>
 void decode_simcc(const std::type_identity_t<ConstView<T>>& logits_x, const std::type_identity_t<ConstView<T>>& logits_y,
                   const SimccConfig& config, std::span<KeyPoint<T>> points) {
   const Index rows = logits_x.rows();
   require<ShapeError>(logits_y.rows() == rows && static_cast<Index>(points.size()) == rows, "decode_simcc: logits_x has ", rows,
-                      " rows, logits_y ", logits_y.rows(), " and points ", points.size(), " elements, expected as many.");
+                      " rows, logits_y has ", logits_y.rows(), " and points has ", points.size(),
+                      " elements, expected the same number.");
   require<ShapeError>(rows == 0 || (logits_x.cols() > 0 && logits_y.cols() > 0), "decode_simcc: logits_x has ", logits_x.cols(),
-                      " columns and logits_y ", logits_y.cols(), ", expected at least one bin each.");
+                      " columns and logits_y has ", logits_y.cols(), ", expected at least one bin each.");
   const T ratio = static_cast<T>(config.split_ratio);
   for (Index i = 0; i < rows; ++i) {
     const T *const x = &logits_x.coeffRef(i, 0), *const y = &logits_y.coeffRef(i, 0);

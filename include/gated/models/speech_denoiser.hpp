@@ -15,9 +15,9 @@ struct SpeechDenoiserConfig {
   Index rate = 16000;                     ///< samples per second
   Index length = 320;                     ///< samples of a frame
   Index hop = 160;                        ///< samples from one frame to the next
-  StackConfig<GatedFsmnConfig> blocks{};  ///< causal
+  StackConfig<GatedFsmnConfig> blocks{};  ///< options of the blocks, which must be causal
 
-  /// The transform, with a Hann window.
+  /// Options of the spectrum, with a Hann window.
   SpectrumOptions spectrum() const { return {.length = length, .hop = hop}; }
 
   template <class C = SpeechDenoiserConfig>
@@ -27,14 +27,14 @@ struct SpeechDenoiserConfig {
   }
 };
 
-/// A mask of the spectrum X of each frame, from its log powers and those of the past:
+/// Maps the log powers of each frame and the past frames to a mask for the frame's spectrum X:
 ///
 ///     h = blocks(W_e f + b_e)      mask = σ(W_d norm(h) + b_d)      f = speech_feature(|X|²)
 ///
 /// The blocks are gated FSMNs (MossFormer2, arXiv:2312.11825, §2.3), which remember order + kernel - 2 frames each.
 /// Shapes: x is frames × bins, y is frames × bins with values from 0 to 1.
-/// Errors: ArgumentError when built, unless the blocks are causal; ShapeError.
-/// Cost: the blocks', and 4·frames·bins·C flops. A stream remembers a fixed number of frames, however long it is.
+/// Errors: ArgumentError for invalid options or blocks that are not causal, when built; ShapeError when run.
+/// Cost: that of the blocks, and 4·frames·bins·C flops. A stream remembers a fixed number of frames, however long it is.
 template <class T>
 struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   using Config = SpeechDenoiserConfig;
@@ -53,7 +53,7 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
     require<ArgumentError>(c.rate >= least_rate && c.rate <= greatest_rate, name, ": rate = ", c.rate, ", expected ",
                            least_rate, " to ", greatest_rate, " samples per second.");
     require<ArgumentError>(c.hop >= 1 && c.hop < c.length, name, ": length = ", c.length, " and hop = ", c.hop,
-                           ", expected 1 ≤ hop < length: frames overlap.");
+                           ", expected 1 ≤ hop < length: frames must overlap.");
     require<ArgumentError>(c.blocks.block.causal, name, ": the blocks see the future. Set causal = true.");
     const Index bins = c.spectrum().bins(), channels = c.blocks.block.channels;
     encoder = Linear<T>(bins, channels);
@@ -78,8 +78,8 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   }
 };
 
-/// What a speech denoiser sees of a bin: (ln(power + 10⁻⁸) + 4) / 8, about -2 to 2. The added power is that of the rounding of
-/// 16-bit samples.
+/// A speech denoiser's input for a bin: (ln(power + 10⁻⁸) + 4) / 8, about -2 to 2. The added power is that of the rounding
+/// noise of 16-bit samples.
 inline double speech_feature(double power) { return (elementary::log(power + 1e-8) + 4) / 8; }
 
 /// The input of a speech denoiser: speech_feature() of each bin.

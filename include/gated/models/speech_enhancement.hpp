@@ -13,8 +13,8 @@ namespace gated {
 /// How sound is cut into frames for a mask network and reassembled.
 struct SpeechEnhancement {
   LogMelOptions features{};    ///< input of the network; its frames match those of `spectrum`
-  SpectrumOptions spectrum{};  ///< the spectrum that its mask multiplies
-  DecodeWindows windows{};     ///< how long recordings are cut into windows
+  SpectrumOptions spectrum{};  ///< the spectrum that the mask multiplies
+  DecodeWindows windows{};     ///< windows for long recordings
 };
 
 /// The settings of MossFormer2_SE_48K, for a network of mossformer2_se_48k(): sound at 48 kHz, 961 bins, 4-second windows for
@@ -28,10 +28,10 @@ inline SpeechEnhancement mossformer2_enhancement() {
 ///     MaskNetwork<float> network = load_model<MaskNetwork<float>>("MossFormer2_SE_48K.safetensors");
 ///     Vector<float> clean = enhance<float>(network, noisy, mossformer2_enhancement(), workspace);
 ///
-/// As in ClearerVoice-Studio, but without its random dither. Resample other rates first (audio/resample.hpp).
-/// Shapes: the result is as long as `samples`; its last samples, which no frame reaches, are 0.
-/// Errors: ShapeError for sound shorter than a frame, or a network with other numbers of features or bins.
-/// Cost: that of the network for one frame per hop; 4/3 of it in windows. Memory: that of one window, and twice the sound.
+/// As in ClearerVoice-Studio, but without its random dither. Resample sound at other rates first (audio/resample.hpp).
+/// Shapes: the result is as long as `samples`; samples at the end that no frame covers are 0.
+/// Errors: ShapeError for sound shorter than a frame, or a network whose features or bins do not match `options`.
+/// Cost: that of the network for one frame per hop; 4/3 of it in windows. Memory: that of one window, plus twice the sound's.
 template <class T>
 Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, const SpeechEnhancement& options,
                   Workspace<T>& workspace) {
@@ -39,9 +39,9 @@ Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, 
   const Index bins = options.spectrum.bins();
   require<ShapeError>(network.in() == options.features.features(), where, ": the network takes ", network.in(),
                       " features, but the front end makes ", options.features.features(),
-                      ". Choose the options of its training.");
+                      ". Use the options that the network was trained with.");
   require<ShapeError>(network.config.outputs == bins, where, ": the network masks ", network.config.outputs,
-                      " bins, but the spectrum has ", bins, ". Choose the options of its training.");
+                      " bins, but the spectrum has ", bins, ". Use the options that the network was trained with.");
   return enhance_in_windows<T>(samples, options.windows, [&](const ConstSignal<T>& segment) -> Matrix<T> {
     const Matrix<T> features = log_mel_features<T>(segment, options.features);
     const Matrix<T> masks = network.forward(features, workspace);

@@ -12,7 +12,7 @@ namespace gated {
 /// The options of a speech separator.
 struct SpeechSeparatorConfig {
   Index window = 16;        ///< samples of a frame; frames are half a window apart
-  MaskNetworkConfig masks;  ///< features and outputs are the channels of the learned spectrum
+  MaskNetworkConfig masks;  ///< masks.features = masks.outputs: channels of the learned spectrum
 
   /// Samples from one frame to the next.
   Index stride() const { return window / 2; }
@@ -29,10 +29,10 @@ inline SpeechSeparatorConfig mossformer2_separator() { return {.masks = mossform
 /// wave_s = the overlap-add of Dᵀ (e ⊙ mask_s) with frames e = relu(E w) of the wave w: a learned spectrum, masked for each
 /// speaker and turned back into a wave (MossFormer2, arXiv:2312.11825, §2.1).
 ///
-/// Frames have `window` samples and start every window / 2. Samples at the end that no frame reaches are 0 in y.
+/// Frames have `window` samples and start every window / 2 samples. Samples at the end that no frame covers are 0 in y.
 /// Shapes: x is waves × samples, y is waves × (S · samples), speaker by speaker.
-/// Errors: ArgumentError when built; ShapeError for waves shorter than a window.
-/// Cost: that of the mask network on a frame per window / 2 samples.
+/// Errors: ArgumentError for invalid options, when built; ShapeError for waves shorter than a window.
+/// Cost: that of the mask network on one frame per window / 2 samples.
 template <class T>
 struct SpeechSeparator : Layer<SpeechSeparator<T>> {
   using Config = SpeechSeparatorConfig;
@@ -50,7 +50,8 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     require<ArgumentError>(c.window >= 2, name, ": window = ", c.window,
                            ", expected at least 2 samples: frames are half a window apart.");
     require<ArgumentError>(c.masks.features == c.masks.outputs, name, ": masks.features = ", c.masks.features,
-                           " and masks.outputs = ", c.masks.outputs, ", expected as many: a mask covers the learned spectrum.");
+                           " and masks.outputs = ", c.masks.outputs,
+                           ", expected equal numbers: a mask covers the learned spectrum.");
     encoder = Linear<T>(c.window, c.masks.features, false);
     masks = MaskNetwork<T>(c.masks);
     decoder = TransposedConvolution<T>(c.masks.features, c.window, c.stride());

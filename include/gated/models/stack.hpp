@@ -15,8 +15,8 @@
 
 namespace gated {
 
-/// The options of a stack of blocks. Some blocks may differ in options that their parameters or scores depend on, such as
-/// norms, windows and rotary bases:
+/// The options of a stack of blocks. Blocks may differ in options such as norms, windows and rotary bases, but not in channels,
+/// causality, length or masks:
 ///
 ///     {.depth = 12, .block = global, .others = {local}, .kinds = {0, 1, 1}}   // every third block is global
 template <class BlockConfig>
@@ -25,7 +25,7 @@ struct StackConfig {
   BlockConfig block{};  ///< options of each block of kind 0
   /// Options of the blocks of kind 1, 2, … (g++ 12 does not compile {} here.)
   std::vector<BlockConfig> others = std::vector<BlockConfig>(0);
-  std::vector<Index> kinds = {};  ///< the kinds of the blocks, repeated as often as needed; empty if all are of kind 0
+  std::vector<Index> kinds = {};  ///< the kinds of the blocks, repeated cyclically; empty if all blocks are of kind 0
 
   /// The options of block i.
   const BlockConfig& of(Index i) const {
@@ -52,7 +52,7 @@ const BlockConfig& block_of(const BlockConfig& config) {
   return config;
 }
 
-/// The options of block i, likewise.
+/// The same for block i.
 template <class BlockConfig>
 const BlockConfig& block_of(const StackConfig<BlockConfig>& config, Index i) {
   return config.of(i);
@@ -102,7 +102,7 @@ inline constexpr const char* stack_word = "gated.Stack";
 /// refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model, each with its
 /// own workspace.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError when built, or when run after being moved from; ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ArgumentError if run after being moved from; ShapeError when run.
 /// Cost: `depth` times that of a block, with the scratch of one block.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
 struct Stack : Layer<Stack<Block, ConfigType>> {
@@ -129,10 +129,10 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
       const Contract other = block.contract();
       require<ArgumentError>(other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
                                  other.longest == contract.longest && other.takes_mask == contract.takes_mask,
-                             "Stack: its blocks differ in channels, causality, length or masks, expected the same.");
+                             "Stack: its blocks differ in channels, causality, length or masks. Use the same for all blocks.");
     }
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
-                           " channels to ", contract.out, ", expected as many out as in.");
+                           " channels to ", contract.out, ", expected equal input and output channels.");
   }
   /// Weights drawn by initialize().
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }

@@ -28,7 +28,7 @@ struct TextModel {
   /// The same with a mask, 0 or 1 per token; 0 hides the token.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
                Tokens types = {}) const;
-  /// The same for memory without Eigen.
+  /// The same for output memory that is not an Eigen matrix.
   void forward(Tokens tokens, const Sequences& sequences, const MatrixSpan<T>& output, Workspace<T>& workspace,
                Tokens types = {}) const {
     forward(tokens, sequences, View<T>(output), workspace, Mask(), types);
@@ -62,7 +62,7 @@ struct TextModel {
     constexpr Where where(Derived::name, "extend");
     add_to_stream(where, tokens, state, output, workspace);
   }
-  /// The same for memory without Eigen.
+  /// The same for output memory that is not an Eigen matrix.
   void extend(Tokens tokens, State<T>& state, const MatrixSpan<T>& output, Workspace<T>& workspace) const {
     extend(tokens, state, View<T>(output), workspace);
   }

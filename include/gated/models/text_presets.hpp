@@ -10,19 +10,19 @@ namespace gated {
 /// Published decoders.
 namespace decoder_presets {
 
-/// llama2.c's models of TinyStories: 260,032 parameters.
+/// llama2.c's TinyStories model stories260K: 260,032 parameters.
 inline TextTransformerConfig stories_260k() {
   return transformer_decoder({.vocabulary = 512, .channels = 64, .hidden = 172, .depth = 5, .heads = 8, .key_value_heads = 4});
 }
-/// 15,191,712 parameters.
+/// llama2.c's stories15M: 15,191,712 parameters.
 inline TextTransformerConfig stories_15m() {
   return transformer_decoder({.vocabulary = 32000, .channels = 288, .hidden = 768, .depth = 6, .heads = 6});
 }
-/// 41,689,600 parameters.
+/// llama2.c's stories42M: 41,689,600 parameters.
 inline TextTransformerConfig stories_42m() {
   return transformer_decoder({.vocabulary = 32000, .channels = 512, .hidden = 1376, .depth = 8, .heads = 8});
 }
-/// 109,529,856 parameters.
+/// llama2.c's stories110M: 109,529,856 parameters.
 inline TextTransformerConfig stories_110m() {
   return transformer_decoder({.vocabulary = 32000, .channels = 768, .hidden = 2048, .depth = 12, .heads = 12});
 }
@@ -98,32 +98,32 @@ inline TextTransformerConfig mistral_7b() {
 /// Published encoders.
 namespace encoder_presets {
 
-/// ModernBERT-base: 149,014,272 parameters, 149,655,232 with the head for masked words.
+/// ModernBERT-base: 149,014,272 parameters, 149,655,232 with the masked-LM head.
 inline TextTransformerConfig modernbert_base(EncoderHead head = EncoderHead::none) {
   return transformer_encoder({.head = head});
 }
-/// ModernBERT-large: 394,781,696 and 395,881,664 parameters.
+/// ModernBERT-large: 394,781,696 parameters, 395,881,664 with the masked-LM head.
 inline TextTransformerConfig modernbert_large(EncoderHead head = EncoderHead::none) {
   return transformer_encoder({.channels = 1024, .hidden = 2624, .depth = 28, .heads = 16, .head = head});
 }
-/// An Ettin encoder (arXiv:2507.11412) of any size: ModernBERT with one rotary base.
+/// An Ettin encoder (arXiv:2507.11412) of any size: ModernBERT with one rotary base for all layers.
 inline TextTransformerConfig ettin(Index channels, Index hidden, Index depth, Index heads, EncoderHead head) {
   return transformer_encoder(
       {.channels = channels, .hidden = hidden, .depth = depth, .heads = heads, .local_base = 160000, .head = head});
 }
-/// 16,797,440 and 16,913,600 parameters.
+/// Ettin-17M: 16,797,440 parameters, 16,913,600 with the masked-LM head.
 inline TextTransformerConfig ettin_17m(EncoderHead head = EncoderHead::none) { return ettin(256, 384, 7, 4, head); }
-/// 31,883,136 and 32,081,344 parameters.
+/// Ettin-32M: 31,883,136 parameters, 32,081,344 with the masked-LM head.
 inline TextTransformerConfig ettin_32m(EncoderHead head = EncoderHead::none) { return ettin(384, 576, 10, 6, head); }
-/// 68,144,640 and 68,457,664 parameters.
+/// Ettin-68M: 68,144,640 parameters, 68,457,664 with the masked-LM head.
 inline TextTransformerConfig ettin_68m(EncoderHead head = EncoderHead::none) { return ettin(512, 768, 19, 8, head); }
-/// 149,014,272 and 149,655,232 parameters.
+/// Ettin-150M: 149,014,272 parameters, 149,655,232 with the masked-LM head.
 inline TextTransformerConfig ettin_150m(EncoderHead head = EncoderHead::none) { return ettin(768, 1152, 22, 12, head); }
-/// 394,781,696 and 395,881,664 parameters.
+/// Ettin-400M: 394,781,696 parameters, 395,881,664 with the masked-LM head.
 inline TextTransformerConfig ettin_400m(EncoderHead head = EncoderHead::none) { return ettin(1024, 2624, 28, 16, head); }
-/// 1,028,050,688 and 1,031,314,112 parameters.
+/// Ettin-1B: 1,028,050,688 parameters, 1,031,314,112 with the masked-LM head.
 inline TextTransformerConfig ettin_1b(EncoderHead head = EncoderHead::none) { return ettin(1792, 3840, 28, 28, head); }
-/// granite-embedding-small-english-r2, whose first token's state of length 1 is the embedding: 47,662,464 parameters.
+/// granite-embedding-small-english-r2: 47,662,464 parameters. The embedding is the first token's state, scaled to length 1.
 inline TextTransformerConfig granite_embedding_small_r2() {
   return transformer_encoder({.channels = 384, .hidden = 1536, .depth = 12, .heads = 12, .unit_length = true});
 }

@@ -24,7 +24,7 @@ using TextTransformerConfig = LanguageModelConfig<StackConfig<GluTransformerBloc
 template <class T>
 using TextTransformer = LanguageModel<Stack<GluTransformerBlock<T>>>;
 
-/// The sizes and options of a Llama-shaped decoder: Llama, Mistral, Qwen2, Qwen3, gated attention.
+/// The sizes and options of a Llama-shaped decoder: Llama, Mistral, Qwen2, Qwen3, and Qwen3 with gated attention.
 struct DecoderSizes {
   Index vocabulary = 0;                      ///< V
   Index channels = 0;                        ///< C
@@ -35,7 +35,7 @@ struct DecoderSizes {
   Index head_width = 0;                      ///< a; 0 for C / H
   double rotary_base = 10000;                ///< of all layers
   double eps = 1e-5;                         ///< ε of all norms
-  HeadForm head = HeadForm::tied;            ///< whether there are logits, and from which matrix
+  HeadForm head = HeadForm::tied;            ///< whether there are logits, and whether their matrix is the embedding
   Activation activation = Activation::silu;  ///< of the gates
   bool bias = false;                         ///< of queries, keys and values
   bool out_bias = false;                     ///< of the attention's output
@@ -92,7 +92,7 @@ inline TextTransformerConfig transformer_decoder(const DecoderSizes& s) {
 /// The output of an encoder.
 enum class EncoderHead {
   none,          ///< hidden states, and one vector per text: LanguageModel::pooled()
-  masked_words,  ///< logits for masked words
+  masked_words,  ///< masked-LM logits
   classifier     ///< hidden states, and class scores per text
 };
 
@@ -105,7 +105,7 @@ struct EncoderSizes {
   Index heads = 12;                               ///< H
   Index global_every = 3;                         ///< layers 0, n, 2n, … see all tokens, unless `local` says otherwise
   std::vector<bool> local = {};                   ///< which layers see only a window; empty for the rule above
-  Index window = 128;                             ///< local layers see half as many tokens to each side
+  Index window = 128;                             ///< local layers see ⌊window / 2⌋ tokens on each side
   double global_base = 160000;                    ///< rotary base of global layers
   double local_base = 10000;                      ///< rotary base of local layers
   double eps = 1e-5;                              ///< ε of all norms
@@ -114,18 +114,18 @@ struct EncoderSizes {
   bool attention_bias = false;                    ///< of the attention's projections
   bool hidden_bias = false;                       ///< of the feed-forward's projections
   EncoderHead head = EncoderHead::none;           ///< the output
-  HeadForm decoder = HeadForm::tied;              ///< the matrix of the logits for masked words
-  bool decoder_bias = true;                       ///< added to these logits
-  Index classes = 0;                              ///< of a classifier
-  TextPooling pooling = TextPooling::first;       ///< how pooled() makes one vector of a text
-  bool unit_length = false;                       ///< divide that vector by its length
-  Activation head_activation = Activation::gelu;  ///< of the projection in front of logits and classes
+  HeadForm decoder = HeadForm::tied;              ///< the matrix of the masked-LM logits
+  bool decoder_bias = true;                       ///< bias of these logits
+  Index classes = 0;                              ///< classes of the classifier
+  TextPooling pooling = TextPooling::first;       ///< how pooled() reduces a text to one vector
+  bool unit_length = false;                       ///< scale that vector to length 1
+  Activation head_activation = Activation::gelu;  ///< of the projection before logits and classes
   bool head_bias = false;                         ///< of that projection
 };
 
 namespace detail {
 
-/// The layers of an encoder: global ones are of kind 0, local ones of kind 1; the first is of kind 2.
+/// The layers of an encoder. Kind 0 is global, kind 1 local; kind 2 is the first layer, without its first norm.
 inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& s, NormForm norm) {
   const GluTransformerBlockConfig global{
       .channels = s.channels,
@@ -157,7 +157,7 @@ inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& 
 }  // namespace detail
 
 /// ModernBERT (arXiv:2412.13663): h = LN(E[token]); then h += attention(LN(h)) and h += GeGLU(LN(h)) in each layer, the first
-/// without its first norm; LN(h). Local layers see the tokens |i - j| ≤ ⌊window / 2⌋.
+/// layer without its first norm; finally LN(h). Local layers see the tokens with |i - j| ≤ ⌊window / 2⌋.
 inline TextTransformerConfig transformer_encoder(const EncoderSizes& s) {
   const NormForm norm = s.norm_bias ? NormForm::layer_norm : NormForm::layer_norm_no_bias;
   return {.vocabulary = s.vocabulary,

@@ -20,22 +20,22 @@ namespace gated {
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 3), workspace);            // 8 items of 3 series
 ///
 /// A row is a series, oldest value first. The series of an item form a sequence: they share a frequency token, and are mixed if
-/// the model mixes series. Items are independent, so any number of series runs as one product.
+/// the model mixes series. Items are independent, so any number of series runs in one matmul.
 /// Shapes: x is (series of all items) × L, y is (forecast series of all items, ascending within an item) × out().
-/// Errors: ArgumentError when built, ShapeError when run.
+/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
 /// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation when warm.
 template <class T>
 struct TinyTimeMixer {
   using Scalar = T;
   using Config = TinyTimeMixerConfig;
-  /// Further inputs, in addition to the series.
+  /// Inputs in addition to the series.
   template <class Run>
   struct Options {
     /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling and gap filling read the mask. A NaN in x is
-    /// always a gap, as in pandas, and counts as 0, as in the originals' data sets.
+    /// always a gap, as in pandas, and counts as 0, as in the data sets of the original code.
     Mask observed = {};
     Tokens resolution = {};     ///< a frequency token per item, if the model uses them
-    MatrixOf<Run> future = {};  ///< rows × F or wider: the future of known series, in the rows of x; other rows are not read
+    MatrixOf<Run> future = {};  ///< rows × F or wider: row i continues row i of x; only rows of known series are read
   };
   static constexpr const char* name = "TinyTimeMixer";
   static constexpr const char* architecture = "gated.TinyTimeMixer";
@@ -53,7 +53,7 @@ struct TinyTimeMixer {
     require<ArgumentError>(c.series > 0 && c.horizon > 0 && c.patch > 0 && c.stride > 0 && c.resolutions >= 0, name,
                            ": series = ", c.series, ", horizon = ", c.horizon, ", patch = ", c.patch,
                            " and stride = ", c.stride, " must be positive, and resolutions = ", c.resolutions,
-                           " not negative.");
+                           " must not be negative.");
     require<ArgumentError>(c.context > c.patch, name, ": context = ", c.context, " must be longer than patch = ", c.patch, ".");
     require<ArgumentError>(c.filter >= 0 && c.filter <= c.horizon, name, ": filter = ", c.filter,
                            ", expected 0 … horizon = ", c.horizon, ".");
@@ -118,7 +118,7 @@ struct TinyTimeMixer {
   /// Writes the forecasts to y. `items` splits the rows of x into items.
   void forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const;
-  /// The same for memory without Eigen.
+  /// The same for memory that is not an Eigen matrix.
   void forward(const MatrixSpan<const T>& x, const Sequences& items, const MatrixSpan<T>& y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const {
     forward(ConstView<T>(x), items, View<T>(y), workspace, options);
@@ -131,7 +131,7 @@ struct TinyTimeMixer {
     return y;
   }
 
-  /// The last config.context values of longer series.
+  /// The last config.context values of each row of x.
   /// Errors: ShapeError for series that are too short.
   ConstView<T> last_context(const ConstView<T>& x) const {
     require<ShapeError>(x.cols() >= config.context, name, "::last_context: the series have ", x.cols(),
@@ -219,7 +219,7 @@ struct TinyTimeMixer {
                              ": the model needs the future of its known series. Pass Options::future.");
       require<ShapeError>(run.rows(options.future) == rows && run.columns(options.future) >= out(), name, ": the future is ",
                           run.rows(options.future), " × ", run.columns(options.future), ", expected ", rows, " × ", out(),
-                          " or more columns, with the rows of x.");
+                          " or more columns, one row per row of x.");
     }
   }
 };

@@ -18,7 +18,7 @@ struct SeriesTrunkConfig {
   Index depth = 3;            ///< blocks per level
   Index levels = 0;           ///< adaptive patching: level k cuts each patch into 2^k parts, finest first; 0 for none
   bool mixes_series = false;  ///< blocks also mix the series of an item
-  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or between
+  NormPosition norm_position = NormPosition::pre;  ///< norms before the mixers, after the residuals, or after the mixers
   double layer_scale = 0;                          ///< initial per-channel scale of each branch; 0 for no scales
   double drop_path = 0;                            ///< probability that training drops a branch or block (stochastic depth)
 
@@ -44,7 +44,7 @@ struct ForecastMixingConfig {
   Index context = 1;      ///< c, time steps seen before and after each time step
   bool gated = true;      ///< softmax gates
   Index depth = 0;        ///< mixer blocks over the series; 0 for none
-  bool past = true;       ///< the forecast is preceded by the last input values; otherwise by zeros
+  bool past = true;       ///< prepends the last input values to the forecast; false: zeros
   Index past_offset = 0;  ///< values to skip at the end of the input
 
   template <class C = ForecastMixingConfig>
@@ -68,7 +68,7 @@ struct TinyTimeMixerConfig {
   Index series = 1;                                 ///< M, series per item; not checked if nothing mixes or selects series
   Index context = 64;                               ///< L, input values per series
   Index patch = 8;                                  ///< P, values per patch
-  Index stride = 8;                                 ///< S, values from one patch to the next; drops a remainder at the front
+  Index stride = 8;                                 ///< S, values from one patch to the next; drops the remainder at the front
   Index horizon = 16;                               ///< F, forecast values per series
   SeriesScaling scaling = SeriesScaling::standard;  ///< scaling of each series
   PatchPosition position = PatchPosition::none;     ///< position embedding of the patches
@@ -76,7 +76,7 @@ struct TinyTimeMixerConfig {
   SeriesTrunkConfig backbone = {};                  ///< the first trunk
   bool has_decoder = true;                          ///< a second trunk, the decoder
   SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< the second trunk
-  bool raw_residual = false;                                ///< the decoder also sees the raw patches
+  bool raw_residual = false;                                ///< the decoder also reads the raw patches
   Index expansion = 2;                                      ///< hidden width of all MLPs, as a multiple of their input
   bool gated = true;                                        ///< softmax gates in all blocks
   bool mixes_single_patch = false;                          ///< mix patches even if there is only one: PatchTSMixer
@@ -127,7 +127,7 @@ struct TinyTimeMixerConfig {
     return predicted.empty() ? series - static_cast<Index>(known.size()) : static_cast<Index>(predicted.size());
   }
 
-  /// The options of a block in `trunk`, at a level that cuts patches into `parts`.
+  /// The options of a block in `trunk`, at a level that cuts each patch into `parts` parts.
   SeriesMixerBlockConfig block(const SeriesTrunkConfig& trunk, Index parts, double dropped) const {
     return {.channels = trunk.channels / parts,
             .patches = (Count(tokens()) * parts).value(),
@@ -182,19 +182,19 @@ inline TinyTimeMixerConfig published_ttm(Index context, Index patch, Index chann
 
 }  // namespace detail
 
-/// ibm-granite/granite-timeseries-ttm-r1 and 512-96-r2: 805,280 parameters. r2 has a head_dropout of 0.4.
+/// ibm-granite/granite-timeseries-ttm-r1 and TTM 512-96-r2: 805,280 parameters. 512-96-r2 has a head_dropout of 0.4.
 inline TinyTimeMixerConfig ttm_512_96() { return detail::published_ttm(512, 64, 192, 128); }
-/// 1024-96-r1: 946,336 parameters.
+/// TTM 1024-96-r1: 946,336 parameters.
 inline TinyTimeMixerConfig ttm_1024_96_r1() { return detail::published_ttm(1024, 64, 192, 128); }
-/// 1024-96-r2: 2,964,960 parameters.
+/// TTM 1024-96-r2: 2,964,960 parameters.
 inline TinyTimeMixerConfig ttm_1024_96_r2() { return detail::published_ttm(1024, 128, 384, 256); }
-/// 1536-96-r2: 3,081,120 parameters.
+/// TTM 1536-96-r2: 3,081,120 parameters.
 inline TinyTimeMixerConfig ttm_1536_96_r2() { return detail::published_ttm(1536, 128, 384, 256); }
-/// 512-96-ft-r2, with frequency tokens: 854,972 parameters.
+/// TTM 512-96-ft-r2, with frequency tokens: 854,972 parameters.
 inline TinyTimeMixerConfig ttm_512_96_ft_r2() { return detail::published_ttm(512, 64, 192, 128, 8); }
-/// 1024-96-ft-r2, with frequency tokens: 3,126,076 parameters.
+/// TTM 1024-96-ft-r2, with frequency tokens: 3,126,076 parameters.
 inline TinyTimeMixerConfig ttm_1024_96_ft_r2() { return detail::published_ttm(1024, 128, 384, 256, 8); }
-/// 1536-96-ft-r2, with frequency tokens: 3,243,996 parameters.
+/// TTM 1536-96-ft-r2, with frequency tokens: 3,243,996 parameters.
 inline TinyTimeMixerConfig ttm_1536_96_ft_r2() { return detail::published_ttm(1536, 128, 384, 256, 8); }
 
 }  // namespace gated

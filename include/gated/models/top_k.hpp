@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// A class, or a token, and its score.
+/// The index of a class or token, and its score.
 template <class T>
 struct Scored {
   Index index;

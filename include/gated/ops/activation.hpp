@@ -3,11 +3,11 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// Activations by name. ops/kernels/activation.inl defines the functions.
+/// The names of activation functions; ops/kernels/activation.inl has their formulas.
 
 namespace gated {
 
-/// An activation, as configurations name it.
+/// An activation function, named as in configuration files.
 enum class Activation { identity, gelu, gelu_tanh, silu, relu, relu2, laplace, laplace_legacy, tanh, sigmoid };
 
 /// The activations' names in configuration files.

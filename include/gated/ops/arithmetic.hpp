@@ -11,7 +11,7 @@
 /// @file
 /// The choice between fastest and portable arithmetic.
 
-// A program has kernels for both if it defines GATED_PORTABLE in all translation units, or links gated::compiled.
+// A program has kernels for both kinds if it defines GATED_PORTABLE in all translation units, or links gated::compiled.
 #if defined(GATED_PORTABLE)
 #define GATED_HAS_PORTABLE_KERNELS 1
 #else
@@ -22,15 +22,15 @@ namespace gated {
 
 /// How floating-point numbers are added and multiplied.
 enum class Arithmetic {
-  fastest,  ///< whatever suits the instruction set: equal bits for any number of threads, but not between KernelForms
-  portable  ///< the same on every machine: equal bits between KernelForms, processors and compilers too
+  fastest,  ///< as fast as the instruction set allows: bits depend on KernelForm and compiler, not on the number of threads
+  portable  ///< the same on every machine: bits do not depend on KernelForm, processor or compiler either
 };
 
 constexpr auto names_of(Arithmetic) { return words_for<Arithmetic>("fastest", "portable"); }
 
 namespace detail {
 
-/// Added to the number of a run's form if its arithmetic is portable: see core/kernel_choice.hpp.
+/// Added to the number of a run's KernelForm if the run uses portable arithmetic: see core/kernel_choice.hpp.
 inline constexpr int portable_bit = 16;
 /// Marks an unknown name in GATED_ARITHMETIC.
 inline constexpr int no_arithmetic = -1;
@@ -60,7 +60,7 @@ inline void expect_portable_kernels(const char* where) {
 }
 
 /// Returns portable_bit if a new run uses portable arithmetic, otherwise 0.
-/// Errors: ArgumentError if GATED_ARITHMETIC is unknown, or portable in a program without kernels for it.
+/// Errors: ArgumentError if GATED_ARITHMETIC is not a known arithmetic, or is "portable" in a program without portable kernels.
 inline int arithmetic_of_new_run() {
   const int chosen = chosen_arithmetic.load(std::memory_order_relaxed);
   if (chosen == 0) [[likely]] {
@@ -80,7 +80,7 @@ inline int arithmetic_of_new_run() {
 ///
 /// Portable arithmetic gives the same bits on every machine and with every compiler, for all weight formats and for
 /// int8_products(). Products are rounded before they are added. Sums over a row have 16 lanes of floats, or 8 of doubles, in
-/// every instruction set. All functions are made of +, -, ×, ÷ and √. bf16_products() multiplies in float.
+/// every instruction set. Functions such as exp use only +, -, ×, ÷ and √. bf16_products() has no effect.
 ///
 /// This holds for finite values; NaNs spread as in fastest arithmetic. Subnormal numbers keep their bits unless the program
 /// flushes them to 0 (FTZ, DAZ). There are two exceptions: the gradient of a Toeplitz weight applied by FFT, and sums over MPI
@@ -90,7 +90,7 @@ inline int arithmetic_of_new_run() {
 /// Cost: include/gated/README.md has measurements.
 inline void use_arithmetic(Arithmetic arithmetic) {
 #if GATED_HAS_PORTABLE_KERNELS
-  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 16: float stays float, with native half precision
+  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 0 and 16: float expressions are evaluated in float
 
                 "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif

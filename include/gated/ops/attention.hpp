@@ -9,18 +9,18 @@
 
 namespace gated {
 
-/// Accumulators for the gradients of one sequence's queries, keys and values.
+/// Accumulators for the gradients of one head's queries, keys and values in one sequence, and of its biases.
 template <class T>
 struct AttentionGradient {
   View<T> q, k, v;
-  T* relative = nullptr;  ///< of the relative bias, indexed by the offset j - i; points at offset 0; nullptr to skip
-  T* bias = nullptr;      ///< of Scoring::bias, at the same places, whose rows must not overlap; nullptr to skip
+  T* relative = nullptr;  ///< gradient of the relative bias, indexed by the offset j - i; points at offset 0; nullptr to skip
+  T* bias = nullptr;      ///< gradient of Scoring::bias, in the same layout; its rows must not overlap; nullptr to skip
 };
 
 namespace detail {
 
-/// Backward pass of the scores, for a block of queries from position `first` on. On entry, `weights` holds S for a pointwise
-/// kernel or A for a softmax, and `gradient` holds ∂(A ⊙ D). On return, they hold A ⊙ D and ∂S.
+/// Backward pass of the scores of queries from position `first` on. On entry, `weights` holds the scores S (pointwise kernel)
+/// or the weights A (softmax), and `gradient` holds ∂(A ⊙ D), with dropout mask D. On return, they hold A ⊙ D and ∂S.
 template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   const auto kernel = pointwise(scoring.kernel);
@@ -31,7 +31,7 @@ void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, Vi
   });
 }
 
-/// One head of sequence b: its columns in the rows of that sequence.
+/// One head of sequence b: the head's columns in the sequence's rows.
 struct SequenceHead {
   Index b, head, heads;
 
@@ -46,7 +46,7 @@ struct SequenceHead {
     const Index width = columns / heads;
     return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// The one of `others` heads, no more than these, that this head uses: equal numbers of neighbouring heads share one.
+  /// The key head of this query head. Of `others` ≤ `heads` key heads, each serves heads / others neighbouring query heads.
   SequenceHead among(Index others) const { return {b, head * others / heads, others}; }
   /// This head's columns of x in all rows.
   template <class T>
@@ -68,8 +68,8 @@ void for_each_head(const Sequences& sequences, Index heads, const F& f) {
   }
 }
 
-/// Returns a function that passes a head's weights to the run's hook as "weights.b" or, if there are several heads,
-/// "weights.b.head". If `in_parts`, the part's index comes last. Returns an empty function if there is no hook.
+/// Returns a function that passes a head's attention weights to the run's hook as "weights.b" or, if there are several heads,
+/// "weights.b.head". If `in_parts`, the part's index is appended. Returns an empty function if there is no hook.
 template <class Run, class T = typename Run::Scalar>
 WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
   if constexpr (!Run::records) {
@@ -85,7 +85,7 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 
 }  // namespace detail
 
-/// Backward pass of attend(q, k, v, first, scoring, y). Let w be weight_scale for visible weights and 0 for all others:
+/// Backward pass of attend(q, k, v, first, scoring, y). With w = scoring.weight_scale where a query sees a key, otherwise 0:
 ///
 ///     ∂v = (A ⊙ D)ᵀ ∂y        ∂A = (∂y vᵀ) ⊙ D
 ///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
@@ -94,7 +94,7 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 ///
 /// Accumulates into `to`. Recomputes scores, 256 queries at a time, instead of storing them.
 /// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; the matrices of `to` have the shapes of q, k and v.
-/// Cost: 2·M·N·(3·S + 2·E) flops, half if causal; scratch: 256 rows of scores.
+/// Cost: 2·M·N·(3·S + 2·E) flops, half if causal; scratch: 2 · 256 rows of scores.
 template <class T>
 void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstView<T>& v, const ConstView<T>& dy, Index first,
                      const Scoring<T>& scoring, AttentionGradient<T> to, Workspace<T>& workspace) {
@@ -130,16 +130,16 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
 }
 
 /// Inputs of attention. q has a row per token of the run's sequences; k and v have a row per token attended to. Heads split the
-/// columns evenly. If k and v have fewer heads, several query heads share one (arXiv:2305.13245).
+/// columns evenly. If k and v have fewer heads, neighbouring query heads share one: grouped-query attention (arXiv:2305.13245).
 template <class Run>
 struct AttentionInputs {
   MatrixOf<Run> q, k, v;
   Index heads = 1;
-  Index key_heads = heads;                            ///< of k and v; divides `heads`
-  Index reach = unlimited_reach;                      ///< Scoring::reach; a stream discards tokens that can never be in reach again
-  const Sequences* others = nullptr;                  ///< the sequences of k and v; nullptr: those of q
+  Index key_heads = heads;                            ///< number of heads of k and v; divides `heads`
+  Index reach = unlimited_reach;                      ///< Scoring::reach; a stream discards tokens that no later query reaches
+  const Sequences* others = nullptr;                  ///< the sequences of k and v; if nullptr, q's sequences
   typename Run::Scalar* relative_gradient = nullptr;  ///< AttentionGradient::relative, summed over all sequences
-  Index relative_stride = 0;                          ///< from one head's relative bias, or gradient, to the next head's
+  Index relative_stride = 0;                          ///< elements between neighbouring heads' relative biases (and gradients)
 };
 
 namespace detail {
@@ -155,18 +155,18 @@ Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const Seq
   return scoring;
 }
 
-/// The matrices of attention in memory. The first query of each sequence is at position `first`.
+/// Views of attention's inputs, output and epilogue. The first query of each sequence is at position `first`.
 template <class T>
 struct AttentionViews {
   MatrixView<T> q, k, v, y;
   Index first = 0;
   Epilogue<T> epilogue = {};
-  Index part = -1;  ///< for hooks, if a stream's tokens are divided into parts
+  Index part = -1;  ///< for hooks: the part's index, if a stream's tokens are divided into parts; otherwise -1
 };
 
-/// y = attend() for all sequences and heads. `others` are the sequences of k and v. Several threads take a head each if that
-/// keeps all of them busy; otherwise they share the work of each head. A single query always does the latter, for which
-/// attend_scratch() suffices.
+/// y = attend() for all sequences and heads. `others` are the sequences of k and v. If there are enough heads to keep all
+/// threads busy, each thread takes whole heads. Otherwise, and always for a single query, all threads work on one head after
+/// the other. A single query then needs no more scratch than attend_scratch().
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
                     const Sequences& others, const AttentionViews<T>& x, const DropoutMask<T>& dropout = {}) {
@@ -186,12 +186,12 @@ void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& s
   for_each_head(queries, heads, [&](const SequenceHead& at) { attend_head(at, run.workspace()); });
 }
 
-/// The last rows of a stream, as many as later tokens may need, with room for more: when that is used up, the rows in reach
-/// move to the beginning. So they lie in order, and a token costs less than five moves.
+/// A buffer for the latest rows of a stream, those in reach of later tokens, with spare room. When it is full, the rows still
+/// in reach move to its beginning. So rows stay in order, and a token costs fewer than five row copies on average.
 struct RecentRows {
-  Index reach, count;  ///< count ≥ min(tokens of the stream, reach + 1)
+  Index reach, count;  ///< rows in the buffer: count ≥ min(tokens of the stream, reach + 1)
 
-  /// The position of the first row once the row of `position` is there.
+  /// The position of the buffer's first row once the row of `position` is stored.
   Index begin(Index position) const {
     const Index step = count - reach;
     return position < count ? 0 : ((position - count) / step + 1) * step;
@@ -246,16 +246,16 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 }  // namespace detail
 
 /// y = (A ⊙ D) v for each sequence b and head, with `epilogue` applied. `scoring_of(sequences, b)` returns the scoring that
-/// defines A; `sequences` are those of the keys. D is the attention dropout mask, applied after the kernel and the masks as in
-/// lucidrains' models.
+/// defines A; `sequences` are the keys' sequences. D is the attention dropout mask, applied after the kernel and the masks as
+/// in lucidrains' models.
 ///
 /// A stream remembers keys and values, and calls `scoring_of` with a single sequence, the tokens so far. A hook sees A as
-/// "weights.b", or "weights.b.head" if there are several heads; in a stream with a reach, the number of a part
-/// of the tokens follows. `scoring_of` is copied bytewise; data that it points to must outlive the backward pass.
-/// Shapes: for h heads and g heads of keys, q is rows × h·S, k is keys × g·S, v is keys × g·E; y and the epilogue's matrices
+/// "weights.b", or "weights.b.head" if there are several heads. A stream with a reach computes tokens in parts, and appends the
+/// part's index to the name. `scoring_of` is copied bytewise; data that it points to must outlive the backward pass.
+/// Shapes: for h query heads and g key heads, q is rows × h·S, k is keys × g·S, v is keys × g·E; y and the epilogue's matrices
 /// are rows × h·E. Errors: ShapeError if an epilogue matrix is not shaped like y; ArgumentError for a stream without a
-/// capacity, unless it has a reach. Cost: see attend() and attend_backward(); a stream's state holds capacity × (S + E) values
-/// per head of keys, or 1¼ · reach of these rows if that is less.
+/// capacity, unless it has a reach. Cost: see attend() and attend_backward(); a stream's state holds n × (S + E) values per key
+/// head, with n = min(capacity, 1¼ · reach + 1).
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, Epilogue<Run> epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v) / in.key_heads * in.heads, epilogue);

@@ -14,8 +14,8 @@ struct BatchNormParameters {
   const Vector<T>*weight, *bias, *mean, *variance;
 };
 
-/// y = (x - mean) / √(variance + eps) ⊙ weight + bias, channel by channel. ∂x = ∂y ⊙ weight / √(variance + eps); ∂weight =
-/// Σ ∂y ⊙ x̂ and ∂bias = Σ ∂y over the tokens. The statistics are constants.
+/// y = x̂ ⊙ weight + bias with x̂ = (x - mean) / √(variance + eps), channel by channel. ∂x = ∂y ⊙ weight / √(variance + eps);
+/// ∂weight = Σ ∂y ⊙ x̂ and ∂bias = Σ ∂y over the tokens. The statistics are constants.
 ///
 /// Shapes: x and y are N × C.
 /// Cost: one pass over x, two more backward.

@@ -6,15 +6,15 @@
 /// @file
 /// Products of matrices rounded to bf16, with sums in float.
 ///
-/// Both factors of a · b are stored in pairs along K, as the kernels read them. `a` is rounded once, `b` panel by panel;
-/// prepared bf16 weights are read in place. Each output sums its pairs in the order of K, so equal inputs give equal bits for
-/// any number of rows or threads.
+/// Both factors of a · b are stored in pairs along K, the dimension they share, as the kernels read them. `a` is rounded once,
+/// `b` panel by panel; prepared bf16 weights are read in place. Each output sums its pairs in the order of K, so equal inputs
+/// give equal bits for any number of rows or threads.
 
 namespace gated {
 
 namespace detail::gemm {
 
-/// The panels of b, stored in pairs.
+/// The panels of b in bf16, stored in pairs along K.
 struct Bf16Panels {
   Operand<float> b;
   PackedWeight<float> prepared;
@@ -22,8 +22,8 @@ struct Bf16Panels {
   bool has_codes() const { return prepared.format == WeightFormat::bf16; }
   bool has_scales() const { return prepared.is_quantized() && !has_codes(); }
 
-  /// The panel from `column` on: bf16 codes in place, all others packed into `packed`. Codes with scales are decoded to
-  /// `numbers` first.
+  /// The panel from `column` on: bf16 codes are returned in place; any other format is packed into `packed`. Codes with scales
+  /// are decoded to `numbers` first.
   const float* panel(Index column, float* packed, float* numbers) const {
     const Index width = kernels<ProductKernels<float>>().panel_columns;
     if (has_codes()) {
@@ -43,7 +43,7 @@ struct Bf16Panels {
   }
 };
 
-/// multiply() with factors in bf16. Returns false for a triangular `a`, because pairs would straddle the diagonal.
+/// multiply() in bf16. Returns false without bf16 kernels, or for a triangular `a`, because pairs would straddle the diagonal.
 /// Cost: one more pass over `a`; scratch: `a` in bf16 and, per thread, a panel of `b`.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {

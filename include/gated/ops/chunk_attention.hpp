@@ -29,7 +29,7 @@ void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, co
   matmul(k, memory, dv, workspace, {.factor = share, .added = dv});
 }
 
-/// Backward pass of the global part if all tokens read the same memory: the sequence's, or with own_chunk the chunk's.
+/// Backward pass of the global part if all tokens of the sequence (with own_chunk: of the chunk) read one shared memory.
 template <class T>
 void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy, ChunkParts<T> to, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -40,8 +40,8 @@ void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy
   remember_backward<T>(parts.global_k, parts.values, share, memory, to.global_k, to.values, workspace);
 }
 
-/// Backward pass of the global part if chunk h reads the memory of earlier chunks. A forward sweep computes the memories, a
-/// backward sweep computes their gradients ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
+/// Backward pass of the global part if chunk h reads the memory of earlier chunks. A forward sweep computes the memories, and a
+/// backward sweep their gradients ∂M_h = ∂M_{h+1} + scale_h · Q_hᵀ ∂y_h.
 template <class T>
 void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
                             Workspace<T>& workspace) {
@@ -75,7 +75,7 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
 /// with ∂M = Σ scale_h' Q_h'ᵀ ∂y_h' over the chunks h' whose memory includes chunk h. Accumulates into `to`, and adds the
 /// gradient of the relative bias to `relative` unless that is nullptr.
 /// Shapes: queries and keys of `parts` and `to` are N × S, values and dy are N × E.
-/// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch: 256·c + S·E.
+/// Cost: 2·N·(c·(3·S + 2·E) + 5·S·E) flops; scratch: 512·c + S·E values.
 template <class T>
 void mix_sequence_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, const ConstView<T>& dy, ChunkParts<T> to,
                            T* relative, Workspace<T>& workspace) {
@@ -104,7 +104,7 @@ struct ChunkInputs {
   Index heads = 1;
   typename Run::Scalar* relative_gradient = nullptr;
 
-  /// The parts of one head; `matrix(x)` returns the rows of x.
+  /// The parts of one head; `matrix(x)` returns a view of x, or of x's gradient.
   template <class Matrix>
   auto parts(const Sequences& sequences, const detail::SequenceHead& at, const Matrix& matrix) const {
     const auto part = [&](const MatrixOf<Run>& x) {
@@ -116,17 +116,17 @@ struct ChunkInputs {
 
 namespace detail {
 
-/// Upper bound of mix_stream()'s scratch for one token; `s` is the width of the global keys, `e` that of the values. Covers
-/// attend() over a chunk's keys, a finished chunk's keys in tiles, the outputs of chunk and memory, and per thread a panel of
-/// the memory.
+/// Upper bound of mix_stream()'s scratch for one token; `s` is the width of the global keys, `e` the width of the values.
+/// Covers attend() over a chunk's keys, a finished chunk's keys packed into tiles, the local and the global output, and a panel
+/// of the memory per thread.
 template <class T>
 Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
   return attend_scratch<T>(chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk + 2 * row_stride<T>(e) +
          gemm::thread_scratch<T>(s) * threads.count();
 }
 
-/// Mixes the next tokens of a stream. Position p is token p mod c of chunk p / c. The memory sums up finished chunks; the open
-/// chunk keeps its local keys, global keys and values.
+/// Mixes the next tokens of a stream. Position p is token p mod c of chunk ⌊p / c⌋. The memory sums up finished chunks; the
+/// open chunk keeps its local keys, global keys and values.
 template <class T>
 void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
                 const MatrixView<T>& y) {

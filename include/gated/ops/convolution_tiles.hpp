@@ -18,9 +18,9 @@ struct ConvolutionTaps {
   Index dilation = 1;  ///< tokens from one tap to the next
   Index own = 0;       ///< the tap that reads the token itself
 
-  /// Tokens from the first tap to the token itself.
+  /// How many tokens back the first tap reads.
   Index before() const { return own * dilation; }
-  /// The taps of the backward pass, in which token t gathers from the tokens that read it.
+  /// The taps of the backward pass: token t gathers from the tokens that read it in the forward pass.
   ConvolutionTaps reversed() const { return {count, dilation, count - 1 - own}; }
 };
 
@@ -36,13 +36,13 @@ inline void expect_kernel(Where where, Index kernel, bool causal) {
 /// Rows of a convolution that use the same taps.
 struct ConvolutionTile {
   Index row, rows;         ///< the rows `row` … `row` + `rows` - 1
-  Index first, tap_count;  ///< their taps `first` … `first` + `tap_count` - 1 read their own sequence
+  Index first, tap_count;  ///< their taps `first` … `first` + `tap_count` - 1 read inside their sequence
 
-  /// The row of x that tap `first` of the first row reads. x has `known` rows before the first token.
+  /// The row of x that the tile's first row reads with tap `first`. x has `known` rows before the first token.
   Index from(const ConvolutionTaps& taps, Index known) const { return row + known - taps.before() + first * taps.dilation; }
 };
 
-/// Calls `f(tile)` for the rows `first` … `first` + `rows` - 1 of a batch, in order. A stream knows `known` earlier tokens.
+/// Calls `f(tile)` for the rows `first` … `first` + `rows` - 1 of a batch, in order. A stream remembers `known` earlier tokens.
 template <class F>
 void for_each_convolution_tile(const ConvolutionTaps& taps, const Sequences& sequences, Index known, Index first, Index rows,
                                const F& f) {
@@ -67,7 +67,7 @@ void for_each_convolution_tile(const ConvolutionTaps& taps, const Sequences& seq
   }
 }
 
-/// x, preceded by the rows (at most `span`) that a stream remembers. The stream then remembers the last rows.
+/// Returns x, preceded by the rows (at most `span`) that a stream remembers. The stream then remembers the last `span` rows.
 template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> with_rows_before(Run& run, const MatrixOf<Run>& x, Index span) {
   Matrix<T>& last = run.remember(span, x.columns(), Run::Memory::sums);

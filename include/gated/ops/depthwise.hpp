@@ -17,8 +17,8 @@ struct Depthwise {
   const Vector<T>& bias;       ///< C, or empty
   Index inputs = 1;            ///< channels of x per channel of y
   Index dilation = 1;          ///< tokens from one tap to the next
-  Index own_tap = 0;           ///< the tap that reads the token itself; those after it read later tokens
-  bool skip = false;           ///< adds the token itself, for inputs = 1
+  Index own_tap = 0;           ///< the tap that reads the token itself; later taps read later tokens
+  bool skip = false;           ///< adds the token itself; requires inputs = 1
 
   Index channels() const { return weight.rows(); }
   Index taps() const { return weight.columns() / inputs; }
@@ -26,7 +26,7 @@ struct Depthwise {
 
 namespace detail {
 
-/// The weights of a depthwise convolution, and its taps.
+/// The weights and the tap positions of a depthwise convolution.
 template <class T>
 struct DepthwiseWeights {
   Operand<T> weight;  ///< C × (inputs · K)
@@ -43,7 +43,7 @@ struct DepthwiseWeights {
     taps = taps.reversed();
   }
 
-  /// Packs the weights of `columns` channels from `first` on, input by input.
+  /// Packs the weights of `columns` channels of y from `first` on: for each of the `inputs` inputs, a panel of K rows.
   void pack(Index first, Index columns, T* to) const {
     const Index width = kernels<ProductKernels<T>>().panel_columns;
     for (Index i = 0; i < inputs; ++i, to += taps.count * width) {
@@ -56,12 +56,12 @@ struct DepthwiseWeights {
   }
 };
 
-/// A run of a depthwise convolution over ragged rows.
+/// One pass of a depthwise convolution over a ragged batch.
 template <class T>
 struct DepthwisePass {
   const DepthwiseWeights<T>& weights;
   const Sequences& sequences;
-  MatrixView<const T> x;  ///< input by input: channel c of input i is column i · C + c
+  MatrixView<const T> x;  ///< columns grouped by input: column i · C + c is input i of channel c of y
   Index known = 0;        ///< rows of x before the first token, in a stream
   Index width = kernels<ProductKernels<T>>().panel_columns;
 
@@ -103,7 +103,7 @@ struct DepthwisePass {
   }
 };
 
-/// The channels of x input by input, as DepthwisePass reads them: x itself if there is one input, otherwise a copy in scratch.
+/// x with its columns grouped by input, as DepthwisePass reads them: x itself if `inputs` is 1, otherwise a copy in scratch.
 template <class T>
 MatrixView<const T> by_inputs(const MatrixView<const T>& x, Index inputs, Workspace<T>& workspace) {
   if (inputs == 1) {
@@ -120,7 +120,7 @@ MatrixView<const T> by_inputs(const MatrixView<const T>& x, Index inputs, Worksp
   return sorted;
 }
 
-/// ∂weight[c, i · K + k] += Σ_t ∂z[t, c] · x_i[t + k · dilation - before, c].
+/// ∂weight[c, i · K + k] += Σ_t ∂z[t, c] · x_i[t + (k - own_tap) · dilation, c], where x_i[t, c] is input i of channel c.
 template <class T>
 void add_depthwise_weight(const Depthwise<T>& d, const MatrixView<const T>& x, const MatrixView<const T>& dz,
                           const Sequences& sequences, View<T> to, Workspace<T>& workspace) {
@@ -142,7 +142,7 @@ void add_depthwise_weight(const Depthwise<T>& d, const MatrixView<const T>& x, c
   to += sums.transpose();
 }
 
-/// ∂x_i[s, c] += Σ_k ∂z[s + before - k · dilation, c] · weight[c, i · K + k], plus ∂z itself if the op has a skip.
+/// ∂x_i[s, c] += Σ_k ∂z[s - (k - own_tap) · dilation, c] · weight[c, i · K + k], plus ∂z[s, c] if the op has a skip.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const MatrixView<const T>& dz,
                          const Sequences& sequences) {
@@ -175,13 +175,13 @@ void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const Ma
 }  // namespace detail
 
 /// y[t, c] = bias[c] + Σ_i Σ_k weight[c, i · K + k] · x[t + (k - own_tap) · dilation, c · inputs + i], with `epilogue` applied;
-/// x is zero outside the token's own sequence. A correlation, as PyTorch's Conv1d(inputs · C, C, K, groups=C) computes it. A
-/// stream remembers (K - 1) · dilation tokens; no tap may read a later token then.
+/// x is zero outside the token's own sequence. A correlation, as PyTorch's Conv1d(inputs · C, C, K, groups=C) computes it. In a
+/// stream, which remembers (K - 1) · dilation tokens, no tap may read a later token.
 ///
-/// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[…], ∂bias = Σ_t ∂z,
-/// with ∂z from backward_through(). `computed` is the weights' handle if the run computed them; empty if they are a parameter.
+/// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[as above], ∂bias =
+/// Σ_t ∂z, with ∂z from backward_through(). `computed` is the weights' handle if the run computed them; empty for a parameter.
 /// Shapes: x is N × (inputs · C), y is N × C.
-/// Cost: 2·N·C·inputs·K flops, twice that backward; scratch for the weights, and for x if it has several inputs.
+/// Cost: 2·N·C·inputs·K flops, twice that backward; scratch for the weights, and for x if inputs > 1.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> convolve_depthwise(Run& run, const MatrixOf<Run>& x, const Depthwise<T>& d, const Epilogue<Run>& epilogue,
                                  const MatrixOf<Run>& computed = {}) {

@@ -11,13 +11,13 @@ namespace gated {
 
 namespace detail {
 
-/// The tokens of a sequence that read rows before it.
+/// The number of tokens at a sequence's start that read rows before the sequence.
 template <class T>
 Index start_of(const Depthwise<T>& d) {
   return DepthwiseWeights<T>(d).taps.before();
 }
 
-/// Row t: Σ weight[c, k] over the taps k that token t reads from before its sequence.
+/// sums[t, c] = Σ weight[c, k] over the taps k of token t that read rows before the sequence.
 template <class T>
 void taps_before(const Depthwise<T>& d, View<T> sums) {
   const ConstView<T> weight = d.weight;
@@ -31,7 +31,7 @@ void taps_before(const Depthwise<T>& d, View<T> sums) {
   }
 }
 
-/// Calls `f(row, count)` for each sequence: the `count` rows from `row` on are its tokens that read rows before it.
+/// Calls `f(row, count)` for each sequence, whose first `count` tokens (from row `row` on) read rows before the sequence.
 template <class F>
 void for_each_start(const Sequences& sequences, Index tokens, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -71,15 +71,15 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
 
 }  // namespace detail
 
-/// Pads each sequence of a depthwise convolution on the left with `constant`, given the convolution `z` with zeros there:
+/// Pads each sequence of a depthwise convolution on the left with `constant`, given the convolution `z` padded with zeros:
 ///
 ///     y[t, c] = z[t, c] + constant[c] · Σ weight[c, k] over the taps k with t < (own_tap - k) · dilation
 ///
-/// Overwrites z if it is moved in, and always in a recording: no op may have read z before.
+/// Overwrites z if it is moved in. A recording run always overwrites z, so no op may have read z before.
 ///
 /// Backward: ∂z = ∂y; ∂constant and ∂weight are the sums of ∂y times the derivatives of y - z.
 /// Shapes: y and z are N × C, constant has length C; d.inputs is 1.
-/// Cost: C · own_tap · dilation additions per call and per sequence, twice that backward.
+/// Cost: C · own_tap · dilation additions per call, and as many per sequence; twice that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> pad_start(Run& run, MatrixOf<Run> z, const Depthwise<T>& d, const Vector<T>& constant) {
   if constexpr (!Run::records) {

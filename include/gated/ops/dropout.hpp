@@ -13,7 +13,7 @@ namespace gated {
 
 /// A dropout mask: each element is 0 with probability `rate` and 1 / (1 - rate) otherwise (Srivastava et al., 2014).
 ///
-/// An element depends only on the seed and its position, so nothing is stored: the backward pass regenerates the same mask, in
+/// An element depends only on the seed and its position, so nothing is stored. The backward pass regenerates the same mask, in
 /// any order and with any number of threads.
 template <class T>
 class DropoutMask {

@@ -16,13 +16,13 @@ struct DynamicTaps {
   const Vector<T>& bias;  ///< C, or empty
   Index heads = 1;        ///< H; channel c uses the taps of head ⌊c / R⌋, R = C / H
   Index count = 0;        ///< K, taps per head
-  Index own_tap = 0;      ///< the tap that reads the token itself; those after it read later tokens
-  bool softmax = true;    ///< normalises the K taps of a token and head
+  Index own_tap = 0;      ///< the tap that reads the token itself; later taps read later tokens
+  bool softmax = true;    ///< softmax over the K taps of each token and head; if false, the scores are the taps
 };
 
 namespace detail {
 
-/// A run of a dynamic convolution over ragged rows.
+/// One pass of a dynamic convolution over a ragged batch.
 template <class T>
 struct DynamicPass {
   ConvolutionTaps taps;
@@ -63,7 +63,7 @@ struct DynamicPass {
   }
 
  private:
-  /// Some columns of a head.
+  /// Computes `rows` rows of y from `first` on, in `columns` columns of one head from `column` on.
   void run_block(Index head, Index column, Index columns, Index first, Index rows, const MatrixView<T>& y,
                  const Epilogue<T>& epilogue) const {
     alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // enough for the widest vectors
@@ -99,7 +99,7 @@ void reverse_taps(const ConvolutionTaps& reversed, Index heads, const Sequences&
   });
 }
 
-/// Backward pass of convolve_dynamic(), given ∂z. `pass` is that of the forward pass.
+/// Backward pass of convolve_dynamic(), given ∂z. `pass` describes the forward pass.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void dynamic_convolution_backward(Back& back, Variable x, Variable scores, const DynamicPass<T>& pass, bool softmax,
                                   const MatrixView<T>& softmaxed, const MatrixView<const T>& dz) {
@@ -133,8 +133,8 @@ void dynamic_convolution_backward(Back& back, Variable x, Variable scores, const
 
 /// y[t, c] = bias[c] + Σ_k w[t, h · K + k] · x[t + k - own_tap, c] for h = ⌊c / R⌋, with `epilogue` applied. Here w is
 /// softmax(scores) over the K taps of each token and head, or the scores themselves (arXiv:1901.10430, §3.2). x is zero outside
-/// the token's own sequence, but the softmax always covers all K taps. A stream remembers K - 1 tokens; no tap may read a later
-/// token then.
+/// the token's own sequence, but the softmax always covers all K taps. In a stream, which remembers K - 1 tokens, no tap may
+/// read a later token.
 ///
 /// Backward, with ∂z from backward_through():
 ///

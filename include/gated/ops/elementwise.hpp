@@ -23,7 +23,7 @@ void expect_same_shape(const char* where, Run& run, const MatrixOf<Run>& a, cons
                       run.columns(a), " and b is ", run.rows(b), " × ", run.columns(b), ", expected equal shapes.");
 }
 
-/// Memory for a result: that of a or b if nothing else needs it, otherwise new memory.
+/// Memory for a result: a's or b's if nothing else needs it, otherwise new memory.
 template <class Run>
 MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
   if constexpr (!Run::records) {
@@ -167,8 +167,8 @@ MatrixOf<Run> prelu(Run& run, MatrixOf<Run> x, const Vector<T>& slope) {
   return y;
 }
 
-/// y = x ⊙ c for a term c without parameters, such as a constant, a dropout mask or factors per row. ∂x = ∂y ⊙ c. Data that c
-/// refers to must outlive the backward pass.
+/// y = x ⊙ c for a term c (ops/terms.hpp) without parameters: a constant, a dropout mask, factors per row. ∂x = ∂y ⊙ c. Data
+/// that c refers to must outlive the backward pass.
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: one pass over x, one more backward.
 template <class Run, Term Factors, class T = typename Run::Scalar>

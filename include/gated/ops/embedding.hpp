@@ -75,9 +75,9 @@ MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
   return y;
 }
 
-/// y_t = x_t + weight[id_t]; every id is 0 if `ids` is empty. ∂x = ∂y; ∂weight is that of embed().
+/// y_t = x_t + weight[id_t]; every id is 0 if `ids` is empty. ∂x = ∂y; ∂weight as in embed().
 /// Shapes: weight is V × C, ids are N values in 0 … V-1 or none, x and y are N × C; y may be x.
-/// Cost: one pass over x, two backward; scratch: C.
+/// Cost: one pass over x, two backward; scratch: C values.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, Tokens ids) {
   const auto y = run.reuse(x);

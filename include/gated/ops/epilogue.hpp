@@ -8,8 +8,8 @@
 
 namespace gated {
 
-/// A kernel that activates a tile and stores the derivative. Only recorded products refer to it, so inference does not compile
-/// derivatives.
+/// A kernel that activates a tile and stores the derivative. Only products of a recording run refer to it, so inference does
+/// not compile derivatives.
 template <class T>
 using DerivativeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
                                   T* to, Index to_stride, T* derivative, Index derivative_stride);
@@ -44,34 +44,34 @@ struct EpilogueOf<double> {
 ///
 /// `Of` is a run in a layer's body, as in `run(linear, x, {.activation = Activation::gelu})`. For matrices in memory it is a
 /// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are parameters and
-/// receive gradients, and y may overwrite a matrix that is moved in. Training applies residual dropout and stochastic depth to
-/// the branch, before the residual is added.
+/// receive gradients, and y may overwrite a gate, residual or `added` that is moved in. Training applies residual dropout and
+/// stochastic depth to the branch, before the residual is added.
 /// Shapes: `added`, `gate`, `residual` and `kept` have y's shape; biases and scales have a value per column or row of y. y may
-/// be in the memory of the gate or the residual.
+/// use the memory of `added`, the gate or the residual.
 template <class Of>
 struct Epilogue {
   using T = typename detail::EpilogueOf<Of>::Scalar;
   using Matrix = typename detail::EpilogueOf<Of>::Matrix;
 
-  T factor = T{1};                               ///< multiplies the product; not in a run
-  const T* bias = nullptr;                       ///< per column, for a channel projection; not in a run
-  const T* row_bias = nullptr;                   ///< per row, for a spatial projection; not in a run
+  T factor = T{1};                               ///< multiplies the product; only for matrices in memory
+  const T* bias = nullptr;                       ///< per column, for a channel projection; only for matrices in memory
+  const T* row_bias = nullptr;                   ///< per row, for a spatial projection; only for matrices in memory
   Matrix added = {};                             ///< added before the activation
   Activation activation = Activation::identity;  ///< applied to z
   Matrix gate = {};                              ///< multiplies activation(z)
   const T* scale = nullptr;                      ///< per column, instead of a gate
   Matrix residual = {};                          ///< added last
   const T* residual_scale = nullptr;             ///< per column, multiplies the residual
-  double drop_path = 0;     ///< the probability that training drops a sequence's branch before it adds the residual
+  double drop_path = 0;     ///< probability that a training step drops a sequence's branch: stochastic depth
   MatrixView<T> kept = {};  ///< receives z, for a backward pass
   DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `kept` receives activation'(z), not z
-  Index wanted = -1;  ///< if ≥ 0, row i needs only its columns up to wanted + i; the others may keep
-                      ///< their old values
+  Index wanted = -1;  ///< if ≥ 0, row i of y needs only its columns up to wanted + i; later columns
+                      ///< may keep their old values
 
   bool is_plain() const { return !added && !keeps() && !residual; }
   /// True if the backward pass needs z or activation'(z): if there is an activation, a gate or a scale.
   bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
-  /// True if it needs activation'(z) only: nothing multiplies activation(z).
+  /// True if the backward pass needs activation'(z) but not z: nothing multiplies activation(z).
   bool keeps_derivative() const { return keeps() && !gate && scale == nullptr; }
 
   /// The epilogue of the block of `rows` × `columns` of y at (row, column).

@@ -21,10 +21,10 @@ struct ExternalMemory {
 
 namespace detail::external_memory {
 
-/// Added to the sum over the memories before dividing by it.
+/// A token's attention weights are divided by their sum over the memories plus this.
 inline constexpr double eps = 1e-9;
 
-/// `weights` ← Aᵀ (K × n) before the division by the sums over the memories; `factors` ← the reciprocals of those sums.
+/// `weights` ← Aᵀ (K × n) before the division by the sums over the memories; `factors` ← 1 / (eps + sum) of each token.
 template <class T>
 void weigh(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, View<T> weights, T* factors,
            Workspace<T>& workspace) {
@@ -67,7 +67,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
     add_column_sums<T>(dy, to, workspace);
   }
   matmul(transposed(*memory.value), transposed(dy), gradient, workspace);
-  // For the shares s and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
+  // With s = `shares`, the undivided weights, and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
   std::fill(means, means + tokens, T{0});
   add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(gradient));
   assign<T>(gradient, workspace, (reader<T>(gradient) - per_channel<T>(means)) * per_channel<T>(factors));
@@ -87,7 +87,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
 
 /// y = A M_vᵀ + b_v for each sequence and head, with learned memories M_k and M_v (arXiv:2105.02358):
 ///
-///     S = u M_kᵀ + b_k        A = softmax over the tokens of S, then divided by 1e-9 + its sum over the memories
+///     S = u M_kᵀ + b_k        A = softmax(S) over the tokens, divided by (1e-9 + its sum over the memories)
 ///
 /// Each output depends on all tokens of its sequence. `visible` has a 0 or 1 per token, or is nullptr. Tokens with 0 are left
 /// out of the softmax; their output is b_v. A hook sees Aᵀ, memories × tokens, as "weights.b", or "weights.b.head" if there are

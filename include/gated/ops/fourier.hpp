@@ -12,7 +12,7 @@
 namespace gated::detail::fourier {
 
 /// A transform of any length. Lengths with a prime factor above 7 use Bluestein's algorithm, which turns the transform into a
-/// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n). Other lengths run in passes.
+/// product with a Toeplitz matrix: e^(-2πijk/n) = a_j · a_k · ā_{k-j} with a_t = e^(-πit²/n). Other lengths use Passes.
 template <class T>
 class Transform {
  public:
@@ -72,8 +72,8 @@ class Transform {
   std::vector<Factor<T>> chirps_, factors_;
 };
 
-/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence of a batch and each `first` = 0, step, 2·step, …
-/// below `columns`. `offset` is the sequence's first row. Calls run in parallel, each with its own scratch.
+/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence of a batch and each column `first` = 0, step,
+/// 2·step, … below `columns`. `offset` is the sequence's first row. Calls run in parallel, each with its own scratch.
 template <class T, class F>
 void for_each_transform(const Sequences& sequences, Index columns, Index step, Workspace<T>& workspace, const F& f) {
   Index size = 0;

@@ -13,16 +13,16 @@ namespace gated {
 
 namespace detail::fourier {
 
-/// y = Re(F_n x F_d) for the sequences of a batch, with `epilogue` applied. y may be x.
+/// y = Re(F_n x F_d) for the sequences of a batch, with `epilogue` applied: F_n transforms tokens, F_d channels. y may be x.
 ///
-/// For real x, the transforms of tokens m and n - m are conjugates, so only half of them are computed. Columns of x are
-/// transformed in pairs, as the real and imaginary parts of one complex column. Let Z = F_n x, and apply F_d to row m of Z: the
-/// real part of bin k then belongs to token m, that of bin -k to token n - m.
+/// For real x, rows m and n - m of Z = F_n x are conjugates, so only rows m ≤ n/2 are stored. Columns of x are transformed in
+/// pairs, as the real and imaginary parts of one complex column. After F_d is applied to row m of Z, the real part of bin k
+/// belongs to token m, and the real part of bin -k to token n - m.
 template <class T>
 void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const MatrixView<T>& y, const Epilogue<T>& epilogue,
                Workspace<T>& workspace) {
   const Index width = vector_width<T>(), d = x.columns();
-  // The computed rows of Z are stored in the rows of their sequence.
+  // Row m of Z is stored in row m of its sequence.
   const auto frame = workspace.frame();
   const MatrixView<T> real = workspace.matrix(x.rows(), d), imaginary = workspace.matrix(x.rows(), d);
   for_each_transform<T>(

@@ -14,7 +14,7 @@
 /// whole vectors, whatever the radix, without shuffles. Forward passes decimate in frequency, from one block of all rows down
 /// to blocks of one row, and leave bin `order[p]` in row p. Inverse passes decimate in time: they take rows in that order and
 /// leave them in natural order, so a convolution needs no permutation. A block that fits the L1 cache finishes its remaining
-/// passes before the next one starts.
+/// passes before the next block starts.
 
 namespace gated::detail::fourier {
 
@@ -27,16 +27,16 @@ Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// The number of columns that share a transform: a vector of real parts and a vector of imaginary parts. Portable arithmetic
-/// leaves the imaginary parts 0: the columns of a pair affect each other's rounding, and the pairing would depend on the vector
-/// width.
+/// The number of real columns that share a transform: one vector as real parts, another as imaginary parts. Portable arithmetic
+/// sets the imaginary parts to 0: the columns of a pair affect each other's rounding, and which columns are paired would depend
+/// on the vector width.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();
 }
 
 /// Calls `f(radix, block)` for the passes of a transform of `length` rows, in forward order. A pass splits blocks of `block`
-/// rows. The largest radix comes first: its rows lie furthest apart.
+/// rows into `radix` parts. Odd radices come first, in descending order, then 4 and 2.
 template <class F>
 void for_each_pass(Index length, const F& f) {
   for (Index block = length; block > 1;) {
@@ -143,8 +143,8 @@ class Passes {
     std::size_t roots, turns;  // offsets in factors_
   };
 
-  /// The remaining passes of a block of rows that fits the cache, or part of a single pass: `count` rows of each of its `radix`
-  /// parts.
+  /// Either all remaining passes of a block of rows that fits the cache, or part of one pass: `count` rows in each of the
+  /// block's `radix` parts.
   struct Piece {
     std::size_t first, last;
     Index row, from, count;
@@ -211,7 +211,7 @@ Pair<T> pair(const MatrixView<T>& rows) {
           rows.columns() > width ? rows.columns(width, rows.columns() - width) : MatrixView<T>()};
 }
 
-/// Writes the columns of `rows` to the scratch x as such pairs. Scales each row if `scales` is given.
+/// Writes pair(rows) to the scratch x. Scales each row if `scales` is given.
 template <class T>
 void load_pair(const MatrixView<const T>& rows, const T* scales, T* x) {
   const auto [left, right] = pair(rows);

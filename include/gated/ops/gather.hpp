@@ -8,13 +8,13 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Gathers and hides rows of a matrix; repeats columns; puts matrices side by side.
+/// Gathers and hides rows; repeats columns; concatenates matrices side by side.
 
 namespace gated {
 
 namespace detail {
 
-/// Copies the elements of x that `f` selects to y; the backward pass adds ∂y to ∂x at the same places. `f(visit)` calls
+/// Copies to y the elements of x that `f` selects; the backward pass adds ∂y to ∂x at the same places. `f(visit)` calls
 /// `visit(row of x, column, row of y, column, count)` for runs of adjacent elements. `f` is copied bytewise: see Tape::push().
 template <class Run, class F, class T = typename Run::Scalar>
 void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, const F& f) {
@@ -39,18 +39,19 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// Gathers the given `rows` of each group of `of` consecutive rows of x, in the given order, and keeps the first `columns`
-/// columns. Rows may repeat.
-/// Shapes: x is (items · of) × C, y is (items · rows) × columns.
-/// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer than `columns` columns, or an incomplete group.
+/// From each group of `of` consecutive rows of x, gathers the rows with the indices `rows`, in this order, and keeps the first
+/// `columns` columns. Rows may repeat.
+/// Shapes: x is (items · of) × C, y is (items · rows.size()) × columns.
+/// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer than `columns` columns or an incomplete group.
 /// Cost: one copy of the gathered elements.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> rows, Index of, Index columns) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     require<ArgumentError>(rows[i] >= 0 && rows[i] < of, "gather: rows[", i, "] is ", rows[i], ", expected 0 … ", of - 1, ".");
   }
-  require<ShapeError>(columns >= 0 && columns <= run.columns(x) && (of == 0 || run.rows(x) % of == 0), "gather: ", columns,
-                      " columns of each ", of, " rows, but x is ", run.rows(x), " × ", run.columns(x), ".");
+  require<ShapeError>(columns >= 0 && columns <= run.columns(x) && (of == 0 || run.rows(x) % of == 0),
+                      "gather: expected at least ", columns, " columns and groups of ", of, " rows, but x is ", run.rows(x),
+                      " × ", run.columns(x), ".");
   const Index items = of == 0 ? 0 : run.rows(x) / of, number = static_cast<Index>(rows.size());
   if constexpr (Run::records) {
     rows = run.keep(rows);
@@ -71,12 +72,13 @@ MatrixOf<Run> gather(Run& run, const MatrixOf<Run>& x, std::span<const Index> ro
 
 /// y = [a | b]: the columns of a, then those of b.
 /// Shapes: a is N × A, b is N × B, y is N × (A + B).
-/// Errors: ShapeError if the rows differ.
+/// Errors: ShapeError if a and b have different numbers of rows.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> concatenate(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>& b) {
   const Index rows = run.rows(a);
-  require<ShapeError>(run.rows(b) == rows, "concatenate: a has ", rows, " rows and b has ", run.rows(b), ", expected as many.");
+  require<ShapeError>(run.rows(b) == rows, "concatenate: a has ", rows, " rows and b has ", run.rows(b),
+                      ", expected equal numbers.");
   const auto y = run.make(rows, run.columns(a) + run.columns(b));
   Index first = 0;
   for (const auto* x : {&a, &b}) {
@@ -91,7 +93,7 @@ MatrixOf<Run> concatenate(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>&
   return y;
 }
 
-/// y = x with each column `times` times: y_ij = x_i⌊j / times⌋. Backward, ∂x sums ∂y over the copies.
+/// y = x with each column repeated `times` times: y_ij = x_i⌊j / times⌋. Backward, ∂x sums ∂y over the copies.
 /// Shapes: x is N × C, y is N × C·times.
 /// Cost: one pass over y.
 template <class Run, class T = typename Run::Scalar>

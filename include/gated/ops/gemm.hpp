@@ -9,17 +9,17 @@
 ///
 /// For a · b, with `a` of M × K and `b` of K × N:
 ///
-///  1. `b` is cut into *panels*, each two vectors wide. A panel is packed into contiguous memory, row of K by row of K; if K
-///     is at most a few thousand, it fits in the L2 cache. Prepared weights are packed already. A panel that only one tile
-///     needs is read in place. Quantized weights are decoded as their panel is packed, or in registers for a single row. For an
-///     `a` of many rows, see ops/gemm_slabs.hpp.
+///  1. `b` is cut into *panels*, each two vectors wide. A panel is packed into contiguous memory, row by row; if K is at most a
+///     few thousand, it fits in L2. Prepared weights are packed already. A panel that only one tile needs is read in place.
+///     Quantized weights are decoded as their panel is packed, or in registers for a single row of `a`. For an `a` of many
+///     rows, see ops/gemm_slabs.hpp.
 ///  2. `a` is read in place, `tile_rows` rows at a time. A transposed `a` is packed into tiles first, and an `a` whose rows
-///     alias in the cache (see core/matrix.hpp) is copied to spread them. In a lower triangle, a tile multiplies up to its
-///     first row's diagonal, then row by row the corner beyond it: nothing above the diagonal is read.
+///     alias in the cache (see core/matrix.hpp) is copied to spread them. If `a` is a lower triangle, a tile multiplies up to
+///     its first row's diagonal, then the corner beyond it row by row: nothing above the diagonal is read.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators stay in registers for all K steps. A
-///     step loads two vectors of `b`; each row of `a` then needs one broadcast and two multiply-adds. 32 registers hold 14
-///     rows, 16 hold 6. Tiles of fewer rows have their own kernels. If `b` is row-major, a single row takes several panels at a
-///     time, to read long runs of memory.
+///     step loads two vectors of `b`; each row of `a` then needs one broadcast and two multiply-adds. A tile has up to 14 rows
+///     with 32 registers, 6 with 16. Tiles of fewer rows have their own kernels. If `b` is row-major, a single row of `a` takes
+///     several panels at a time, to read long runs of memory.
 ///  4. The epilogue (bias, activation, gate, residual) moves the finished tile from L1 to its destination. So kernels are
 ///     compiled once per scalar type and form, not once per epilogue.
 ///
@@ -30,7 +30,7 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// A copy of `a` whose rows do not alias in the cache. Rows of scratch matrices never do; those of parameters and of callers'
+/// A copy of `a` whose rows do not alias in the cache. Rows of scratch matrices never alias; rows of parameters and of callers'
 /// matrices may.
 template <class T>
 Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threads& threads) {
@@ -47,7 +47,7 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
   return result;
 }
 
-/// Computes `product` panel by panel, several at a time for a single row, and passes each tile to `finish`.
+/// Computes `product` panel by panel (for a single row, several panels at a time) and passes each tile to `finish`.
 template <class T>
 void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
                      const Threads& threads) {
@@ -110,7 +110,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   TileProduct<T> product{table, given, b, nullptr, prepared, wanted};
   Operand<T>& a = product.a;
 
-  // A Toeplitz matrix is read in place: its rows overlap, and its columns are one element apart, backwards.
+  // A Toeplitz matrix is read in place: its rows overlap in memory, and its column stride is -1.
   const bool pack_a = a.row_stride == 1 && a.column_stride > 1 && a.rows >= tile_height && b.columns > panel_columns;
   if (pack_a) {
     T* const tiles = workspace.take((a.rows + tile_height - 1) / tile_height * tile_height * a.columns);

@@ -13,14 +13,14 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Rows per task: about a thousand, in equal blocks. Each task packs its own panel, which is about 1 % of its work.
+/// Rows per task: about a thousand, in equal blocks. Each task packs its own panel; packing is about 1 % of its work.
 inline Index rows_per_block(Index rows, Index tile) {
   const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
   return std::max<Index>((size + tile - 1) / tile, 1) * tile;
 }
 
 /// The number of rows of the next tile if `rows` are left. More than one but less than two tiles are split evenly: a tile of
-/// few rows reads as much of the panel as a full one, and would be memory-bound.
+/// few rows still reads the whole panel, and would be memory-bound.
 inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
@@ -29,8 +29,8 @@ inline Index next_tile_rows(Index rows, Index most) {
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
-/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, waking a spinning thread about 1. The threshold
-/// grows only up to four threads, so many threads still run any product that four would speed up.
+/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread takes about 1 µs.
+/// The threshold stops growing at four threads: a product that four threads speed up runs on more threads, too.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
@@ -44,12 +44,12 @@ Index thread_scratch(Index depth) {
   return table.panel_columns * (std::max<Index>(depth, 1) + std::max(table.tile_rows, table.row_panels));
 }
 
-/// If `wanted` ≥ 0, row i needs only its columns up to `wanted` + i. True if `row`, and so every earlier row, needs no column
-/// of a panel that starts at `column`.
+/// True if `row`, and so every earlier row, needs no column of the panel that starts at `column`: if `wanted` ≥ 0, row i needs
+/// only its columns up to `wanted` + i.
 inline bool is_unwanted(Index wanted, Index column, Index row) { return wanted >= 0 && column > wanted + row; }
 
-/// The weight `b` as packed by prepare(), or an empty one. For a mapped weight, points `b` at the mapped memory and returns an
-/// empty one.
+/// The weight `b` as packed by prepare(); empty if it is not prepared. If it is mapped from a file, points `b` at the mapped
+/// memory and returns an empty PackedWeight.
 template <class T>
 PackedWeight<T> prepared_form(Operand<T>& b, const Workspace<T>& workspace) {
   if (workspace.prepared() == nullptr || b.row_stride != 1 || b.column_stride != b.rows) {

@@ -25,7 +25,7 @@ void pack_tiles(const Operand<T>& a, T* packed, const ProductKernels<T>& kernels
   });
 }
 
-/// Some columns of b, with rows `stride` apart.
+/// Some adjacent columns of b, whose rows are `stride` elements apart.
 template <class T>
 struct Panel {
   const T* data;
@@ -44,7 +44,7 @@ struct TileProduct {
   /// The number of columns of the panel that starts at `column`.
   Index columns(Index column) const { return std::min(kernels.panel_columns, b.columns - column); }
 
-  /// The panel from `column` on: prepared floats in place, all others in `packed`.
+  /// The panel from `column` on: prepared floats are returned in place; any other format is packed into `packed`.
   Panel<T> panel(Index column, T* packed) const {
     if (prepared && !prepared.is_quantized()) {
       return {prepared.numbers(column), kernels.panel_columns};

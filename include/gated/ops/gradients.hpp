@@ -102,7 +102,7 @@ void add_parameter_product(Back& back, const Matrix<T>& parameter, const std::ty
 }
 
 /// to[j] += Σ_i term_ij over `rows` rows: the gradient of parameters shared by all tokens. Sums in row order; the sum of a
-/// million rows is as accurate as that of 64.
+/// million rows is as accurate as the sum of 64.
 template <class T, Term A>
 void add_column_sums(Index rows, Index columns, T* to, const Workspace<T>& workspace, const A& term) {
   const Index step = static_cast<Index>(vectors_together) * vector_width<T>(), tasks = (columns + step - 1) / step;

@@ -10,11 +10,11 @@
 
 namespace gated {
 
-/// Position vectors, one per cell of a grid. Patches of another grid interpolate bilinearly between cells. Non-owning.
+/// Position vectors, one per cell of a grid. A patch grid of another size interpolates bilinearly between cells. Non-owning.
 template <class T>
 struct GridPositions {
-  const Matrix<T>* table;        ///< C × cells; the cells follow row by row
-  const Vector<T>* class_token;  ///< C, for a class token before the patches; empty if there is none
+  const Matrix<T>* table;        ///< C × cells: one column per cell, in row-major order of the grid
+  const Vector<T>* class_token;  ///< C: the vector of a class token before the patches; empty without a class token
   Index cells_down, cells_across;
   Index patches_down, patches_across;
 
@@ -40,7 +40,7 @@ struct GridPositions {
 
 namespace detail {
 
-/// Backward pass of add_grid_positions(), except for x.
+/// Backward pass of add_grid_positions(), without ∂x.
 template <class Back, class T>
 void add_grid_gradients(Back& back, const GridPositions<T>& positions, const MatrixView<const T>& dy,
                         const Sequences& sequences) {
@@ -66,13 +66,13 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Mat
 
 }  // namespace detail
 
-/// y_t = x_t + p_t in each sequence; p_t interpolates the cells at the patch of token t. The class token, if there is one,
-/// comes first and has its own vector; the patches follow row by row. ∂x = ∂y; each cell and the class token receive their
-/// shares of Σ ∂y over the sequences.
+/// y_t = x_t + p_t in each sequence; p_t is interpolated from the cells around the patch of token t. The class token, if there
+/// is one, comes first and has its own vector; the patches follow row by row. ∂x = ∂y; each cell and the class token receive
+/// their shares of Σ ∂y over the sequences.
 ///
 /// Shapes: x and y are N × C; every sequence has the class token, if there is one, and a token per patch.
 /// Errors: ArgumentError in a stream.
-/// Cost: one pass over x, and four vectors per patch.
+/// Cost: one pass over x, and up to four cells per patch.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<T>& positions) {
   expect_all_tokens(run, "an image");

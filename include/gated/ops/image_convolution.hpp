@@ -17,14 +17,14 @@ struct ImageConvolutionSizes {
   Index kernel = 1;             ///< k, the side of the kernel; odd
 
   Index area() const { return height * width; }
-  /// Values under the kernel.
+  /// Number of values under the kernel.
   Index inputs() const { return channels * kernel * kernel; }
 };
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each row of the kernel in `channel`, centred on `pixel`: the image's pixels from, from + 1, …
-/// lie under the kernel's values to, to + 1, …, `count` of them. Skips pixels outside the image.
+/// Calls `f(from, to, count)` for each row of the kernel in `channel`, with the kernel centred on `pixel`: the image's `count`
+/// pixels from `from` on lie under the kernel's values from `to` on. Skips pixels outside the image.
 template <class F>
 void for_each_kernel_line(const ImageConvolutionSizes& s, Index pixel, Index channel, const F& f) {
   const Index radius = s.kernel / 2, top = pixel / s.width - radius, left = pixel % s.width - radius;
@@ -35,7 +35,7 @@ void for_each_kernel_line(const ImageConvolutionSizes& s, Index pixel, Index cha
   }
 }
 
-/// Copies the values under the kernel at each pixel to a row of `patches`, H·W × C·k²; outside the image they are 0.
+/// Copies the values under the kernel at each pixel to a row of `patches`, H·W × C·k². Values outside the image are 0.
 template <class T>
 void unfold_image(const T* image, const ImageConvolutionSizes& s, View<T> patches, const Workspace<T>& workspace) {
   parallel_for(workspace.threads(), s.area(), [&](Index pixel, Index) {
@@ -92,11 +92,11 @@ void convolution_backward(Back& back, V x, V y, const Matrix<T>& weight, const V
 }  // namespace detail
 
 /// y[m, i, j] = b_m + Σ_c Σ_u Σ_v W[m, c, u, v] x[c, i + u - r, j + v - r] with r = (k - 1) / 2: a convolution of stride 1 with
-/// zeros around the images. Each pixel becomes a row of the values under the kernel, which one product multiplies by W.
+/// zeros around the images. Unfolds the values under the kernel at each pixel into a row, and multiplies the rows by W.
 ///
-/// Shapes: x is B × (C · H · W), one row per image; weight is M × (C · k · k); y is (B · M) × (H · W), one row per map.
-/// Errors: ShapeError if x or the weight has other sizes.
-/// Cost: 2·B·M·H·W·C·k² flops, at most twice that backward; per thread, scratch for one image: H·W × (C·k² + M).
+/// Shapes: x is B × (C · H · W), a row per image; weight is M × (C · k · k); y is (B · M) × (H · W), a row per output channel.
+/// Errors: ShapeError if x or the weight does not match `s`.
+/// Cost: 2·B·M·H·W·C·k² flops, at most twice that backward; per thread, scratch for one image: H·W × (C·k² + M) values.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> convolve_images(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight, const Vector<T>& bias,
                               const ImageConvolutionSizes& s) {

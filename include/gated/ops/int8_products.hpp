@@ -145,8 +145,8 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 
 }  // namespace detail::gemm
 
-/// An engine for products with weights in integers, dynamically quantized. Each row of x and each row of the weight has its own
-/// scale, and sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
+/// An engine that multiplies by weights in integers (dynamic quantization). Each row of x and each row of the weight has its
+/// own scale, and sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
 ///
 ///     lo = min(0, min x), hi = max(0, max x), m = 255 / (hi - lo), s = (hi - lo) / 255
 ///     z = RNE(-lo · m), q = clamp(RNE(x · m) + z, 0, 255)             for each row of x
@@ -160,9 +160,9 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// The engine quantizes channel projections, and token maps that are neither causal nor computed by FFT. In a token map, a row
-/// of W is quantized like a row of x, and each channel of a sequence like a row of w. All other products stay in float, as do
-/// products with weights prepared in bf16 and products deeper than 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as
+/// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. There, a
+/// row of W is quantized like a row of x, and each channel of a sequence like a row of w. All other products stay in float, as
+/// do products with weights prepared in bf16 and products with K > 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as
 /// zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest even) needs
 /// the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///

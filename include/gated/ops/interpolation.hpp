@@ -19,7 +19,7 @@ inline double place_on_axis(Index i, Index old_size, Index new_size) {
   return std::clamp(rounded((static_cast<double>(i) + 0.5) * ratio) - 0.5, 0.0, static_cast<double>(old_size - 1));
 }
 
-/// An old cell that a new one reads, and its weight.
+/// An old cell that a new cell reads, and its interpolation weight.
 struct Tap {
   Index cell;
   double share;

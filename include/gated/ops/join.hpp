@@ -39,7 +39,7 @@ void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, 
   own.residual = rows("residual", epilogue.residual);
   own.residual_scale = epilogue.residual_scale;
 }
-/// The in-memory form of a run's epilogue, for a product y.
+/// A run's epilogue with its matrices as views, for a product y.
 template <class Run, class T = typename Run::Scalar>
 Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T> own = {}) {
   add_parts(run, epilogue, y, own);
@@ -51,10 +51,10 @@ template <class Run>
 struct Joined {
   MatrixOf<Run> y;
   MatrixOf<Run> kept;                            ///< for backward_through(), if the run records
-  Epilogue<typename Run::Scalar> epilogue = {};  ///< its in-memory form
+  Epilogue<typename Run::Scalar> epilogue = {};  ///< the op's epilogue, with its matrices as views
 };
 
-/// Makes the result of such an op. y uses the memory of an epilogue matrix that has no other handle, or new memory.
+/// Makes a Joined. y uses the memory of an epilogue matrix that has no other handle, or new memory.
 template <class Run, class T = typename Run::Scalar>
 Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
                           const std::type_identity_t<Epilogue<T>>& own = {}) {
@@ -174,7 +174,7 @@ MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogu
 
 }  // namespace detail
 
-/// Moves the residual and its scale out of `epilogue` if this training step applies dropout to the branch; returns them.
+/// If this training step applies dropout to the branch, moves the residual and its scale out of `epilogue` and returns them.
 template <class Run>
 Epilogue<Run> take_dropping_residual(Run& run, Epilogue<Run>& epilogue) {
   if constexpr (Run::records) {

@@ -17,8 +17,8 @@
 /// Instruction sets with kernels, and the choice between them at run time.
 ///
 /// A *form* is an instruction set. Kernels are compiled once per form, whatever the compiler's flags, and a program runs the
-/// best form of the machine. If GATED_ONLY_BASELINE is defined in all translation units, only the form that the flags enable
-/// exists.
+/// best form that the machine supports. If GATED_ONLY_BASELINE is defined in all translation units, only the form that the
+/// flags enable exists.
 
 // The form that the compiler's flags enable.
 #if defined(EIGEN_DONT_VECTORIZE)
@@ -171,9 +171,9 @@ inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 #endif
 
 #if GATED_HAS_AMX_KERNELS
-/// True if the processor has AMX-INT8 and the system lets this process use it. The first call asks for permission, which lasts:
-/// from then on, each signal's frame is 8 KiB larger. The system refuses it while a thread has a sigaltstack() too small for
-/// such a frame.
+/// True if the processor has AMX-INT8 and the system lets this process use it. The first call asks the system for permission,
+/// which then holds for the life of the process and makes signal handlers' frames 8 KiB larger. The system refuses while a
+/// thread's sigaltstack() is too small for such a frame.
 inline bool amx_is_granted() {
   static const bool granted = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;

@@ -11,7 +11,7 @@
 #include "gated/ops/scoring.hpp"
 
 /// @file
-/// Tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls one in the chosen form.
+/// Tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls a kernel of the chosen form.
 ///
 /// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it uses. So kernels that only some
 /// programs need, such as derivatives, have their own tables.
@@ -53,8 +53,8 @@ struct ProductKernels {
   using Tile = void (*)(Index depth, const T* a, Index row_stride, Index column_stride, const T* panel, Index panel_stride,
                         T* tile);
   Index panel_columns;  ///< columns of a panel and a tile
-  Index tile_rows;      ///< rows of the highest tile
-  Index row_panels;     ///< panels that a single row takes at a time
+  Index tile_rows;      ///< largest number of rows in a tile
+  Index row_panels;     ///< panels that the kernel for a single row takes at a time
   const Tile* tiles;    ///< kernels for 1, 2, … tile_rows rows
   Tile row;             ///< the kernel for a single row and row_panels panels
   void (*corner)(Index depth, Index last_depth, Index rows, const T* a, Index row_stride, Index column_stride, const T* panel,
@@ -116,7 +116,7 @@ struct DynamicConvolutionKernels {
   void (*convolve_tile)(Index taps, const T* weights, Index weights_stride, const T* x, Index stride, Index rows, Index columns,
                         T* tile);
 };
-/// Their kernels in backward passes.
+/// Dynamic convolutions in backward passes.
 template <class T>
 struct DynamicConvolutionDerivatives {
   void (*tap_gradients)(Index taps, const T* dy, const T* x, Index stride, Index columns, T* to);
@@ -164,7 +164,7 @@ struct FourierMixingKernels {
   void (*fourier_finish)(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
                          const Epilogue<T>& e, const MatrixView<T>& y);
 };
-/// The kernels of long convolutions in backward passes.
+/// The kernels of FFT products with Toeplitz weights in backward passes.
 template <class T>
 struct FourierDerivatives {
   void (*fourier_add_correlation)(const T* a, const T* b, Index rows, T* sum);
@@ -205,7 +205,7 @@ struct Bf16Kernels {
     Index rows;
     void (*multiply)(Index pairs, const float* a, Index row_stride, const float* panel, float* tile);
   };
-  std::span<const Tile> tiles;  ///< highest first; the last has one row
+  std::span<const Tile> tiles;  ///< most rows first; the last has one row
   void (*pair_row)(Index depth, const float* from, Index stride, float* to);
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
@@ -226,14 +226,14 @@ struct Int8Kernels {
                      const QuantizedPanel& panel, float* tile);
   };
   Index columns;                ///< columns of a panel, as in ProductKernels
-  Index words;                  ///< 32-bit words per four codes of a row
-  std::span<const Tile> tiles;  ///< highest first; the last has one row
+  Index words;                  ///< 32-bit words that hold four codes of a row
+  std::span<const Tile> tiles;  ///< most rows first; the last has one row
   void (*encode_row)(Index depth, Index group, const float* x, Index stride, Index words, std::uint32_t* codes,
                      RowCode* of_groups);
   void (*encode_panel)(Index depth, const float* panel, float* scales, std::int32_t* sums, std::byte* codes);
 };
 
-/// The kernels of integer products: the chosen form's, or those for dot-product instructions that the machine has in addition.
+/// The kernels of integer products: the chosen form's, or kernels for additional instructions of the machine (VNNI, AMX).
 template <class T>
 const Int8Kernels& int8_kernels();
 

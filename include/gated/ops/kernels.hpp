@@ -26,9 +26,9 @@
 /// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
 /// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
-/// Templates, lambdas and inlined functions are compiled for the form too; other functions that they call are not. If a program
-/// has portable arithmetic (ops/arithmetic.hpp), files that compute in floating point are included once more, in a namespace
-/// `portable`.
+/// Templates, lambdas and inlined functions are compiled for the form too; other functions that kernels call are not. If a
+/// program has portable arithmetic (ops/arithmetic.hpp), files that compute in floating point are included once more, in a
+/// namespace `portable`.
 
 /// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -46,7 +46,7 @@
 #endif
 
 // GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about 512-bit vector
-// arguments, which are all inlined.
+// arguments of functions that are all inlined.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"

@@ -14,8 +14,8 @@ template <class T>
 struct LightweightTaps {
   const Matrix<T>& weight;  ///< H × K; channel c uses the taps of head ⌊c / R⌋, R = C / H
   const Vector<T>& bias;    ///< C, or empty
-  Index own_tap = 0;        ///< the tap that reads the token itself; those after it read later tokens
-  bool softmax = true;      ///< normalises the K taps of a head
+  Index own_tap = 0;        ///< the tap that reads the token itself; later taps read later tokens
+  bool softmax = true;      ///< softmax over the K taps of each head; if false, `weight` holds the taps
 };
 
 namespace detail {
@@ -64,7 +64,7 @@ MatrixOf<Run> share_taps(Run& run, const Matrix<T>& weight, Index channels, bool
 /// covers all K taps, including those that read zeros outside the sequence.
 ///
 /// Shapes: x and y are N × C.
-/// Cost: that of convolve_depthwise().
+/// Cost: as for convolve_depthwise().
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> convolve_lightweight(Run& run, const MatrixOf<Run>& x, const LightweightTaps<T>& taps,
                                    const Epilogue<Run>& epilogue) {

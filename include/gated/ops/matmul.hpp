@@ -12,22 +12,22 @@ namespace gated {
 
 /// y = a · b, with the epilogue applied before the result is stored.
 ///
-/// Shapes: a is M × K, b is K × N, y is M × N. The epilogue may read y (as gate or residual); y must not overlap a or b.
+/// Shapes: a is M × K, b is K × N, y is M × N. The epilogue may read y (`added`, gate or residual); y must not overlap a or b.
 ///
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
 /// A NaN or infinity in row i of a reaches row i of y; in column j of b, it reaches column j of y.
 /// Errors: ShapeError if the sizes do not match.
-/// Cost: 2·M·N·K flops; scratch for one packed panel of b (two vectors × K) per thread, and for a transposed a.
+/// Cost: 2·M·N·K flops; scratch for packed panels of b (one per thread or, for many rows, up to 512 KiB) and a transposed a.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {
   require<ShapeError>(a.columns == b.rows, "matmul: a is ", a.rows, " × ", a.columns, " and b is ", b.rows, " × ", b.columns,
-                      ", expected as many columns of a as rows of b.");
+                      ", expected columns of a = rows of b.");
   expect_shape<T>("matmul", "y", y, a.rows, b.columns);
   const auto expect_joined = [&](const char* name, const auto& x) {
     require<ShapeError>(!x || (x.rows() == y.rows() && x.columns() == y.cols()), "matmul: the ", name, " is ", x.rows(), " × ",
-                        x.columns(), ", expected ", y.rows(), " × ", y.cols(), " as y.");
+                        x.columns(), ", expected ", y.rows(), " × ", y.cols(), ", the shape of y.");
   };
   expect_joined("added matrix", epilogue.added);
   expect_joined("gate", epilogue.gate);

@@ -46,7 +46,7 @@ struct ChunkMixing {
     return own;
   }
 
-  /// The factor of a chunk's KᵀV in the memory of a sequence of `length` tokens.
+  /// The scalar that multiplies each chunk's KᵀV in the sum, for a sequence of `length` tokens.
   T share(Index length) const {
     const Index chunks = (length + chunk - 1) / chunk;
     return T{1} / static_cast<T>(local.causal ? chunk : reduction == LinearReduction::mean ? chunks * chunk : length);
@@ -64,7 +64,7 @@ struct ChunkParts {
   }
 };
 
-/// The factor of a causal sequence's memory, which sums over the `finished` chunks: 0 if there are none.
+/// The scale of q M in a causal chunk, where the memory M sums the `finished` chunks before it; 0 if there are none.
 template <class T>
 T memory_scale(LinearReduction reduction, Index finished) {
   if (finished == 0) {
@@ -87,7 +87,7 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Matri
 /// is not read. y may alias the gate.
 /// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i is at position
 /// first + i among the keys.
-/// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: M × E and that of attend().
+/// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: M × E values, and attend()'s scratch.
 template <class T>
 void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const ConstView<T>& k, const ConstView<T>& v,
                Index first, const Scoring<T>& local, const ConstView<T>& memory, T scale, View<T> y, Workspace<T>& workspace,
@@ -113,7 +113,7 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
 /// Several threads compute chunks in parallel; the causal form then computes all memories first.
 /// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Global keys of masked tokens must be 0. `watch`
 /// receives A of each chunk.
-/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch: c·(c + E) + S·E, and S·E per chunk if causal with several threads.
+/// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch: c·(c + E) + S·E values, plus S·E per chunk if causal with several threads.
 template <class T>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
                   const Epilogue<T>& epilogue = {}, const WeightsWatcher<T>& watch = {}) {

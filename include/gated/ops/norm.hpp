@@ -26,14 +26,14 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
   });
 }
 
-/// Backward pass of normalise(), given its moments. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙ weight, row by
-/// row:
+/// Backward pass of normalise(), given the moments that it kept. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙
+/// weight, row by row:
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens
 ///
-/// In the other forms, mean and mean(g) are 0. The ScaleNorms have g = gain · ∂y, and ∂gain = Σ ∂y ⊙ x̂ over all elements. The
-/// term with mean(g ⊙ x̂) vanishes if the factor does not depend on the row: for affine, and if scale_norm clamps to eps.
-/// Accumulates into `dx`, or writes it if it is `fresh`; an empty `dx` is skipped.
+/// In the other forms, 0 replaces mean and mean(g). For the ScaleNorms, g = gain · ∂y and ∂gain = Σ ∂y ⊙ x̂ over all elements.
+/// The term with mean(g ⊙ x̂) vanishes if the factor does not depend on the row: for affine, and if scale_norm or l2_norm
+/// clamps to eps. Adds to `dx`, or overwrites it if `fresh`; skips an empty `dx`.
 /// Cost: three passes over the rows.
 template <class Back, class T = typename Back::Scalar>
 void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<T>& dy, const NormParameters<T>& norm,
@@ -67,8 +67,8 @@ void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<
   }
 }
 
-/// y = norm(x) as an op; returns x for NormForm::none. With several heads, each normalises its own C of the columns, with the
-/// same parameters.
+/// y = norm(x) as an op; returns x for NormForm::none. With several heads, the C columns of each head are normalised
+/// separately, with the same parameters.
 /// Shapes: x and y are N × heads·C; y may be x.
 /// Cost: three passes over a row in cache, three more backward; training keeps three values per row and head.
 template <class Run, class T = typename Run::Scalar>

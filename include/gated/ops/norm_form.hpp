@@ -31,9 +31,9 @@ template <class T>
 struct NormParameters {
   NormForm form;
   double eps;
-  const T* weight = nullptr;  ///< length C, if the form has one
-  const T* bias = nullptr;    ///< length C, likewise
-  const T* gain = nullptr;    ///< one scalar, for the ScaleNorms
+  const T* weight = nullptr;  ///< length C, if the form has a weight
+  const T* bias = nullptr;    ///< length C, if the form has a bias
+  const T* gain = nullptr;    ///< the scalar g of the ScaleNorms
 };
 
 /// Moments of a row: x̂ = (x - mean) · factor.

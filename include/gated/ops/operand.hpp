@@ -18,7 +18,7 @@ struct Operand {
   Index rows, columns;
   Index row_stride, column_stride;  ///< in elements; for a second factor, one of them is 1
   Index diagonal = -1;              ///< for a lower triangle: the last nonzero column of row 0
-  Index upper = -1;                 ///< for a transposed lower triangle: the last row that is nonzero in column 0
+  Index upper = -1;                 ///< for a transposed lower triangle: the last nonzero row of column 0
   bool quantizable = false;         ///< for a second factor: see quantizable()
 
   Operand(const ConstView<T>& x)

@@ -42,7 +42,7 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   }
   const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
-  // Keeps rounding from lowering an exact integer: the originals, in float32, land on the integer or above.
+  // Keeps rounding from lowering an exact integer: the original implementations, in float32, land on the integer or above.
   const double beyond = std::floor(rounded(growth * static_cast<double>(buckets - exact)) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
@@ -83,12 +83,12 @@ void add_interleaved_sinusoid(const Vector<double>& frequencies, Index first, Vi
   });
 }
 
-/// Row t of `table` becomes the interleaved sinusoid at position -o, for the offset o = first + t of key minus query: the
-/// signed distance of Transformer-XL (arXiv:1901.02860), positive for keys to the left.
-/// Shapes: table is offsets × C, with offsets up to -first.
+/// Sets row t of `table` to the interleaved sinusoid of the distance -o, where o = first + t is an offset (key minus query). As
+/// in Transformer-XL (arXiv:1901.02860), the distance is positive for keys before the query.
+/// Shapes: table has a row per offset, from `first` ≤ 0 to at most -first, and C columns.
 template <class T>
 void offset_sinusoids(const Vector<double>& frequencies, Index first, View<T> table) {
-  const Index nearest = std::max<Index>(1 - first - table.rows(), 0);  // the smallest distance of a key to the left
+  const Index nearest = std::max<Index>(1 - first - table.rows(), 0);  // the smallest nonnegative distance in the table
   const auto put = [&](Index row, Index k, double cosine, double sine) {
     table(row, 2 * k) = static_cast<T>(sine);
     table(row, 2 * k + 1) = static_cast<T>(cosine);

@@ -22,14 +22,14 @@ struct PositionedInputs {
 
 namespace detail {
 
-/// The matrices of some heads: of all heads and sequences, or of one.
+/// The matrices of all heads and sequences, or of one head of one sequence.
 template <class T>
 struct PositionedHeads {
   MatrixView<const T> q, k, v, p, positions;
   Index zero;  ///< the row of `positions` for offset 0, or for position 0
   bool by_offset;
 
-  /// The matrices of one head of one sequence. k and v are split into `others`.
+  /// The matrices of one head of one sequence. `others` are the sequences of k and v.
   PositionedHeads of(const SequenceHead& at, const Sequences& queries, const Sequences& others) const {
     return {at.of(q, queries), at.of(k, others), at.of(v, others), at.of(p, queries), at.columns_of(positions), zero,
             by_offset};
@@ -38,12 +38,12 @@ struct PositionedHeads {
 
 /// The position scores B = p P'ᵀ of a block of queries, where P' are the rows of P that the block reads.
 ///
-/// By offset, each further query reads B one column further left: its scores are a row of B whose stride is one less. Columns
-/// without a row of P belong to keys hidden by causality.
+/// If by_offset, each query reads B from one column further left than the query before it. So the scores are B, read with a row
+/// stride smaller by one. Columns without a row of P belong to keys hidden by causality.
 template <class T>
 class PositionScores {
  public:
-  /// For `rows` queries from position `at` on, and the keys 0 … `seen` - 1.
+  /// For `rows` queries starting at position `at`, and keys 0 … `seen` - 1.
   PositionScores(const PositionedHeads<T>& head, Index at, Index rows, Index seen)
       : at_(at),
         slide_(head.by_offset ? 1 : 0),
@@ -52,26 +52,26 @@ class PositionScores {
         first_(head.zero - slide_ * at - origin_),
         read_(std::min(width_, head.positions.rows() - first_)) {}
 
-  /// The columns of B.
+  /// Number of columns of B.
   Index width() const { return width_; }
   /// The columns of B, or of its gradient, that have a row in P'.
   MatrixView<T> columns(MatrixMap<T>& b) const { return MatrixView<T>(b).columns(0, read_); }
-  /// P', or its gradient, in `positions`.
+  /// The rows P' of `positions`, which is P or its gradient.
   template <class V>
   MatrixView<V> rows(const MatrixView<V>& positions) const {
     return positions.rows(first_, read_);
   }
 
-  /// Scoring::bias_stride: elements from the scores of one query to those of the next, in B or its gradient.
+  /// Scoring::bias_stride: elements between the scores of consecutive queries, in B or its gradient.
   Index stride(const MatrixMap<T>& b) const { return b.outerStride() - slide_; }
-  /// Scoring::bias: the address where the scores of position 0 would be.
+  /// Scoring::bias: the address where the scores of a query at position 0 would start.
   T* bias(MatrixMap<T>& b) const { return b.data() + (origin_ - at_ * stride(b)); }
 
  private:
   Index at_, slide_, origin_, width_, first_, read_;
 };
 
-/// Computes B for the queries `p` of a block, and returns `scoring` with it.
+/// Computes B for the queries `p` of a block, and returns `scoring` with B as its bias.
 template <class T>
 Scoring<T> with_position_scores(Scoring<T> scoring, const PositionScores<T>& scores, const MatrixView<const T>& p,
                                 const MatrixView<const T>& positions, MatrixMap<T>& b, Workspace<T>& workspace) {
@@ -176,7 +176,7 @@ PositionedHeads<T> remembered_heads(Run& run, const PositionedInputs<Run>& in) {
   return {run[in.q], k, v, run[in.p], positions, in.by_offset ? capacity - 1 : 0, in.by_offset};
 }
 
-/// Raises ShapeError unless there is a row of P for each offset or position of sequences of up to `longest` tokens.
+/// Raises ShapeError unless P has exactly one row per offset or position in the run's longest sequence.
 template <class Run>
 void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool causal) {
   const Index longest = run.sequences().longest();
@@ -195,14 +195,14 @@ void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool 
 /// and P_ij is the row of `positions` for the offset j - i, or for the position j. `scoring_of(sequences, b)` returns scale and
 /// masks, without biases; D is the attention dropout mask: see attend().
 ///
-/// `positions` has a row per offset from -(L - 1) to L - 1, or to 0 if causal, for the longest sequence of L tokens; by
-/// position, a row for each of 0 … L - 1. A stream takes the rows that its next tokens add, in the same order, and remembers
-/// them with the keys and values.
-/// Shapes: for h heads, q, k, p and positions have h·S columns, v, y and the epilogue's matrices h·E.
+/// If the longest sequence has L tokens, `positions` has a row per offset from -(L - 1) to L - 1 (to 0 if causal) or, unless
+/// by_offset, a row per position 0 … L - 1. In a stream, it has only the rows that the next tokens add, in the same order; the
+/// stream remembers them with the keys and values.
+/// Shapes: for h heads, q, k, p and positions have h·S columns; v, y and the epilogue's matrices have h·E.
 /// Errors: ShapeError if `positions` or an epilogue matrix has another shape; ArgumentError for a stream without a capacity.
-/// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half that when causal, and 2.7 times as many backward;
-/// scratch: twice 256 rows of scores, four times backward. By offset, M·256·S flops more. A stream's state holds capacity ×
-/// (2·S + E) values per head.
+/// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half when causal; 2.7 times that backward. With
+/// by_offset, up to 2·M·256·S flops more, unless causal. Scratch: 2 · 256 rows of scores, backward 4 · 256. A stream's state
+/// holds capacity × (2·S + E) values per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool causal, const ScoringOf& scoring_of,
                                  Epilogue<Run> epilogue) {
@@ -211,7 +211,7 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   const MatrixView<T> y = run[joined.y];
   if constexpr (Run::streams) {
     const auto all = detail::remembered_heads(run, in);
-    // The scores of positions need as much scratch as a relative bias.
+    // The position scores need as much scratch as a relative bias, which attend_scratch() includes.
     run.workspace().reserve(attend_scratch<T>(run.capacity(), run.workspace().threads()));
     detail::attend_positioned<Run>(run, in.heads, all, scoring_of, Sequences::single(all.k.rows()), run.position(), {}, y,
                                    joined.epilogue);

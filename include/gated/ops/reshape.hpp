@@ -12,7 +12,7 @@ namespace gated {
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each run of elements within one row of both matrices, in row-major order.
+/// Calls `f(from, to, count)`, in row-major order, for each run of elements that is contiguous in both matrices.
 template <class T, class F>
 void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& to, const F& f) {
   const Index total = from.rows() * from.columns();

@@ -40,7 +40,7 @@ Vector<T> rotary_frequencies(Index dimensions, double base = 10000.0) {
 
 /// Row t of `table` becomes cos(p f_k) for all k, then sin(p f_k), at position p = first + t. Angles are computed in double,
 /// accurate at any position.
-/// Shapes: frequencies is r/2, table is tokens × r.
+/// Shapes: frequencies has length r/2, table is tokens × r.
 template <class T>
 void rotary_table(const Vector<T>& frequencies, Index first, View<T> table) {
   const Index pairs = frequencies.size();
@@ -62,8 +62,8 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
 
 namespace detail {
 
-/// Rotates each of `parts`, head by head. A head has `width` columns; 0 for all. Every sequence starts at position `first`.
-/// sign = -1 rotates by the opposite angles: the transpose.
+/// Rotates each of `parts`, head by head. A head has `width` columns, or all columns if `width` is 0. Every sequence starts at
+/// position `first`. sign = -1 rotates by the opposite angles: the transpose.
 template <class T, class... Parts>
 void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const Sequences& sequences, Index first, T sign,
                 Workspace<T>& workspace, const Parts&... parts) {
@@ -96,9 +96,9 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const 
 
 }  // namespace detail
 
-/// Rotates the first r channels of each head in each of `parts`, by the positions of its rows, as an op. Parts that are moved
-/// in are rotated in place. A recording rotates all parts in place, so only the op that produced a part may have read it.
-/// Gradients are rotated back. `frequencies` must outlive the backward pass. Each head has `width` columns; 0 for one head.
+/// Rotates the first r channels of each head in each of `parts`, by the positions of the part's rows, as an op. Parts that are
+/// moved in are rotated in place. A recording run rotates all parts in place: only the op that made a part may have read it.
+/// Gradients are rotated back. `frequencies` must outlive the backward pass. Each head has `width` columns; 0 means one head.
 /// Shapes: frequencies has length r/2; each of `parts` is N × heads·width, with width ≥ r.
 /// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.
 /// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
@@ -134,7 +134,7 @@ std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vec
 
 /// rotate_heads() for a single head.
 /// Shapes: frequencies has length r/2; each of `parts` is N × C with C ≥ r.
-/// Errors: ShapeError as rotate_heads().
+/// Errors: ShapeError as in rotate_heads().
 /// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate(Run& run, Rotary layout, const Vector<T>& frequencies,

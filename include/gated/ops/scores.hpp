@@ -13,7 +13,7 @@
 
 namespace gated {
 
-/// Receives the weights A of some queries, for attention hooks. `part` is the index of a chunk within its sequence.
+/// Receives the weights A of some queries, for attention hooks. `part` is the index of their chunk or stream part.
 template <class T>
 using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weights)>;
 
@@ -28,8 +28,8 @@ WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   return [&watch, part](Index, const ConstView<T>& weights) { watch(part, weights); };
 }
 
-/// y = the scores S or, if there is an `activation`, the weights A before dropout. Queries start at position `first`. Scores
-/// that a causal softmax hides from all rows of a tile are left out.
+/// y = the scores S or, if there is an `activation`, the weights A before dropout. Queries start at position `first`. With a
+/// causal softmax, tiles without visible scores are skipped.
 template <class T>
 void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring,
            std::optional<Activation> activation, View<T> y, Workspace<T>& workspace) {
@@ -71,12 +71,12 @@ void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Wor
 /// Queries per block of scores.
 inline constexpr Index query_block = 256;
 
-/// Queries per block of scores with a short reach: twice the reach is the least that a block computes.
+/// Queries per block if the reach is at most this: a block of n queries scores up to n + 2 · reach keys.
 inline constexpr Index short_query_block = 64;
 
 /// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done`
-/// on, which is at key position `first` + `done`, and sees the keys from `begin` to `seen` - 1. Blocks are no longer than
-/// a short `reach`: their cost is proportional to it.
+/// on, which is at key position `first` + `done`, and sees the keys from `begin` to `seen` - 1. A short `reach` limits blocks
+/// to max(reach, short_query_block) queries, because each query scores all keys of its block.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index reach, Index block, const F& f) {
   const Index most = std::min(block, std::max(reach, short_query_block));
@@ -92,8 +92,8 @@ void for_each_query_block(Index query_count, Index key_count, Index first, bool 
                        [&](Index done, Index rows, Index, Index seen) { f(done, rows, seen); });
 }
 
-/// The weights of a block of queries as a factor, without the zeros on both sides of what each query sees. The first query is
-/// at position `at` among the keys.
+/// The weights of a block of queries as a factor that leaves out the zeros on both sides of each query's visible keys. The
+/// first query is at position `at` among the keys.
 template <class T>
 Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach) {
   Operand<T> factor = weights;

@@ -27,7 +27,7 @@ constexpr auto names_of(ScoreKernel) {
   return words_for<ScoreKernel>("relu2", "laplace", "laplace_legacy", "softmax", "softmax_plus");
 }
 
-/// A Scoring::reach that hides nothing; sums with positions do not overflow.
+/// A Scoring::reach that hides nothing: half of the largest Index, so sums with positions do not overflow.
 inline constexpr Index unlimited_reach = std::numeric_limits<Index>::max() / 2;
 
 /// How the attention weights A of one sequence (or chunk) follow from q and k: S = (q kᵀ + B) · scale if bias_inside, otherwise
@@ -39,12 +39,12 @@ struct Scoring {
   T weight_scale = T{1};
   bool bias_inside = false;
   bool causal = false;
-  Index reach = unlimited_reach;  ///< a query sees no key that is further away, as in sliding windows; softmax only
+  Index reach = unlimited_reach;  ///< a query sees only keys at most this far away, as in sliding windows; softmax only
   const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at offset 0
   const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to `relative`
   Index bias_stride = 0;
   const T* visible_keys = nullptr;     ///< 0 or 1 per key
-  const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 zeroes the row
+  const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 sets the query's row of A to 0
   DropoutMask<T> dropout{};            ///< training only: multiplies A_ij, after the masks
 
   /// The scoring of the queries and keys from position `first` on.

@@ -23,7 +23,7 @@ struct Windows {
 
 /// Cuts each series into windows (patches), one per row of y. Windows may overlap.
 /// Shapes: x is rows × L, y is (rows · count) × length.
-/// Errors: ShapeError if a window goes past the end, or `together` does not divide the rows.
+/// Errors: ShapeError if a window goes past the end of its series, or `together` does not divide the rows.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> unfold(Run& run, const MatrixOf<Run>& x, const Windows& w) {
@@ -62,7 +62,7 @@ MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
 }
 
 /// y = x with a row prepended to each series, which has `length` rows here. All series of item b get row b of `first`, or zeros
-/// if `first` is absent. The run's sequences are the items, counted in series.
+/// if `first` is absent. The run's sequences are the items; their lengths count series.
 /// Shapes: first is items × C, or absent; x is (series · length) × C, y is (series · (length + 1)) × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -109,7 +109,7 @@ struct ForecastSurroundings {
 };
 
 /// For each item: a row [past | forecast | zeros] per predicted series, then a row [past | future | zeros] per known series. A
-/// row has c + F + c values; the past is the c values of x before `past_end`. The spans' memory must outlive the backward pass.
+/// row has c + F + c values; the past is the c values of x before `past_end`. The spans in `s` must outlive the backward pass.
 /// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or wider, or absent if no
 /// series is known.
 /// Cost: one copy.

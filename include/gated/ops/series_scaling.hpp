@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// The location μ and scale σ of a series.
+/// How to compute the location μ and scale σ of a series.
 enum class SeriesScaling {
   standard,  ///< μ = its mean, σ = √(variance + 1e-5)
   mean,      ///< μ = 0, σ = the mean of |x|, at least 1e-10
@@ -70,7 +70,7 @@ struct ObservedSeries {
 
 inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
 
-/// Calls `f` with the row of the same series in each item: the row that has the same index within its item as `row`.
+/// Calls `f` with one row of each item: the same series as `row`, that is, the row with the same index within its item.
 template <class F>
 void for_each_same_series(const Sequences& items, Index row, const F& f) {
   const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);
@@ -159,8 +159,8 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 /// it is empty.
 ///
 /// Unobserved values are scaled too. A NaN is never observed, whatever the mask says. Unobserved NaNs and infinities are read
-/// as 0, as in the original's data sets. With SeriesScaling::mean, a series without observed values takes its scale from the
-/// same series in the other items; the items are the run's sequences.
+/// as 0 (granite-tsfm's data sets also fill NaNs with 0). With SeriesScaling::mean, a series without observed values takes its
+/// scale from the same series in the other items; the items are the run's sequences.
 /// Shapes: x is rows × L, observed has rows · L entries or none; μ and σ are rows × 1.
 /// Errors: ShapeError if the mask has another size.
 /// Cost: three passes over x; sums are in double.
@@ -195,7 +195,7 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
 }
 
 /// y = x, with 0 in place of the values that scale_series() reads as 0.
-/// Shapes: those of scale_series().
+/// Shapes: as in scale_series().
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {

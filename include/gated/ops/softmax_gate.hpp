@@ -108,7 +108,7 @@ MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis 
     s.assign(run[z]);
     detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
     assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
-    if (residual) {  // a separate pass, to round like the unfused code
+    if (residual) {  // in a separate pass, because a compiler could fuse the product and the sum
       assign<T>(run[y], run.workspace(), reader<T>(run[y]) + reader<T>(residual));
     }
     run.push([x, z, y, s, residual = plain.residual, axis, kept = run.kept_sequences()](auto& back) {

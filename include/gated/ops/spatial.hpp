@@ -31,7 +31,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // the sums take `added`: the epilogue follows in a separate pass
+    const bool joins_later = start > 0 && joined.added;  // the FFT sums use `added`: the epilogue is a separate pass
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -43,7 +43,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
       Epilogue<T> of_head = of_product.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
       Operand<T> from = v.block(start, column, depth, width);
-      from.quantizable = !weight.causal;  // the scale of a causal v would depend on later tokens
+      from.quantizable = !weight.causal;  // the int8 scales of a causal v would depend on later tokens
       matmul(weight.rows(head, i, rows, depth, workspace, start), from, made.columns(column, width), workspace, of_head);
     }
     if (joins_later) {
@@ -125,8 +125,8 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `f(offset, length, rows, depth)` for each sequence that has rows in the block of W from row i on. The sequence has
-/// `rows` rows there, which see `depth` tokens. `offset` is `first` plus the sequence's own.
+/// Calls `f(offset, length, rows, depth)` for each sequence that uses the block of W from row i on. It uses `rows` rows of the
+/// block, which see `depth` tokens. `offset` is `first` plus the sequence's offset.
 template <class T, class F>
 void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -137,7 +137,7 @@ void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, I
   }
 }
 
-/// Adds ∂W = ∂y vᵀ, summed over sequences, for `rows` rows of a head from row i on. The rows see `depth` tokens.
+/// Adds ∂W = ∂y vᵀ, summed over sequences, for `rows` rows of a head's W from row i on. The rows see `depth` tokens.
 template <class Back, class T>
 void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& v,
                      const ConstView<T>& dy, Index head, Index i, Index rows, Index depth) {
@@ -157,8 +157,8 @@ void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences
   }
 }
 
-/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Visits the blocks of rows from last to first, because the last block
-/// reaches every token that any block reaches.
+/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Visits the blocks of rows from last to first: the last block of a sequence
+/// reaches all its tokens, so it can set ∂v, and the other blocks add to it.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                          const ConstView<T>& dy) {
@@ -232,21 +232,21 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 /// depth on the residual. `weight` must outlive the backward pass.
 ///
 /// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps the same number of
-/// sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With it,
-/// sums are added in another order: the two are equal up to rounding (about 1e-6 of the largest value in float), and a stream
-/// gives the same bits for any division into steps.
-/// Shapes: v is rows × C with C / heads columns per head; y is as v, or (sequences · M) × C for an M × N weight.
-/// Errors: ShapeError for a matrix of the epilogue that does not match y.
+/// sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With the
+/// FFT, sums are added in another order: stream and batch are equal up to rounding (about 1e-6 of the largest value in float).
+/// A stream gives the same bits for any division into steps.
+/// Shapes: v is rows × C with C / heads columns per head; y has v's shape, or is (sequences · M) × C for an M × N weight.
+/// Errors: ShapeError if an epilogue matrix is not shaped like y.
 /// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
-/// ∂W. With the FFT: about 20·N·C·log₂ N flops, or half of that for each doubling of N beyond the tile if causal; scratch of
-/// 8·N vectors per thread, three times that backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of
-/// its position beyond the tile. This work is done ahead: spread evenly over steps if the weights are prepared, otherwise one
+/// ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, half of that for each doubling of N beyond the tile); scratch of 8·N
+/// vectors per thread, three times that backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of its
+/// position beyond the tile. This work is done ahead: spread evenly over steps if the weights are prepared, otherwise one
 /// block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;
   const Sequences sequences =
-      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // those of v, not of y
+      is_square ? run.sequences() : Sequences::uniform(run.rows(v) / weight.length, weight.length);  // v's, not y's
   const Joined<Run> joined = joined_result(run, weight.outputs_of(run.rows(v)), run.columns(v), epilogue);
   if constexpr (Run::streams) {
     detail::mix_next_tokens<T>(run, weight, v, joined.y, joined.epilogue);

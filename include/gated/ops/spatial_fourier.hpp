@@ -12,9 +12,8 @@
 ///
 /// A non-causal weight takes one circulant product per sequence. A causal weight is cut into tiles, and its rows into blocks of
 /// the tile size B. Tokens before block k reach it through square tiles of B, 2B, 4B, … tokens, one for each set bit of k; its
-/// own tokens reach it through a plain product. Each pair of tokens j ≤ i is covered once, and nothing flows from a later token
-/// to an earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). ops/spatial_stream.hpp cuts streams
-/// differently.
+/// own tokens reach it through a matmul. Each pair of tokens j ≤ i is covered once, and nothing flows from a later token to an
+/// earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). ops/spatial_stream.hpp cuts streams differently.
 
 namespace gated::detail::fourier {
 
@@ -58,7 +57,7 @@ class TileSums {
  private:
   struct Level {
     MatrixView<T> sums;
-    Index begin;  // first token of the tile behind `sums`
+    Index begin;  // first token of the tile that `sums` were computed from
   };
 
   void compute(const MatrixView<const T>& v, Index begin, const MatrixView<T>& y, Workspace<T>& workspace) const {
@@ -97,8 +96,8 @@ void mix_sequence(const SpatialWeight<T>& weight, const MatrixView<const T>& v, 
   multiply_rows<T>(circle, factors, weight.heads, v, nullptr, y, nullptr, bias, weight.length, epilogue, workspace);
 }
 
-/// Computes ∂v = Wᵀ ∂y, and the gradients of W's parameters. All sequences use the transform length of the longest one; one
-/// inverse transform serves as many heads as a vector has lanes.
+/// Computes ∂v = Wᵀ ∂y, and the gradients of W's parameters. All sequences use the transform length of the longest one. For ∂w,
+/// one inverse transform serves as many heads as a vector has lanes.
 template <class T>
 class BackwardByTransform {
  public:

@@ -9,7 +9,7 @@
 
 /// @file
 /// FFT products with square blocks of a Toeplitz weight. Whole sequences (ops/spatial_fourier.hpp) and streams
-/// (ops/spatial_stream.hpp) are composed of them.
+/// (ops/spatial_stream.hpp) are built from them.
 
 namespace gated::detail::fourier {
 
@@ -38,7 +38,7 @@ void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, I
 template <class T>
 constexpr Index factor_size = static_cast<Index>(sizeof(Factor<T>) / sizeof(T));
 
-/// A square block of a Toeplitz matrix: it maps `rows` tokens to the `rows` tokens that lie `lag` after them.
+/// A square block of a Toeplitz matrix: it maps `rows` tokens to as many tokens, `lag` positions later.
 struct Square {
   Index rows, lag;
 
@@ -50,7 +50,7 @@ template <class T>
 struct Products {
   SpatialWeight<T> weight;
 
-  /// Calls f(square) for each square: first the squares of whole sequences, then those of streams.
+  /// Calls f(square) for each square: first the squares for whole sequences, then the squares for streams.
   template <class F>
   void for_each(const F& f) const {
     if (!weight.causal) {
@@ -67,7 +67,7 @@ struct Products {
     }
   }
   static const Circle<T>& circle(const Square& square) { return Circle<T>::of(square.rows); }
-  /// Writes the factors of one square.
+  /// Writes the FFT factors of one square.
   void transform(const Square& square, Factor<T>* factors, T* scratch) const {
     transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
@@ -154,8 +154,8 @@ const T* of_head(const T* numbers, Index head, Index stride) {
   return numbers == nullptr ? nullptr : numbers + head * stride;
 }
 
-/// y = T v with `epilogue` applied, for the matrix T with these factors. Two real columns form one complex column. The scales
-/// of v and y, and `row_bias`, hold a value per row (heads × `row_stride`), or are nullptr.
+/// y = T v with `epilogue` applied, for the Toeplitz matrix T of `factors`. Two real columns form one complex column. The
+/// scales of v and y, and `row_bias`, hold a value per row (heads × `row_stride`), or are nullptr.
 template <class T>
 void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const MatrixView<const T>& v,
                    const T* v_scale, const MatrixView<T>& y, const T* y_scale, const T* row_bias, Index row_stride,

@@ -9,15 +9,15 @@
 /// Toeplitz spatial weights on streams: long convolutions by FFT with no slow step.
 ///
 /// The tiles of whole sequences (ops/spatial_fourier.hpp) do not suit a stream: token i + 1 needs the tile that ends with token
-/// i, so some steps would wait for a whole large tile. Here, tokens are cut into blocks of each size U = B, 2B, 4B, …, and
-/// block m takes input only from blocks that are not its neighbours: from block m - 2, and if m is odd also from m - 3. Smaller
-/// blocks cover closer pairs of tokens; a plain product covers pairs in the same block or in neighbouring blocks of B tokens.
-/// So each pair j ≤ i is covered once.
+/// i, so some steps would wait for a whole large tile. Here, tokens are cut into blocks of each size U = B, 2B, 4B, … Block m
+/// takes input only from blocks that are not its neighbours: from block m - 2 and, if m is odd, also from block m - 3. Smaller
+/// blocks cover closer pairs of tokens; a matmul covers pairs in the same block or in neighbouring blocks of B tokens. So each
+/// pair j ≤ i is covered once.
 ///
-/// All inputs of block m are known when block m - 1 begins, so its work is spread over the tokens of block m - 1 (after
-/// Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is done two vectors of columns at a
-/// time, in pieces of a few passes over some hundred rows. A step does a few pieces of each block size; unfinished work stays
-/// in the stream's memory.
+/// All inputs of block m are known when block m - 1 begins, so the work of block m is spread over the tokens of block m - 1
+/// (after Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is done two vectors of columns
+/// at a time, in pieces of a few passes over some hundred rows. A step does a few pieces of each block size; unfinished work
+/// stays in the stream's memory.
 
 namespace gated::detail::fourier {
 
@@ -69,7 +69,7 @@ class StreamSums {
         progress_(progress),
         scratch_(scratch) {}
 
-  /// The first token that reaches row i through a plain product: the first token of the block before i's.
+  /// First token whose contribution to row i is computed by matmul: the first token of the block before row i's block.
   Index start(Index i) const {
     return levels_ == 0 ? 0 : std::max<Index>(i / weight_.stream_tile() - 1, 0) * weight_.stream_tile();
   }
@@ -104,7 +104,7 @@ class StreamSums {
   void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;
-    } dues[std::numeric_limits<Index>::digits];  // one per doubling
+    } dues[std::numeric_limits<Index>::digits];  // one per block size
     Index count = 0, pieces_due = 0;
     const Index token = v.rows() - 1;
     for (Index level = 0; level < levels_ && token >= size(level); ++level) {
@@ -150,8 +150,8 @@ class StreamSums {
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const MatrixView<const T>& v) const { return {weight_.heads, v.columns()}; }
-  /// Number of pieces per task. For each half of the bins, these are the products with the squares, an inverse transform and
-  /// the sum.
+  /// Number of pieces per task. For each half of the bins, they load, transform and multiply the input of each square,
+  /// transform the sum of products back, and store it in `sums`.
   Index pieces_of_task(Index level, Index block) const {
     const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
     return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);
@@ -160,10 +160,10 @@ class StreamSums {
     return tasks(v).count() * pieces_of_task(level, block);
   }
   Index parts_of(Index level) const { return (size(level) + chunk - 1) / chunk; }
-  /// Number of squares that reach a block m: from block m - 2, and if m is odd also from m - 3.
+  /// Number of squares that reach a block m: block m - 2 and, if m is odd, also block m - 3.
   static Index squares_of(Index block) { return 1 + block % 2; }
 
-  /// The block whose sums are complete or in progress.
+  /// The block of this parity whose sums are complete or in progress.
   Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, parity, 0)); }
   /// Number of finished pieces of a block.
   Index done(Index level, Index block) const {
@@ -201,7 +201,7 @@ class StreamSums {
     }
   }
 
-  /// Works until `wanted` pieces of a block are finished. `factors` are those of its squares.
+  /// Works until `wanted` pieces of a block are finished. `factors` belong to its squares.
   void work(Index level, Index block, Index wanted, const Factors& factors, const MatrixView<const T>& v) const {
     const Index per_task = pieces_of_task(level, block), first = done(level, block);
     for (Index task = first / per_task; task * per_task < wanted; ++task) {
@@ -258,7 +258,8 @@ class StreamSums {
     }
   }
 
-  /// Stores the rows at `x`, which start at row t of the block, in y: writes the sums of the even bins, adds those of the odd.
+  /// Stores the rows at `x`, from row t of the block on, in y: writes the sums of the even bins, or adds the sums of the odd
+  /// bins.
   static void store(const Circle<T>& circle, Index t, bool odd, T* x, const T* scale, const MatrixView<T>& y) {
     if (odd) {
       circle.multiply(circle.turns() + t, true, y.rows(), x, x);

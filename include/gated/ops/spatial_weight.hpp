@@ -20,8 +20,8 @@ enum class SpatialForm {
 
 constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }
 
-/// Sequence length from which Toeplitz weights use the FFT by default: from there on it was faster than the plain product on
-/// the machines tested (bench/README.md).
+/// Sequence length from which non-causal Toeplitz weights use the FFT by default: from this length on, it was faster than a
+/// matmul on the machines tested (bench/README.md). Causal weights use the FFT from six tiles on: see is_transformed().
 inline constexpr Index fourier_crossover = 128;
 
 /// The spatial weights of all heads. Non-owning.
@@ -40,7 +40,7 @@ struct SpatialWeight {
   const Matrix<T>* row_scale;              ///< scaled_toeplitz: x, heads × N
   const Matrix<T>* column_scale;           ///< scaled_toeplitz: y, heads × N
   const Matrix<T>* bias;                   ///< heads × M, or nullptr
-  Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form uses the FFT
+  Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form uses the FFT: see is_transformed()
 
   /// M, the number of rows of W per head.
   Index outputs() const { return form == SpatialForm::dense ? w->rows() / heads : length; }
@@ -52,10 +52,10 @@ struct SpatialWeight {
   bool is_transformed(Index rows) const {
     return form != SpatialForm::dense && (causal ? rows / 6 >= tile() : rows >= fourier_from);
   }
-  /// Tile size of a causal weight: plain products cover pairs within a tile. fourier_from, rounded down to a power of two.
+  /// The tile size of a causal weight: fourier_from, rounded down to a power of two. A matmul covers pairs within a tile.
   Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
 
-  /// Block size of a stream: plain products cover pairs within a block and with the block before it.
+  /// Block size of a stream: a matmul covers pairs of tokens within a block, or in a block and the one before it.
   Index stream_tile() const { return std::max<Index>(tile() / 2, 1); }
 
   /// w_k of a head: W_ij at i - j = k, without scales; 0 if masked or out of range.
@@ -93,8 +93,8 @@ struct SpatialWeight {
   }
 
   /// Rows i … i + count - 1 of W, columns `first` … `first` + depth - 1, as a factor of a product. A W without mask and scales
-  /// is read in place. A Toeplitz W is read through strides: one row down is one step right in w, one column right is one step
-  /// left.
+  /// is read in place; otherwise its rows are expanded into scratch. In a Toeplitz W read in place, the next row starts one
+  /// element further right in w, and the next column is one element further left.
   Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace, Index first = 0) const {
     if (!causal && form == SpatialForm::dense) {
       return Operand<T>(&w->coeffRef(head * outputs() + i, first), count, depth, length, 1);

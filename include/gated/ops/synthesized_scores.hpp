@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// The parameters of the synthesized scores S of all heads, in one of several forms. Non-owning.
+/// Parameters of the synthesized scores S of all heads, in one of several forms; h_i is row i of synthesize()'s h. Non-owning.
 template <class T>
 struct SynthesizedScores {
   Index heads = 1;
@@ -19,9 +19,9 @@ struct SynthesizedScores {
   const Matrix<T>*left = nullptr, *right = nullptr;  ///< (heads·L) × k each: S = left rightᵀ
   const Matrix<T>* dense = nullptr;                  ///< L × a, shared by all heads: S_ij = h_i · dense_j
   const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
-  const Vector<T>* share = nullptr;                   ///< one scalar: σ(share) weights S, 1 - σ(share) the dot products
+  const Vector<T>* share = nullptr;                   ///< one scalar: σ(share) weights S, 1 - σ(share) weights q kᵀ
 
-  /// The factor of S, or its derivative with respect to `share` if `derivative`.
+  /// The factor of S or, if `derivative`, its derivative with respect to `share`.
   T own_factor(bool derivative = false) const {
     if (share == nullptr || share->size() == 0) {
       return derivative ? T{0} : T{1};
@@ -29,7 +29,7 @@ struct SynthesizedScores {
     const T s = T{1} / (T{1} + static_cast<T>(elementary::exp(-static_cast<double>((*share)[0]))));
     return derivative ? s * (T{1} - s) : s;
   }
-  /// The factor of dot products.
+  /// The factor of the dot products q kᵀ.
   T dot_factor() const { return share == nullptr || share->size() == 0 ? T{1} : T{1} - own_factor(); }
   /// True if S depends on the tokens, through h.
   bool is_dense() const { return dense != nullptr || outer != nullptr; }
@@ -70,7 +70,7 @@ void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// y = the scores before the softmax. If `own` is not empty, it receives S.
+/// y = the scores before the softmax: S, combined with q kᵀ if q is not empty. If `own` is not empty, it receives S.
 template <class T>
 void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
                 const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<T>& own, View<T> y,
@@ -86,7 +86,7 @@ void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// Rows `row` … `row` + count - 1 of a parameter's gradient; empty if it is not trained.
+/// Rows `row` … `row` + count - 1 of a parameter's gradient; empty if the parameter is not trained.
 template <class Back, class T>
 MatrixView<T> gradient_rows(Back& back, const Matrix<T>& parameter, Index row, Index count) {
   T* const to = back.gradient_of(parameter.data());

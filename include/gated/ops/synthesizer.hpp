@@ -93,8 +93,8 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
   });
 }
 
-/// Scratch that synthesize() takes for the next token of a stream of up to `capacity` tokens: attend()'s, the token's products
-/// with the outer and inner factors, and per thread a panel of the factors of S.
+/// Scratch that synthesize() takes for the next token of a stream of up to `capacity` tokens: attend_scratch(), the token's
+/// products with `outer` and `inner`, and a panel of the parameters of S per thread.
 template <class T>
 Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads& threads) {
   const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
@@ -142,15 +142,15 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 }  // namespace detail::synthesizer
 
 /// y = softmax(scores) v for each sequence and head, with synthesized scores S (arXiv:2005.00743). S is learned, or a function
-/// of the attending token alone. With dot products, the scores are σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ without a
-/// share. Sequences shorter than L use the leading rows and columns of S, before the softmax.
+/// of the attending token alone. With dot products, the scores are σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ if there
+/// is no share. Sequences shorter than L use the leading rows and columns of S, before the softmax.
 ///
 /// A stream remembers v, and k if there is one. A hook sees the weights as "weights.b", or as "weights.b.head" if there are
 /// several heads. The parameters in `of` must outlive the backward pass.
 /// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
 /// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops per sequence and the same for S, half that when causal; 2.5 times as many backward; scratch: 256 rows of
-/// scores.
+/// Cost: 2·N²·C flops per sequence, and as many again to compute S; half when causal; 2.5 times that backward. Scratch: 256
+/// rows of scores, backward two or three times that.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;

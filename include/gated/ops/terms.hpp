@@ -87,7 +87,7 @@ template <class T>
 terms::Read<T> per_channel(const T* x) {
   return {x, 0};
 }
-/// x_i: a value per row, `stride` apart.
+/// x_i: a value per row; values are `stride` apart in memory.
 template <class T>
 terms::PerRow<T> per_row(const T* x, Index stride = 1) {
   return {x, stride};
@@ -103,7 +103,7 @@ terms::WherePositive<X, A, B> where_positive(const X& x, const A& a, const B& b)
   return {x, a, b};
 }
 
-namespace terms {  // found by argument-dependent lookup, in user code too
+namespace terms {  // the operators are found by argument-dependent lookup, in user code too
 
 /// a + b.
 template <Term A, Term B>

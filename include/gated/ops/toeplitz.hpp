@@ -10,9 +10,9 @@
 /// FFT products with Toeplitz matrices, for Toeplitz spatial weights and transforms of any length.
 ///
 /// A Toeplitz matrix T_ij = d_{i-j} with up to H rows and columns is a corner of a circulant matrix of size 2H. If H rows are
-/// padded to 2H, the even bins of their transform are the transform of the H rows. The odd bins are the transform of the H rows
-/// with row t multiplied by e^(-πit/H). So padding zeros are never transformed, and each half stays in cache from its first
-/// pass to its last.
+/// padded with zeros to 2H, the even bins of their transform are the transform of the H rows. The odd bins are the transform of
+/// the H rows with row t multiplied by e^(-πit/H). So padding zeros are never transformed, and each half (even or odd bins)
+/// stays in cache from its first pass to its last.
 
 namespace gated::detail::fourier {
 
@@ -92,8 +92,8 @@ class Circle {
     kernels<FourierKernels<T>>().fourier_add_product(turns_.data(), n, odd, x);
   }
 
-  /// Inverse-transforms x, a sum of products with conjugate factors. Calls `f(k, row, scale)` for each lag |k| < n;
-  /// scale · row is the sum over all i - j = k.
+  /// Inverse-transforms x, a sum of products a ⊙ conj(b) of transforms. Calls `f(k, row, scale)` for each lag |k| < n; scale ·
+  /// row is the sum of a_i · conj(b_j) over all i - j = k.
   template <class F>
   void for_each_lag(Index n, T* x, const F& f) const {
     const Index h = rows(), row = row_size<T>();

@@ -14,8 +14,8 @@ namespace gated {
 
 /// Which elements of a sequence share a mean and variance, and whether weights and biases are per token or per channel.
 enum class TokenNormForm {
-  layer_norm,  ///< each channel by itself; weights per token: a LayerNorm of the transpose
-  instance,    ///< each channel by itself; weights per channel: PyTorch's InstanceNorm1d
+  layer_norm,  ///< each channel separately; weights per token: a LayerNorm of the transpose
+  instance,    ///< each channel separately; weights per channel: PyTorch's InstanceNorm1d
   group        ///< all channels together; weights per channel: GroupNorm with one group
 };
 
@@ -31,13 +31,13 @@ struct TokenNormParameters {
 
 namespace detail {
 
-/// The mean and factor of each channel of each sequence, sequences × C.
+/// The mean and the factor 1 / √(var + eps) of each channel in each sequence: sequences × C.
 template <class T>
 struct TokenMoments {
   T *means, *factors;
   Index channels;
 
-  /// x̂ of sequence b.
+  /// x̂ = (x - mean) · factor of sequence b.
   template <Term A>
   auto normed(const A& x, Index b) const {
     return (x - per_channel<T>(means + b * channels)) * per_channel<T>(factors + b * channels);
@@ -54,7 +54,7 @@ void with_token_norm(const TokenNormParameters<T>& norm, const F& f) {
   }
 }
 
-/// Replaces the sums of single channels by their mean, if all channels are normalised together.
+/// If all channels are normalised together, replaces each channel's sum by the mean of the sums.
 template <class T>
 void join_channels(TokenNormForm form, Eigen::Map<Vector<T>> sums) {
   if (form == TokenNormForm::group) {
@@ -62,8 +62,8 @@ void join_channels(TokenNormForm form, Eigen::Map<Vector<T>> sums) {
   }
 }
 
-/// Adds a sequence's gradients of weights and biases per token; either target may be nullptr. `given` is its ∂y, `normed` its
-/// x̂.
+/// Adds a sequence's gradients of weights and biases per token; either target may be nullptr. `given` is the sequence's ∂y,
+/// `normed` its x̂.
 template <class T, Term A>
 void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -131,7 +131,7 @@ void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const To
   }
 }
 
-/// The moments of sequence b of x, whose means are known per channel.
+/// Completes the moments of sequence b of x; on entry, `means` holds the mean of each channel.
 template <class T>
 void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& norm, const TokenMoments<T>& moments, Index b,
                         const Workspace<T>& workspace) {

@@ -27,9 +27,9 @@ constexpr auto names_of(Role) {
 
 /// Options for a group of parameters.
 struct ParameterGroup {
-  std::string path = {};            ///< "head" or "trunk.blocks.*.gate": all parameters at this path and below; "" is all
+  std::string path = {};            ///< "head" or "trunk.blocks.*.gate": all parameters at this path and below; "" selects all
   double learning_rate_factor = 1;  ///< multiplies the learning rate
-  std::optional<double> weight_decay = {};  ///< replaces the optimiser's, for the same roles
+  std::optional<double> weight_decay = {};  ///< replaces the optimiser's weight decay, for decayed_roles only
   bool frozen = false;                      ///< never updated
 
   template <class G = ParameterGroup>
@@ -41,7 +41,7 @@ struct ParameterGroup {
 
 /// The options of AdamW.
 struct AdamWConfig {
-  double learning_rate = 1e-3;  ///< η; the peak of a schedule
+  double learning_rate = 1e-3;  ///< η; the highest rate of a schedule
   double beta1 = 0.9;           ///< β₁, decay of the mean gradient
   double beta2 = 0.999;         ///< β₂, decay of the mean squared gradient
   double eps = 1e-8;            ///< ε, added to the root of the mean square
@@ -60,7 +60,7 @@ struct AdamWConfig {
 
 namespace detail {
 
-/// The configuration as resolved for one parameter.
+/// The options that apply to one parameter.
 struct ParameterRule {
   double learning_rate_factor = 1;
   double weight_decay = 0;
@@ -89,21 +89,21 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// Whether a group matches a parameter (`named`), is the first group to match one (`won`), and is the first to match one whose
-/// role decays (`decayed`).
+/// Whether a group matches a parameter (`named`), is a parameter's first match (`won`), and is the first match of a parameter
+/// whose role has weight decay (`decayed`).
 struct GroupUse {
   bool named = false, won = false, decayed = false;
 };
 
-/// Raises ArgumentError for groups without effect; `known` lists the first components of all paths.
+/// Raises ArgumentError for groups without effect; `known` lists the first components of all trained parameters' paths.
 inline void expect_used(const std::vector<ParameterGroup>& groups, const std::vector<GroupUse>& uses,
                         const std::string& known) {
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const ParameterGroup& group = groups[i];
     require<ArgumentError>(uses[i].named, "AdamW: group \"", group.path,
-                           "\" matches no trained parameter. Their paths begin with ", known, ".");
+                           "\" matches no trained parameter. Trained parameters' paths begin with ", known, ".");
     require<ArgumentError>(uses[i].won, "AdamW: group \"", group.path,
-                           "\" has no effect: each of its parameters belongs to an earlier group. Put it first.");
+                           "\" has no effect: each of its parameters belongs to an earlier group. Put this group first.");
     require<ArgumentError>(
         uses[i].decayed || group.weight_decay.value_or(0) == 0, "AdamW: group \"", group.path,
         "\" sets weight_decay, but decayed_roles lists none of its parameters' roles. Add a role, or drop weight_decay.");
@@ -115,7 +115,7 @@ template <class Model>
 std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model& model) {
   std::vector<GroupUse> uses(config.groups.size());
   std::vector<ParameterRule> rules;
-  std::string known, last;  // the first components of all paths
+  std::string known, last;  // first components of the paths: all so far, and the latest
   for_each_parameter(
       [&](const ParameterInfo& info, auto) {
         ParameterRule& rule = rules.emplace_back();
@@ -156,18 +156,18 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///
 ///     p ← p - η λ p
 ///     m ← β₁ m + (1 - β₁) g        v ← β₂ v + (1 - β₂) g²
-///     p ← p - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + eps)
+///     p ← p - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + ε)
 ///
-/// with learning rate η, weight decay λ and update number t, from 1. λ applies to the roles in AdamWConfig::decayed_roles;
-/// constants never change. The moments m and v are models, saved and loaded like one. Arithmetic is in the model's scalar type;
-/// results are bit-equal for any thread count.
+/// with learning rate η, weight decay λ and update number t, counted from 1. λ applies to the roles in
+/// AdamWConfig::decayed_roles; constants never change. The moments m and v are models, saved and loaded like one. Arithmetic is
+/// in the model's scalar type; results are bit-equal for any thread count.
 ///
 ///     AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{.path = "embedding", .learning_rate_factor = 0.1}}});
 ///     optimizer.update(model, gradient, 3e-4);
 ///
-/// Errors: ArgumentError for invalid settings, for groups that match no parameter or only those of earlier groups, and for
-/// models of different structure. Nothing is changed then.
-/// Cost: one pass over four models; update() allocates nothing.
+/// Errors: ArgumentError for invalid settings, for groups that match no parameter or only parameters of earlier groups, and for
+/// models of different structure. A failed call changes nothing.
+/// Cost: one pass over the model, the gradient and both moments; update() allocates nothing.
 template <class Model>
 struct AdamW {
   using Scalar = typename Model::Scalar;

@@ -25,11 +25,11 @@ template <class T>
 double sum_of_squares(std::span<const T> values, double factor) {
   return ordered_sum(static_cast<Index>(values.size()), [&](Index i) {
     const double x = factor * static_cast<double>(values[static_cast<std::size_t>(i)]);
-    return std::is_same_v<T, float> ? x * x : rounded(x * x);  // exact for a float
+    return std::is_same_v<T, float> ? x * x : rounded(x * x);  // the square of a float is exact
   });
 }
 
-/// The same over all parameters except constants, in an order fixed by the model.
+/// The same sum over all parameters except constants, in an order that depends only on the model.
 template <class Model>
 double sum_of_squares(const Model& model, double factor, const Threads& threads) {
   constexpr std::size_t piece = 1 << 14, together = 64;  // values per task, and tasks per parallel loop
@@ -55,8 +55,8 @@ double sum_of_squares(const Model& model, double factor, const Threads& threads)
 
 /// The global norm √Σx² over all parameters of `gradient` except constants.
 ///
-/// Sums are in double, in a fixed order. If squares of doubles leave double's range (those of floats cannot), the sum is
-/// repeated at another scale. The result is finite unless a value is not finite or the norm exceeds the largest double.
+/// Sums are in double, in a fixed order. If squares leave double's range (impossible for floats), the sum is repeated with
+/// scaled values. The result is finite unless a value is not finite or the norm exceeds the largest double.
 /// Cost: one pass.
 template <class Model>
 double gradient_norm(const Model& gradient, const Threads& threads = {}) {

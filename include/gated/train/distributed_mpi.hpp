@@ -19,7 +19,7 @@
 #include "gated/train/rank_visit.hpp"
 #include "gated/train/training.hpp"
 
-// Only MPI's C interface is used. The old C++ interface that some headers include would have to be linked.
+// Only MPI's C interface is used. Some MPI headers also include the old C++ interface, which would have to be linked.
 #if !defined(OMPI_SKIP_MPICXX)
 #define OMPI_SKIP_MPICXX 1
 #endif
@@ -83,8 +83,8 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 
 }  // namespace detail
 
-/// The processes of a job, called ranks, that train one model together. Each holds the whole training and takes a share of
-/// every batch. Once per step, in all_reduce_mean(), they average their gradients; all then take the same step.
+/// The processes of a job, called ranks, that train one model together. Each holds the whole Training and takes a share of
+/// every batch. Once per step, in all_reduce_mean(), the ranks average their gradients; all then take the same step.
 ///
 ///     int main(int argc, char** argv) {
 ///       return gated::run_mpi(argc, argv, [](gated::MpiWorld& world) {
@@ -93,7 +93,7 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///         while (training.steps_done() < 2000) {
 ///           training.step([&](const Model& model, Model& gradient) {
 ///             …                                                            // draw the whole batch with training.random
-///             const auto [first, count] = world.share(batch);              // take these of its sequences
+///             const auto [first, count] = world.share(batch);              // this rank's sequences of the batch
 ///             …                                                            // add the gradient of their mean loss
 ///             return world.all_reduce_mean(gradient, loss, targets);
 ///           });
@@ -106,13 +106,13 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///
 ///     mpirun -n 2 ./program
 ///
-/// Every rank draws the whole batch with the training's generator: all generators stay equal, rank 0's file serves all ranks,
+/// Every rank draws the whole batch with `training.random`: all generators stay equal, a file saved by rank 0 serves all ranks,
 /// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, that is, make the same
-/// number of calls to all_reduce_mean(). If a rank ends its world early, the others get an error.
+/// number of calls to all_reduce_mean(). If a rank destroys its MpiWorld early, the other ranks get an error.
 ///
-/// A non-finite loss or gradient on one rank spreads through the sum: Training::step() raises the same TrainingError on all. If
-/// one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. Only the thread
-/// that started MPI may use a world.
+/// A non-finite loss or gradient on one rank spreads through the sum: Training::step() raises the same TrainingError on all
+/// ranks. If one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. Only
+/// the thread that started MPI may use an MpiWorld.
 ///
 /// Errors: MpiError if an MPI call fails, instead of MPI's own abort.
 class MpiWorld {
@@ -135,7 +135,7 @@ class MpiWorld {
     int over = 0;
     MPI_Finalized(&over);
     if (over == 0) {
-      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // otherwise the others get an error anyway
+      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // otherwise the other ranks get an error anyway
         gather({Visit::leaves, {static_cast<std::uint64_t>(steps_), 0}});
       }
       MPI_Comm_free(&communicator_);
@@ -156,15 +156,15 @@ class MpiWorld {
     return {first, (rank_ + 1) * count / size_ - first};
   }
 
-  /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r and returns the same mean of the losses.
+  /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r and returns the mean of the losses with the same weights.
   ///
-  /// The weight w_r is the number of terms in the mean loss of rank r. For cross_entropy(), that is the number of targets that
-  /// count; the result is then the mean over the targets of all ranks. The default, equal weights, suits shares of equal size.
-  /// A rank with an empty share passes weight 0, and its loss and gradient are ignored.
+  /// The weight w_r is the number of terms in the mean loss of rank r. For cross_entropy(), that is the number of targets not
+  /// ignored; the result is then the mean over the targets of all ranks. The default, equal weights, suits shares of equal
+  /// size. A rank with an empty share passes weight 0, and its loss and gradient are ignored.
   ///
-  /// The loss and the weight are sent with the gradient, in the model's scalar.
-  /// Errors: ArgumentError, the same on every rank, if a weight is negative or not finite, if all weights are 0, or if not
-  /// all ranks call it with gradients of the same size.
+  /// The loss and the weight are sent with the gradient, in the model's scalar type.
+  /// Errors: ArgumentError, the same on every rank, if a weight is negative or not finite, if all weights are 0, or unless all
+  /// ranks call it with gradients of the same size.
   /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more scalars, and two passes over
   /// the gradient; allocates on the first call only.
   template <class Model>
@@ -176,7 +176,7 @@ class MpiWorld {
                            " parameters, expected at most 2^31 - 3, because MPI counts in int.");
     meet("all_reduce_mean", {Visit::reduces, {static_cast<std::uint64_t>(++steps_), static_cast<std::uint64_t>(count - 2)}});
     buffer.resize(static_cast<std::size_t>(count));
-    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // refused on all ranks, below
+    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // every rank refuses a NaN sum
     const auto weighted = [w](T value) { return w == 0 ? T{0} : w * value; };
     auto at = buffer.begin();
     for_each_parameter(
@@ -207,9 +207,9 @@ class MpiWorld {
     return static_cast<double>(at[0] / sum);
   }
 
-  /// Raises ArgumentError on every rank unless all hold the same training, bit for bit: settings, steps, generator, parameters,
+  /// Raises ArgumentError on every rank unless all hold the same Training, bit for bit: settings, steps, generator, parameters,
   /// moments, average. Call it once, before the first step.
-  /// Cost: one pass over the training.
+  /// Cost: one pass over the Training.
   template <class Model>
   void expect_same(const Training<Model>& training) {
     const auto own = detail::fingerprint(training);
@@ -223,14 +223,15 @@ class MpiWorld {
         }
       }
     }
-    require<ArgumentError>(list.empty(), "MpiWorld::expect_same: the ranks hold different trainings. Compared with rank 0, ",
-                           list, ". Start all from the same configuration and seed, or from copies of one file.");
+    require<ArgumentError>(list.empty(),
+                           "MpiWorld::expect_same: the ranks hold different training runs. Compared with rank 0, ", list,
+                           ". Start all from the same configuration and seed, or from copies of one file.");
   }
 
  private:
   using Visit = detail::RankVisit;
 
-  /// Fills visits_ on every rank.
+  /// Collects the visits of all ranks in visits_, on every rank.
   int gather(const Visit& own) {
     constexpr int bytes = sizeof(Visit);
     static_assert(bytes == 3 * sizeof(std::uint64_t));
@@ -238,7 +239,7 @@ class MpiWorld {
   }
 
   /// Waits for the other ranks. Raises ArgumentError on every rank unless all enter the same operation: the same step with the
-  /// same number of parameters, or a comparison.
+  /// same number of parameters, or expect_same().
   void meet(const char* call, const Visit& own) {
     detail::check_mpi("MPI_Allgather", gather(own));
     const std::string parted = detail::parted_ranks(visits_);
@@ -252,15 +253,15 @@ class MpiWorld {
   Index steps_ = 0;
   bool parted_ = false;  // the ranks are out of step for good
   const int exceptions_ = std::uncaught_exceptions();
-  std::vector<Visit> visits_;                                    // the visits of all ranks
-  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient; only one of the two is used
+  std::vector<Visit> visits_;                                    // the latest visit of each rank
+  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient, in the vector of the model's scalar type
 };
 
 /// Initialises MPI, calls `f(world)` and finalises MPI: all that main() needs. Returns 0.
 ///
 /// An exception that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the message to stderr, then
-/// MPI_Abort() ends the other ranks, which would wait forever. mpirun then returns 1. If a signal kills a rank, mpirun also
-/// ends the job. Files written by save_model() are never left incomplete.
+/// MPI_Abort() ends the other ranks, which would otherwise wait forever. mpirun then returns 1. If a signal kills a rank,
+/// mpirun also ends the job. Files written by save_model() are never left incomplete.
 template <class F>
 int run_mpi(int& argc, char**& argv, F&& f) {
   int level = 0;

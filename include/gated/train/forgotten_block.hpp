@@ -9,11 +9,11 @@
 #include "gated/train/variables.hpp"
 
 /// @file
-/// Recomputation: a training step drops a block's activations and computes them again when it needs them.
+/// Recomputation: a training step drops a block's activations and computes them again in the backward pass.
 
 namespace gated {
 
-/// A scope: its destructor drops everything recorded since it began.
+/// A scope: its destructor drops everything recorded in the scope.
 template <class T>
 class ForgottenBlock {
  public:
@@ -33,7 +33,7 @@ class ForgottenBlock {
   ForgottenBlock(const ForgottenBlock&) = delete;
   ForgottenBlock& operator=(const ForgottenBlock&) = delete;
 
-  /// The index of the first recorded step that the scope drops.
+  /// The index of the first backward function that the scope drops.
   std::size_t first_step() const { return first_step_; }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// A stack of functions, stored as bytes: once the memory for a step exists, a push allocates nothing.
+/// A stack of functions, stored as bytes: a push allocates nothing once an earlier step has allocated the memory.
 class FunctionStack {
  public:
   /// Pushes `f`, copied as bytes. It may capture numbers, and pointers and references to objects that outlive the stack.
@@ -49,7 +49,7 @@ class FunctionStack {
       last = std::min(last, next_);
     }
   }
-  /// For a running function that has already run the functions from `index` up: run_backward() continues below `index`.
+  /// For a function that has itself run the functions from `index` up: run_backward() then continues below `index`.
   void skip_to(std::size_t index) { next_ = index; }
 
   /// Pops functions until `size` are left.
@@ -62,7 +62,7 @@ class FunctionStack {
 
  private:
   struct Function {
-    std::size_t code;  // where its bytes begin
+    std::size_t code;  // where its bytes begin in code_
     void (*run)(const FunctionStack&, std::size_t);
   };
   std::vector<Function> functions_;

@@ -14,21 +14,21 @@
 
 namespace gated {
 
-/// The class of each row, 0 … V-1, or CrossEntropyOptions::ignored.
+/// The class of each row of logits: 0 … V-1 for V classes, or CrossEntropyOptions::ignored.
 using Targets = std::span<const Index>;
 
-/// The options of a cross-entropy.
+/// The options of cross_entropy().
 struct CrossEntropyOptions {
-  double label_smoothing = 0;  ///< ε: the target is ε / V per class, plus 1 - ε for the target class (arXiv:1512.00567, §7)
-  Index ignored = -100;        ///< rows with this target do not count: padding, unmasked tokens
+  double label_smoothing = 0;  ///< ε: probability ε / V per class, plus 1 - ε for the target class (arXiv:1512.00567, §7)
+  Index ignored = -100;        ///< rows with this target are ignored: padding, unmasked tokens
 };
 
 namespace detail {
 
 inline Index counted_targets(Targets targets, Index rows, Index classes, const CrossEntropyOptions& options) {
   constexpr const char* where = "cross_entropy";
-  require<ShapeError>(static_cast<Index>(targets.size()) == rows, where, ": ", targets.size(), " targets, expected ", rows,
-                      ", one per row of logits.");
+  require<ShapeError>(static_cast<Index>(targets.size()) == rows, where, ": targets has ", targets.size(),
+                      " entries, expected ", rows, ", one per row of logits.");
   require<ArgumentError>(options.label_smoothing >= 0 && options.label_smoothing <= 1, where,
                          ": label_smoothing = ", options.label_smoothing, ", expected 0 … 1.");
   Index counted = 0;
@@ -57,11 +57,11 @@ double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest,
 
 /// A mean and its count, for combining the means of several batches.
 struct MeanLoss {
-  double mean = 0;  ///< 0 if no row counts
-  Index count = 0;  ///< rows that count
+  double mean = 0;  ///< 0 if all rows are ignored
+  Index count = 0;  ///< number of rows that are not ignored
 };
 
-/// The mean over the rows of both.
+/// The mean over the rows of both batches.
 inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   const Index count = a.count + b.count;
   if (count == 0) {
@@ -71,7 +71,7 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   return {rounded(share(a)) + rounded(share(b)), count};
 }
 
-/// The cross-entropy without a gradient: the same mean as on a tape (below), and the number of rows that count, which may be 0.
+/// The cross-entropy without a gradient: the same mean as on a tape (below), and the number of rows not ignored, possibly 0.
 ///
 ///     MeanLoss loss;
 ///     for (…) {
@@ -79,7 +79,7 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
 ///     }
 ///     const double bits = loss.mean / std::log(2.0);
 ///
-/// Shapes: logits is N × V; `targets` has N classes.
+/// Shapes: logits is N × V; `targets` has N entries.
 /// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1.
 /// Cost: one exponential per logit.
 template <class Logits, class T = typename Logits::Scalar>
@@ -98,20 +98,20 @@ MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets,
   return loss;
 }
 
-/// Softmax cross-entropy, a 1 × 1 variable: the mean of -Σ_j t_j log softmax(x)_j with target t, over the rows that count.
+/// Softmax cross-entropy, a 1 × 1 variable: the mean of -Σ_j t_j log softmax(x)_j over the rows not ignored.
 ///
-/// ∂x = (softmax(x) - t) / (rows that count), and 0 for ignored rows.
-/// Shapes: logits is N × V; `targets` has N classes.
-/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1, and if no row counts.
+/// Here t is a row's target distribution. ∂x = (softmax(x) - t) / (number of rows not ignored), and 0 for ignored rows.
+/// Shapes: logits is N × V; `targets` has N entries.
+/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1, and if all rows are ignored.
 /// Cost: one exponential per logit, in each pass.
 template <class T>
 Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const CrossEntropyOptions& options = {}) {
   const View<T> x = tape[logits];
   const Index rows = x.rows(), classes = x.cols();
   const Index counted = detail::counted_targets(targets, rows, classes, options);
-  require<ArgumentError>(counted > 0, "cross_entropy: none of the ", rows, " targets counts, expected at least one.");
+  require<ArgumentError>(counted > 0, "cross_entropy: all ", rows, " targets are ignored, expected at least one that is not.");
   const double smoothing = options.label_smoothing;
-  // log Σ_j exp(x_j) of each row as a sum of two scalars: a single one would lose digits of the smaller.
+  // log Σ_j exp(x_j) of each row as a sum of two scalars: a single scalar would lose digits of the smaller term.
   T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
   for_each_row(rows, tape.workspace(), [&](Index i) {

@@ -28,7 +28,7 @@ struct MaskingOptions {
 struct MaskedTokens {
   std::vector<Index> tokens;   ///< the model's input
   std::vector<Index> rows;     ///< the positions to predict, ascending
-  std::vector<Index> targets;  ///< the original tokens there
+  std::vector<Index> targets;  ///< the original tokens at these positions
 };
 
 namespace detail {
@@ -81,7 +81,7 @@ inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const
       token = below(options.vocabulary);
     }
   };
-  std::vector<Index> candidates;  // candidates in one sequence
+  std::vector<Index> candidates;  // positions of one sequence's tokens that are not special
   for (Index b = 0; b < sequences.count(); ++b) {
     candidates.clear();
     for (Index i = sequences.offset(b); i < sequences.offset(b) + sequences.length(b); ++i) {

@@ -7,12 +7,12 @@
 #include "gated/ops/kernels.hpp"
 
 /// @file
-/// A moving average of a model in training, which often predicts better than the model itself.
+/// A moving average of a model's parameters during training; it often predicts better than the model itself.
 
 namespace gated {
 
 /// Exponential moving average of parameters, average ← d·average + (1 - d)·model (Polyak and Juditsky, 1992; exponential in
-/// arXiv:1706.03762 and timm).
+/// arXiv:1412.6980, §7.2, and timm).
 ///
 ///     Model average = model;                       // after each update:
 ///     update_average(average, model, 0.999);

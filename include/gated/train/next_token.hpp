@@ -13,7 +13,7 @@
 namespace gated {
 
 /// Next-token targets for cross_entropy(): each token's target is the next token of its sequence. The last token of a sequence
-/// has no target, and padding (the model's pad_token) is never one.
+/// has no target, and padding (the model's pad_token) is never a target.
 ///
 ///     const std::vector<Index> targets = next_token_targets(model, tokens, sequences);
 ///     tape.begin(model, gradient);
@@ -28,7 +28,7 @@ void next_token_targets(const Model& model, Tokens tokens, const Sequences& sequ
   require<ArgumentError>(model.is_causal(), where, ": this ", Model::name,
                          " is not causal: it would see the next token and learn to copy it. Build it with causal = true.");
   sequences.expect_total(where, static_cast<Index>(tokens.size()));
-  require<ShapeError>(targets.size() == tokens.size(), where, ": room for ", targets.size(), " targets, expected ",
+  require<ShapeError>(targets.size() == tokens.size(), where, ": targets has ", targets.size(), " entries, expected ",
                       tokens.size(), ", one per token.");
   constexpr Index ignored = CrossEntropyOptions{}.ignored;
   for (Index b = 0; b < sequences.count(); ++b) {

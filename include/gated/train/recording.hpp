@@ -44,8 +44,8 @@ class Recording {
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
-  /// The backward pass gets sequences() by passing this handle to tape().sequences(). keep() returns a handle of other
-  /// sequences.
+  /// The handle with which the backward pass gets this run's sequences() from tape().sequences(). keep() returns a handle for
+  /// other sequences.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
   template <class V>
@@ -95,8 +95,8 @@ class Recording {
     return body(layer, x, more, others...);
   }
 
-  /// Applies `layers` in order, each as a Tape::block(). Unless TapeOptions::scaled_depth is set, a step with noise drops each
-  /// layer with probability `drop_path`. This is lucidrains' rule: survivors are not scaled, and at least one layer is kept.
+  /// Applies `layers` in order, each as a Tape::block(). Without TapeOptions::scaled_depth, a step with a generator drops each
+  /// layer with probability `drop_path`. As in lucidrains' g-mlp-pytorch, survivors are not scaled, and one is always kept.
   template <class L>
   Variable blocks(const std::vector<L>& layers, Variable x, double drop_path = 0) {
     const T* const used = draw(drop_path, static_cast<Index>(layers.size()));
@@ -122,7 +122,7 @@ class Recording {
   }
   Variable embedding_dropout(Variable x) { return dropout(x, tape_.options().embedding_dropout); }
 
-  /// The attention dropout masks of this step; DropoutMask::at() returns the mask of a sequence and head.
+  /// The attention dropout masks of one op in this step; DropoutMask::at() returns the mask of a sequence and head.
   DropoutMask<T> attention_dropout() const {
     const double rate = tape_.options().attention_dropout;
     return rate > 0 && tape_.noise() != nullptr ? DropoutMask<T>(tape_.noise()->bits(), rate) : DropoutMask<T>();
@@ -133,7 +133,7 @@ class Recording {
     return tape_.noise() != nullptr && (tape_.options().residual_dropout > 0 || drops_sequences(drop_path));
   }
   /// x, the output of a branch, after residual dropout and stochastic depth. If TapeOptions::scaled_depth is set, each sequence
-  /// is dropped with probability `drop_path`, and survivors are divided by 1 - drop_path: timm's rule.
+  /// is dropped with probability `drop_path`, and survivors are divided by 1 - drop_path, as in timm.
   Variable drop(Variable x, double drop_path) {
     x = dropout(x, tape_.options().residual_dropout);
     if (!drops_sequences(drop_path)) {
@@ -155,7 +155,7 @@ class Recording {
       expect_columns(L::name, contract, columns(x));
       expect_rows(L::name, contract, rows(x), sequences_);
     }
-    const auto scope = tape_.enter(layer);
+    const auto scope = tape_.enter({nullptr, layer});
     return layer.apply(*this, x, more...);
   }
 
@@ -187,7 +187,7 @@ class Recording {
 };
 
 /// layer(x) on a tape. The layer must outlive the backward pass.
-/// Errors: those of forward().
+/// Errors: as for forward().
 /// Cost: the backward pass takes about twice the forward pass.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {}) {
@@ -210,7 +210,7 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, TextInputs{.types = types});
 }
-/// The logits of the tokens at `rows` of the batch only, for masked language modelling.
+/// The logits of only the tokens at `rows` of the batch, for masked language modelling.
 /// Errors: as above; ArgumentError for an empty list or a row outside the batch.
 /// Cost: the head runs on these rows only.
 template <class T, class Model>
@@ -219,7 +219,7 @@ Variable record_rows(Tape<T>& tape, const Model& model, Tokens tokens, const Seq
                      Mask mask = {}, Tokens types = {}) {
   constexpr Where where(Model::name, "record_rows");
   model.expect_input(where, tokens, sequences, mask, types);
-  require<ArgumentError>(!rows.empty(), where, ": no rows are asked for.");
+  require<ArgumentError>(!rows.empty(), where, ": `rows` is empty, expected at least one row.");
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, TextInputs{.types = types, .rows = rows});
 }

@@ -66,8 +66,8 @@ struct RegressionLossConfig {
   }
 };
 
-/// The mean loss over all elements, or over those marked 1 in `observed`: a 1 × 1 variable. The default is the mean squared
-/// error.
+/// The mean loss over all elements, or over the elements that `observed` marks with 1: a 1 × 1 variable. The default is the
+/// mean squared error.
 ///
 /// Shapes: y and target are N × C, observed has N · C entries or is empty.
 /// Errors: ShapeError if the sizes do not match; ArgumentError for invalid options, and if no element is observed.

@@ -24,8 +24,8 @@ constexpr auto names_of(ScheduleForm) { return words_for<ScheduleForm>("constant
 /// The options of a learning-rate schedule.
 struct ScheduleConfig {
   ScheduleForm form = ScheduleForm::constant;  ///< the curve after the warm-up
-  Index warmup = 0;                            ///< number of steps before the first at the base rate
-  Index steps = 0;                             ///< total number, warm-up included; not needed if constant
+  Index warmup = 0;                            ///< number of steps before the first step at the base rate
+  Index steps = 0;                             ///< total number of steps, warm-up included; not needed if constant
   double final_fraction = 0;                   ///< the last step's rate, as a fraction of the base rate
 
   template <class C = ScheduleConfig>
@@ -42,8 +42,8 @@ struct ScheduleConfig {
 ///     s ≥ steps                 base · f
 ///
 /// Here f = final_fraction, and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine). A constant schedule stays at `base`.
-/// Step 0 has base / (warmup + 1), never 0. Step `warmup` is the first at exactly `base`. The last step, `steps - 1`, has
-/// exactly f · base, unless it is also step `warmup`; all steps after it have f · base.
+/// The rate of step 0 is base / (warmup + 1), never 0. Step `warmup` is the first with exactly `base`. Step `steps - 1`, the
+/// last, has exactly f · base, unless it is also step `warmup`; later steps have f · base.
 ///
 /// Errors: ArgumentError for negative arguments, a final_fraction outside [0, 1], and a linear or cosine schedule with steps ≤
 /// warmup.

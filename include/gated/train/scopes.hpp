@@ -11,10 +11,10 @@
 
 namespace gated {
 
-/// A tree of nested layers, one of them current. A layer is stored as a number; path() builds its text on demand.
+/// A tree of nested layers, one of them current. Variables store their layer's index; path() builds the layer's path on demand.
 class Scopes {
  public:
-  /// The number of the running layer; -1 outside all layers.
+  /// The index of the running layer; -1 outside all layers.
   Index current() const { return current_; }
 
   /// Enters a sub-layer of the current layer. Returns the outer layer, for leave().

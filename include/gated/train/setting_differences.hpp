@@ -16,7 +16,7 @@ namespace gated {
 /// A setting whose value differs between two configurations.
 struct SettingDifference {
   std::string name;           ///< "trunk.depth" or "groups[0].path"
-  std::string first, second;  ///< its values, as text
+  std::string first, second;  ///< the two values, as text
 };
 
 namespace detail {

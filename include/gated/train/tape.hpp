@@ -34,11 +34,11 @@ namespace gated {
 ///     const double value = tape.backward(loss);                      // adds to `gradient`
 ///
 /// A gradient is a model. The gradient of a parameter is *added* to the parameter at the same place in `gradient`. Parameters
-/// of any model other than the one given to begin(), even of its copies, are taken as fixed. Model and gradient must stay in
-/// place until backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
+/// of other models, even of copies of the model given to begin(), get no gradient. Model and gradient must stay in place until
+/// backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
 ///
-/// Cost: memory for the activations of all blocks, linear in the depth; with `recompute`, for two matrices per block and the
-/// activations of one block. From the third step with the same shapes on, nothing is allocated.
+/// Cost: memory for the activations of all blocks, linear in the depth; with `recompute`, memory for two matrices per block and
+/// the activations of one block. From the third step with the same shapes on, nothing is allocated.
 template <class T>
 class Tape {
  public:
@@ -56,12 +56,13 @@ class Tape {
   void begin(const Model& model, Model& gradient) {
     const auto hold = this->hold();
     clear();
-    require<ArgumentError>(&model != &gradient, "Tape::begin: the model is its own gradient. Give it one by zeros_like().");
+    require<ArgumentError>(&model != &gradient,
+                           "Tape::begin: model and gradient are one object. Pass a separate gradient: zeros_like(model).");
     parameters_.assign(model, gradient);
     begun_ = true;
   }
 
-  /// The same with dropout and stochastic depth. All their choices follow from one number drawn from `random`.
+  /// The same with dropout and stochastic depth. All random choices of the step follow from one number drawn from `random`.
   template <class Model>
   void begin(const Model& model, Model& gradient, Random& random) {
     begin(model, gradient);
@@ -122,7 +123,7 @@ class Tape {
   /// The values of x.
   View<T> operator[](Variable x) { return variables_[x]; }
 
-  /// Scalars that live as long as the step's activations: a mask, a table.
+  /// `count` scalars that live as long as the step's activations: a mask, a table.
   T* take(Index count) { return variables_.take(count); }
 
   /// A copy of `values` that lives as long as the step's activations.
@@ -141,22 +142,21 @@ class Tape {
   // --- Names ---
 
   /// Enters a layer. While the result lives, new variables are named after the layer, and only this thread may use the tape.
-  template <class L>
-  [[nodiscard]] auto enter(const L& layer) {
+  [[nodiscard]] auto enter(const RunningLayer& layer) {
     struct InLayer {
       detail::SingleThreadUse::Hold hold;
       detail::KernelChoice kernels;
       Scopes::Inside inside;
     };
-    return InLayer{hold(), {}, {scopes_, RunningLayer(nullptr, layer)}};
+    return InLayer{hold(), {}, {scopes_, layer}};
   }
 
   /// The path of the running layer, and the name of the outermost layer.
   std::string path() const { return scopes_.path(scopes_.current()); }
   const char* outermost() const { return scopes_.outermost(); }
 
-  /// Calls `f(path, values)` for each kept activation, in order of creation. The activations of a layer share its path, and its
-  /// output comes last. If a layer ends with a sub-layer, its output is under the sub-layer's path.
+  /// Calls `f(path, values)` for each kept activation, in order of creation. The activations of a layer share its path, and the
+  /// layer's output comes last. The output of a layer that ends with a sub-layer is under the sub-layer's path.
   template <class F>
   void for_each_activation(F&& f) {
     variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
@@ -164,7 +164,7 @@ class Tape {
 
   // --- The backward pass ---
 
-  /// Pushes a function of the backward pass, which calls it as `backward(tape)`. It is copied as bytes, so it may capture
+  /// Pushes a function of the backward pass, which calls it as `backward(tape)`. It is copied as bytes, so it may capture only
   /// variables, numbers, and pointers and references to objects that outlive the step, such as the layer.
   template <class F>
   void push(const F& backward) {
@@ -225,8 +225,8 @@ class Tape {
   double backward(Variable loss) {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
-                        ", expected 1 × 1. For another output, give the gradient of the loss with respect to it.");
-    const T one[64 / sizeof(T)]{1};  // a whole vector: g++ 12 believes that Eigen reads one (-Warray-bounds)
+                        ", expected 1 × 1. For another output, pass its gradient: backward(output, cotangent).");
+    const T one[64 / sizeof(T)]{1};  // a whole SIMD vector: g++ 12 believes that Eigen reads one (-Warray-bounds)
     backward(loss, Eigen::Map<const Matrix<T>>(one, 1, 1));
     return static_cast<double>((*this)[loss](0, 0));
   }
@@ -237,19 +237,20 @@ class Tape {
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
                         "Tape::backward: cotangent is ", cotangent.rows(), " × ", cotangent.cols(), ", expected ", rows(output),
                         " × ", columns(output), ".");
-    require<ArgumentError>(!std::exchange(ran_backward_, true),  // a second pass would add to consumed gradients
-                           "Tape::backward: backward() was called for this step already. Call begin() and record it again.");
+    require<ArgumentError>(
+        !std::exchange(ran_backward_, true),  // a second pass would add to consumed gradients
+        "Tape::backward: backward() was already called for this step. Call begin() and record the step again.");
     target(output).give(cotangent);
     const detail::KernelChoice kernels;
     steps_.run_backward(0, steps_.size());
     require<ArgumentError>(parameters_.reached() || asks_inputs_,
                            "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. "
-                           "Record that model itself and no copy of it.");
+                           "Record that model itself, not a copy.");
   }
 
   /// The gradient of the loss with respect to x: for pushed functions, and for inputs after backward().
   ConstView<T> gradient(Variable x) { return variables_.gradient(x); }
-  /// The same, for its last reader, which may overwrite it.
+  /// The same, for the last reader of the gradient, which may overwrite it.
   View<T> last_gradient(Variable x) { return variables_.last_gradient(x); }
   bool wants_gradient(Variable x) const { return variables_.wants_gradient(x); }
   /// The destination for a contribution to the gradient of x: for pushed functions.
@@ -261,10 +262,10 @@ class Tape {
 
  private:
   detail::SingleThreadUse::Hold hold() {
-    return {use_, "Tape: two threads use it at the same time. Give each thread a tape of its own; they may share the model."};
+    return {use_, "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model."};
   }
   detail::SingleThreadUse::Hold hold_begun() {
-    require<ArgumentError>(begun_, "Tape: begin(model, gradient) comes first.");
+    require<ArgumentError>(begun_, "Tape: no step has begun. Call begin(model, gradient) first.");
     return hold();
   }
 

@@ -18,7 +18,7 @@
 #include "gated/train/training_run.hpp"
 
 /// @file
-/// A training with the state it needs to resume, in one value that can be saved.
+/// A training run with the state it needs to resume, in one value that can be saved.
 
 namespace gated {
 
@@ -34,7 +34,7 @@ inline constexpr const char* training_word = "gated.Training";
 
 }  // namespace detail
 
-/// A model in training: the model, its optimiser, an optional moving average, a generator, and the steps done.
+/// A training run: the model, its optimiser, an optional moving average, a generator, and the steps done.
 ///
 ///     Training<GmlpLanguageModel<float>> training({.model = …,
 ///                                                  .optimizer = {.learning_rate = 1e-3},
@@ -48,22 +48,22 @@ inline constexpr const char* training_word = "gated.Training";
 ///     }
 ///     save_model(training, "run.safetensors");
 ///
-/// A loss function may also add to the gradient itself, `[&](const Model& model, Model& gradient) { …; return loss; }`, with
-/// its own Tape or without one.
+/// Alternatively, a loss function adds to the gradient directly, with or without its own Tape:
+/// `[&](const Model& model, Model& gradient) { …; return loss; }`.
 ///
 /// A step runs the loss function config.micro_batches times and divides the summed gradient by that number. It zeroes the
-/// gradient of frozen parameters and clips the norm. Then it updates the model (AdamW) with the schedule's learning rate, and
+/// gradient of frozen parameters and clips the norm. Then it updates the model (AdamW, with the schedule's learning rate) and
 /// the average.
 ///
-/// A training is saved like a model: save_model() (io/model_file.hpp) writes the whole training to one file, and load_model()
+/// A training run is saved like a model: save_model() (io/model_file.hpp) writes all of it to one file, and load_model()
 /// resumes it. It resumes bit for bit if the loss function draws its random numbers from `random` and keeps no other state.
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
 ///     training.expect_same_run(config);
 ///
-/// Errors: ArgumentError for an invalid configuration. TrainingError if the loss or the gradient is not finite, if the square
-/// of the gradient overflows the moments, or if the loss function wrote no gradient. The model, its moments, the average and
-/// the step are then unchanged, and the gradient is dropped. The same holds if the loss function throws.
+/// Errors: ArgumentError for an invalid configuration, when built. TrainingError if the loss or the gradient is not finite, if
+/// the square of the gradient overflows the moments, or if the loss function wrote no gradient. The model, its moments, the
+/// average and the step are then unchanged, and the gradient is dropped. The same holds if the loss function throws.
 /// Cost: a gradient, two moments and the average are each as large as the model; a step adds a few passes over them to the loss
 /// function's work, and allocates nothing.
 template <ConfiguredModel ModelType>
@@ -78,19 +78,19 @@ struct Training {
   std::optional<Model> average;
   Random random;      ///< for batches and dropout
   Threads threads{};  ///< threads of a step; results are bit-equal for any number of threads
-  /// The engine for the matrix products of recorded steps, forward and backward: bf16_products(). Parameters, sums, and the
-  /// optimiser stay in float. Not saved: set it again after load_model().
+  /// The engine for the matrix products of recorded steps, forward and backward, such as bf16_products(). Parameters, sums, and
+  /// the optimiser stay in float. Not saved: set it again after load_model().
   const ProductEngine<Scalar>* products = nullptr;
 
-  /// Starts a training with a model initialised by `generator`; `random` continues from there.
+  /// Starts a training run with a model initialised by `generator`; `random` continues from the generator's state afterwards.
   Training(const Config& config, Random generator)
       : Training(at_start(config), started(config.model, generator), generator, 0) {}
 
-  /// Starts a training from an existing model, such as a checkpoint's. `config.model` is ignored.
+  /// Starts a training run from an existing model, such as one loaded from a checkpoint. `config.model` is ignored.
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
-  /// For load_model(): a training at `config.progress` with an uninitialised model. load_model() then reads its parameters.
+  /// For load_model(): a training run at `config.progress` with an uninitialised model. load_model() then reads the parameters.
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
@@ -111,7 +111,7 @@ struct Training {
   const Model& result() const { return average ? *average : model; }
 
   /// The configuration with the progress so far, which save_model() writes.
-  /// Errors: ArgumentError between accumulate() and update(), because no file holds half a step.
+  /// Errors: ArgumentError between accumulate() and update(), because half a step cannot be saved.
   Config config() const {
     require<ArgumentError>(pending_ == 0, "Training: cannot be saved between accumulate() and update(). Call update() first.");
     Config current = config_;
@@ -119,13 +119,13 @@ struct Training {
     return current;
   }
 
-  /// Raises ArgumentError if this training, read from a file, was started with settings other than `wanted`: see
+  /// Raises ArgumentError if this training run, read from a file, was started with settings other than `wanted`: see
   /// expect_same_training().
   void expect_same_run(const Config& wanted) const { expect_same_training(config_, wanted); }
 
   /// Installs (or, with nullptr, removes) a hook that sees the gradient of each update, for norms and histograms by path: the
   /// mean over micro-batches, before clipping and before the check that it is finite. Not saved. Results are bit-equal with and
-  /// without it; if it throws, the step is dropped.
+  /// without a hook; if the hook throws, the step is dropped.
   ///
   ///     training.set_gradient_hook([](const Model& gradient) {
   ///       for_each_parameter([](const ParameterInfo& info, auto values) { … info.path() … }, gradient);
@@ -199,7 +199,7 @@ struct Training {
         config_.clip_norm > 0 ? clip_by_global_norm(gradient_, config_.clip_norm, threads) : gradient_norm(gradient_, threads);
     const double used = config_.clip_norm > 0 ? std::min(norm, config_.clip_norm) : norm;
     if (!std::isfinite(norm) || used > std::sqrt(static_cast<double>(std::numeric_limits<Scalar>::max()))) {
-      refuse(text("the loss is ", shown(loss), " and the norm of its gradient ", shown(norm)));
+      refuse(text("the loss is ", shown(loss), " and the norm of its gradient is ", shown(norm)));
     }
     optimizer.update(model, gradient_, rate(), threads);
     if (average) {
@@ -242,7 +242,7 @@ struct Training {
     return at_start(std::move(config));
   }
 
-  /// Sets the gradient to -0.0: adding anything, even 0.0, changes it.
+  /// Sets the gradient to -0.0: adding any other value, even 0.0, changes it.
   void clear_gradient() {
     for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), -Scalar{0}); },
                        gradient_);
@@ -282,7 +282,7 @@ struct Training {
 
   Config config_;
   Model gradient_;
-  Index pending_ = 0;  // micro-batches in the gradient
+  Index pending_ = 0;  // number of micro-batches summed in the gradient
   double loss_ = 0;    // the sum of their losses
   double norm_ = 0;
   std::function<void(const Model&)> gradient_hook_;

@@ -9,14 +9,14 @@
 #include "gated/train/tape_options.hpp"
 
 /// @file
-/// The options and the progress of a training.
+/// The options and the progress of a training run.
 
 namespace gated {
 
-/// The progress of a training.
+/// The progress of a training run.
 struct TrainingProgress {
   Index steps = 0;                          ///< steps done so far
-  Random::State random = Random().state();  ///< state of the training's generator
+  Random::State random = Random().state();  ///< state of Training::random
 
   template <class P = TrainingProgress>
   static constexpr auto fields() {
@@ -24,7 +24,7 @@ struct TrainingProgress {
   }
 };
 
-/// The options of a training, and its progress.
+/// The options of a training run, and its progress.
 template <class Model>
 struct TrainingConfig {
   typename Model::Config model{};  ///< configuration of the model
@@ -34,7 +34,7 @@ struct TrainingConfig {
   double average_decay = 0;        ///< decay of a moving average of the model; 0 is off
   Index micro_batches = 1;         ///< micro-batches per update; step() sums their gradients
   TapeOptions tape{};              ///< dropout and recomputation, for a loss function of the form `f(run)`
-  TrainingProgress progress{};     ///< progress so far, kept in the training's file
+  TrainingProgress progress{};     ///< progress so far, stored in the saved file
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {
@@ -44,13 +44,13 @@ struct TrainingConfig {
                       setting("progress", &C::progress));
   }
 
-  /// Raises ArgumentError for invalid settings. The optimiser and the model check their own.
+  /// Raises ArgumentError for invalid settings. The optimiser and the model check their own settings.
   void check() const {
     static_cast<void>(learning_rate(schedule, optimizer.learning_rate, 0));
     tape.check();
     require<ArgumentError>(clip_norm >= 0, "TrainingConfig: clip_norm is ", clip_norm, ", expected 0 (off) or more.");
     require<ArgumentError>(average_decay >= 0 && average_decay < 1, "TrainingConfig: average_decay is ", average_decay,
-                           ", expected 0 (off) to below 1.");
+                           ", expected 0 (off) or more, below 1.");
     require<ArgumentError>(micro_batches >= 1, "TrainingConfig: micro_batches is ", micro_batches, ", expected at least 1.");
     require<ArgumentError>(progress.steps >= 0, "TrainingConfig: progress.steps is ", progress.steps, ", expected 0 or more.");
     require<ArgumentError>(progress.random != Random::State{},
@@ -58,9 +58,9 @@ struct TrainingConfig {
   }
 };
 
-/// Raises ArgumentError unless `found`, read from a file, describes the same training as `wanted`. The message lists every
-/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". Progress may differ, and
-/// schedule.steps too, to prolong a training.
+/// Raises ArgumentError unless `found`, read from a file, describes the same training run as `wanted`. The message lists every
+/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". Progress may differ, and so may
+/// schedule.steps, to prolong a run.
 template <class Model>
 void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Model>& wanted) {
   found.progress = wanted.progress;
@@ -69,7 +69,7 @@ void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Mode
   for (const auto& [name, in_file, expected] : setting_differences(found, wanted)) {
     list += text("\n  ", name, " is ", in_file, " in the file, expected ", expected);
   }
-  require<ArgumentError>(list.empty(), "Training: the file's training has other settings:", list);
+  require<ArgumentError>(list.empty(), "Training: the training run in the file has other settings:", list);
 }
 
 }  // namespace gated

@@ -14,13 +14,13 @@
 
 namespace gated {
 
-/// The destination of a gradient: assigned if `fresh`, otherwise added to.
+/// The destination of a gradient contribution: overwritten if `fresh`, otherwise added to.
 template <class T>
 struct GradientTarget {
   View<T> view;
   bool fresh;
 
-  /// Adds `values`.
+  /// Adds `values`, or assigns them if `fresh`.
   void give(const ConstView<T>& values) {
     if (fresh) {
       view = values;
@@ -75,8 +75,8 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place: a new or existing part. Absent if another part of x overlaps
-  /// them, or x is a part itself.
+  /// The columns `first` … `first` + `count` - 1 of x, in place: a new or existing part. The result is absent if another part
+  /// of x overlaps them, or x is a part itself.
   /// Errors: ArgumentError for columns outside x.
   Variable part(Variable x, Index first, Index count, Index scope) {
     require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count,
@@ -111,15 +111,15 @@ class Variables {
   Index width(Variable x) const { return entry(x).columns; }
   View<T> operator[](Variable x) { return view(entry(x).value, entry(x)); }
 
-  /// Scalars with the lifetime of the values.
+  /// `count` scalars that live as long as the variables.
   T* take(Index count) { return memory_.take(count); }
-  /// A copy of `values` with that lifetime.
+  /// A copy of `values` that lives as long as the variables.
   template <class V>
   std::span<const V> keep(std::span<const V> values) {
     return memory_.copy(values);
   }
 
-  /// Calls `f(scope, values)` for each named variable that is not a part.
+  /// Calls `f(scope, values)` for each variable that was made in a layer and is not a part.
   template <class F>
   void for_each(F&& f) {
     for (const Entry& e : entries_) {
@@ -143,7 +143,7 @@ class Variables {
     return view(entry(x).gradient, entry(x));
   }
 
-  /// gradient(), for a last reader that may overwrite it.
+  /// gradient(x), for the last reader of the gradient, which may overwrite it.
   View<T> last_gradient(Variable x) {
     gradient(x);
     return view(entry(x).gradient, entry(x));
@@ -163,7 +163,7 @@ class Variables {
     if (!fresh || e.first_part < 0) {
       return {view(e.gradient, e), fresh};
     }
-    // Parts may have a gradient, now or later: zero whatever has none yet, and add all contributions.
+    // Parts may have a gradient, or get one later: zero the columns that have none yet, and add all contributions.
     for (Index part = e.first_part; part >= 0; part = at(part).next_part) {
       Entry& p = at(part);
       p.gradient = e.gradient + p.first_column;
@@ -179,8 +179,8 @@ class Variables {
 
   // --- Blocks ---
 
-  /// Scope of a block of the backward pass. The block's variables are those from `first` on; their gradients are freed when the
-  /// scope ends.
+  /// Scope of a block of the backward pass. The block's variables are those from index `first` on; their gradients are freed
+  /// when the scope ends.
   class Inside {
    public:
     Inside(Variables& variables, Index first)
@@ -225,8 +225,8 @@ class Variables {
     Index rows = 0, columns = 0, stride = 0;
     T* gradient = nullptr;
     Index scope = -1;
-    Index whole = -1, first_column = 0, next_part = -1;  // of a part
-    Index first_part = -1, columns_in_parts = 0;         // of a whole with parts
+    Index whole = -1, first_column = 0, next_part = -1;  // set for a part
+    Index first_part = -1, columns_in_parts = 0;         // set for a variable with parts
     bool wants_gradient = false;
     bool filled = false;  // the gradient has a value
   };
@@ -251,7 +251,7 @@ class Variables {
     return Eigen::Map<Matrix<T>, 0, Eigen::OuterStride<>>(data, e.rows, e.columns, Eigen::OuterStride<>(e.stride));
   }
 
-  /// The part of x that `f` accepts, or -1.
+  /// The index of the first part of x that `f` accepts, or -1.
   template <class F>
   Index find_part(Variable x, const F& f) const {
     Index part = entry(x).first_part;
@@ -260,7 +260,7 @@ class Variables {
     }
     return part;
   }
-  /// True if the backward pass is in a block and x is from outside.
+  /// True if the backward pass is in a block and x was made outside it.
   bool is_outer(Index x) const { return x < first_inner_; }
   /// Memory for the gradient of x, whose entry is `e`. It lives at least as long as x.
   T* take_gradient(const Entry& e, Index x) { return (is_outer(x) ? outer_memory_ : memory_).take(e.rows * e.stride); }

@@ -1,7 +1,7 @@
 # Runs the job JOB of PROGRAM on two processes with MPIRUN. Called by ctest.
 
 set(ENV{OMP_WAIT_POLICY} passive)
-set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI never frees part of its memory
+set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI leaks some memory
 # Let Open MPI run with fewer cores than processes, in a container, and as root. Other implementations ignore these variables.
 set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
 set(ENV{OMPI_MCA_mpi_yield_when_idle} 1)

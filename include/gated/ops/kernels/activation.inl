@@ -103,7 +103,7 @@ struct LaplaceForm {
   }
 
  private:
-  // 1/σ. σ = √(1/(4π)) matches relu² and its derivative at x = μ; old packages had σ = √(π/4).
+  // 1/σ. σ = √(1/(4π)) matches relu² and its derivative at x = μ; lucidrains' packages before 0.1.7 had σ = √(π/4).
   static constexpr double inverse_sigma = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {

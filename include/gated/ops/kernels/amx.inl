@@ -1,7 +1,7 @@
 // Integer products with the tiles of AMX-INT8, in addition to the kernels of AVX512-VNNI. See ops/int8_products.hpp.
 //
 // A tile register holds 16 rows of 64 bytes. tdpbusd computes C += A · B: A has 16 rows of 64 codes, B has 16 words along K and
-// 16 columns, C has 16 × 16 sums. B is half a panel as it lies in memory; the part beyond the depth is multiplied by zeros.
+// 16 columns, C has 16 × 16 sums. B is half a panel, read in place; its words beyond the depth are multiplied by zeros.
 
 /// The tile registers of this thread. Uses inline assembly, because GCC 12 does not know which memory its intrinsics read.
 struct TileRegisters {
@@ -37,7 +37,7 @@ struct TileRegisters {
   }
 };
 
-/// sum_tile() for 32 rows. If there are more than 16 words, rows of `a` are padded with zeros to a multiple of 16 words.
+/// sum_tile() for 32 rows. If there are more than 16 words, rows of `a` must be padded with zeros to a multiple of 16 words.
 template <class Registers>
 void sum_two_by_two_tiles(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel, std::int32_t* to) {
   constexpr Index rows = 16, row_bytes = 64, panel_bytes = 2 * row_bytes;

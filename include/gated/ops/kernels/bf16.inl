@@ -1,7 +1,7 @@
 // Products in bf16 with sums in float: AVX512-BF16. See ops/bf16_products.hpp.
 //
-// Both factors are stored in pairs along K: a word holds the value of an even k in its lower half and that of k + 1, or 0, in
-// its upper half. One instruction multiplies 16 pairs by 16 others and adds both products of each pair to a sum. Words are
+// Both factors are stored in pairs along K: a word holds the value of an even k in its lower half and the value of k + 1, or 0,
+// in its upper half. One instruction multiplies 16 pairs by 16 others and adds both products of each pair to a sum. Words are
 // loaded and stored as floats.
 
 using avx512::Simd, avx512::TileRow;
@@ -20,7 +20,7 @@ EIGEN_ALWAYS_INLINE __m512i rounded(Simd<float> first, Simd<float> second) {
   return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.v, first.v));
 }
 
-/// Pairs the 16 values of a row of K, `even`, with those of the next row, `odd`.
+/// Pairs the 16 values `even` of row k of b with the values `odd` of row k + 1.
 EIGEN_ALWAYS_INLINE Simd<float> pairs_of(Simd<float> even, Simd<float> odd) {
   return words(_mm512_permutexvar_epi16(counting_from(0, 16), rounded(even, odd)));
 }
@@ -39,7 +39,7 @@ EIGEN_ALWAYS_INLINE Simd<float> add_products(Simd<float> sums, Simd<float> a, Si
   return Simd<float>::of(_mm512_dpbf16_ps(sums.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v)));
 }
 
-/// Stores `depth` values, `stride` apart, as pairs.
+/// Reads `depth` values that are `stride` apart, and stores them as contiguous pairs in bf16.
 EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index stride, float* to) {
   constexpr Index width = Simd<float>::width;
   for (Index k = 0; k < depth; k += 2 * width, to += width) {
@@ -56,7 +56,7 @@ EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index str
   }
 }
 
-/// Like pack_panel() of ops/kernels/gemm.inl, but stores pairs.
+/// Like pack_panel() of ops/kernels/gemm.inl, but stores pairs along K in bf16.
 EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, Index columns, float* panel) {
   constexpr Index width = Simd<float>::width;
   if (b.column_stride == 1) {

@@ -75,7 +75,7 @@ EIGEN_ALWAYS_INLINE void butterfly(Complex<T> (&z)[R], [[maybe_unused]] const Fo
 
 /// One pass of radix R: see fourier_pass().
 ///
-/// An inverse transform is a forward one with real and imaginary parts swapped; loads and stores here swap them.
+/// An inverse transform is a forward one with real and imaginary parts swapped: if `inverse`, loads and stores swap them.
 template <unsigned R, class T>
 EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                                      const FourierFactor<T>* turns) {

@@ -40,7 +40,7 @@ EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32
   }
 }
 
-/// Encodes `depth` values, `stride` apart, and returns their quantization.
+/// Encodes `depth` values of x that are `stride` apart, and returns their quantization.
 EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stride, std::uint32_t* codes) {
   const auto read = [&](Index k, Index lanes) GATED_INLINED {
     if (stride == 1) [[likely]] {
@@ -69,7 +69,7 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
   return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
 }
 
-/// Encodes a row of `depth` values, `stride` apart, group by group, and pads it with zeros to `words` words.
+/// Encodes `depth` values that are `stride` apart, group by group; if Quads::words is 1, zeros follow up to `words` words.
 EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* x, Index stride, Index words,
                                          std::uint32_t* codes, RowCode* of_groups) {
   for (Index first = 0; first < depth; first += group, ++of_groups) {
@@ -161,8 +161,8 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Ind
   }
 }
 
-/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i. The parentheses
-/// are computed in integers.
+/// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i. The sum in parentheses is
+/// computed in integers.
 template <unsigned Rows, auto sum = &sum_tile<Rows>>
 void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const RowCode* rows, const QuantizedPanel& panel,
                    float* tile) {

@@ -28,7 +28,7 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
   }
 }
 
-/// The divisor of a row.
+/// The divisor of a row's values.
 template <class T>
 struct RowSize {
   T size;

@@ -141,8 +141,8 @@ struct Simd {
   /// 2ⁿ for an integer n ≥ the exponent of the smallest normal number; 0 for the next lower n. 2ⁿ must not overflow.
   /// Unspecified for NaN.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
-    // The last bits of n + 1.5 · 2^(digits - 1) are n. The bias is added to them, and the shift moves them up into the
-    // exponent.
+    // The last bits of n + 1.5 · 2^(digits - 1) are n. The exponent's bias is added to them, and the shift moves them up into
+    // the exponent.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
     return from_bits(biased.bits() << (digits - 1));
   }
@@ -208,7 +208,7 @@ struct Simd {
       return halved<Half / 2>(join(a, a.template lanes_from<Half>(std::make_index_sequence<lane_count>{})), join);
     }
   }
-  /// The lanes from `First` on; the lanes after them are unspecified.
+  /// The lanes from `First` on, moved to the front; the lanes after them are unspecified.
   template <std::size_t First, std::size_t... I>
   EIGEN_ALWAYS_INLINE Simd lanes_from(std::index_sequence<I...>) const {
     return of(__builtin_shufflevector(v, v, (I + First < lane_count ? I + First : I)...));

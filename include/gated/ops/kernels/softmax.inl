@@ -19,7 +19,7 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
   return largest.largest();
 }
 
-/// x ← exp(x - largest) for `count` elements of a row; returns 1 / Σ x. Elements whose key is 0 become 0.
+/// x ← exp(x - largest) for `count` elements of a row; returns 1 / Σ x. Elements with keys_j = 0 become 0.
 template <class T>
 EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
   return T{1} / running_sum_of_row<T, 8>(count, [&](Index j, Index lanes) GATED_INLINED {
@@ -69,7 +69,7 @@ template <class T>
 EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, T* to, Index lanes) {
   (Simd<T>::load(x, lanes) * (Simd<T>::load(z, lanes) * factor)).store(to, lanes);
 }
-/// to_j ← z_j + residual_j, in a separate loop, so it rounds as the unfused code does.
+/// to_j ← z_j + residual_j. In a separate loop, because a compiler could fuse the sum with gate_vector()'s product.
 template <class T>
 EIGEN_ALWAYS_INLINE void add_vector(const T* z, const T* residual, T* to, Index lanes) {
   (Simd<T>::load(z, lanes) + Simd<T>::load(residual, lanes)).store(to, lanes);

@@ -8,7 +8,7 @@
 //
 //     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
 //
-// The last figure is below 2 relative to |x Φ| + x² φ, the terms of x (x Φ)'; see tests/ops/accuracy_test.cpp.
+// Relative to |x Φ| + x² φ, the terms of x (x Φ)', the last error is below 2; see tests/ops/accuracy_test.cpp.
 //
 // Polynomials are minimax fits of the relative error, with coefficients rounded to T, from Sollya's fpminimax.
 
@@ -77,7 +77,7 @@ EIGEN_ALWAYS_INLINE Simd<T> decay(Simd<T> x) {
   return exp_of(max(-abs(x), Simd<T>(lowest_exponent<T>)), Simd<T>(T{0}));
 }
 
-/// (1 + e)², with fewer roundings.
+/// (1 + e)² as e · (e + 2) + 1, with fewer roundings.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> square_of_one_plus(Simd<T> e) {
   return fma(e, e + Simd<T>(T{2}), Simd<T>(T{1}));

@@ -29,7 +29,7 @@ struct Evaluate {
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::WherePositive<X, A, B>& x, Index i, Index j, Index lanes) {
     return select_less(Simd<T>(T{0}), of(x.x, i, j, lanes), of(x.a, i, j, lanes), of(x.b, i, j, lanes));
   }
-  /// a + b·c, fused if the machine can.
+  /// a + b·c, as one fma().
   template <class A, class B, class C>
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Sum<A, terms::Product<B, C>>& x, Index i, Index j, Index lanes) {
     return fma(of(x.b.a, i, j, lanes), of(x.b.b, i, j, lanes), of(x.a, i, j, lanes));
@@ -48,7 +48,7 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
 }
 
 /// to[j] += Σ_i term_ij for `columns` columns from `first` on, at most `vectors_together` vectors. Sums in row order; the sum
-/// of a million rows is as accurate as that of 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
+/// of a million rows is as accurate as the sum of 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = vectors_together;

@@ -15,7 +15,7 @@ EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
 
 using Numbers = Simd<float>;
 
-/// Pairs of bf16 in 32 bits each, the even column in the lower half. A bf16 is the upper half of a float.
+/// A pair of bf16 values in each 32-bit lane, the even column in the lower half. A bf16 is the upper half of a float.
 struct Bf16Pairs {
   using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
   Bits bits;
@@ -36,7 +36,7 @@ struct Bf16Pairs {
   }
 };
 
-/// Quads of int8 codes in 32 bits each.
+/// A quad of int8 codes in each 32-bit lane.
 struct Int8Quads {
   using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
   Bits bits;
@@ -46,7 +46,7 @@ struct Int8Quads {
     std::memcpy(&result.bits, codes, sizeof(result.bits));
     return result;
   }
-  /// The code of column `i` of the four, as a float.
+  /// Code `i` (0 … 3) of each lane's quad, as floats.
   EIGEN_ALWAYS_INLINE Numbers code(Index i) const {
     return Numbers::from_integers(reinterpret_cast<Numbers::Integers>(bits << static_cast<unsigned>(24 - 8 * i)) >> 24);
   }
