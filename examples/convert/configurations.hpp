@@ -436,7 +436,7 @@ inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wene
 
 // --- Text transformers and BS-RoFormer ---
 
-/// The width assumed for heads that leave no trace: 64 if that divides `outputs`, otherwise `outputs` (one head).
+/// The head width assumed if no tensor shows it: 64 if that divides `outputs`, otherwise `outputs` (one head).
 inline Index usual_width(Index outputs) { return outputs % 64 == 0 ? 64 : outputs; }
 
 /// A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without norms of queries and keys, heads are assumed to be 64 wide.

@@ -53,7 +53,7 @@ struct Adding : Layer<Adding<T>> {
   }
 };
 
-/// A user-defined layer: projection, gate, projection. The gate's second input half is also the residual.
+/// A user-defined layer: projection, gate, projection. The second half of the gate's input is also the residual.
 template <class T>
 struct Skipping : Layer<Skipping<T>> {
   using Config = SpatialProjectionConfig;

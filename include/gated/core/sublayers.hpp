@@ -30,7 +30,7 @@ void for_each_layer(F&& f, const Model& model) {
   }
 }
 
-/// Its address identifies the type L, without RTTI.
+/// One variable per type L: its address identifies L, without RTTI.
 template <class L>
 inline constexpr char type_tag = 0;
 

@@ -149,7 +149,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 }  // namespace detail
 
 /// Writes `config` as JSON, in the order of fields(): on one line, or indented by `indent` spaces if `indent` ≥ 0.
-/// Errors: ArgumentError for non-finite numbers, strings that are not UTF-8, and unnamed enumerators.
+/// Errors: ArgumentError for non-finite numbers, strings that are not UTF-8, and enum values that names_of() does not list.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {
   detail::JsonWriter json(indent);

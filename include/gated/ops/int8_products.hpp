@@ -44,7 +44,7 @@ class Int8Panels {
     return {WeightFormat::int8_rows, b_.rows, scales, sums, reinterpret_cast<const std::byte*>(sums + width_)};
   }
 
-  /// Encodes panels that are not prepared in int8, into the caller's workspace frame.
+  /// Encodes the panels as int8 in the caller's workspace frame, unless the prepared weight holds int8 codes.
   void encode(Workspace<float>& workspace, const Threads& threads) {
     if (are_encoded()) {
       return;

@@ -239,7 +239,7 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 /// Errors: ShapeError if an epilogue matrix is not shaped like y.
 /// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
 /// ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, half of that for each doubling of N beyond the tile); scratch of 8·N
-/// vectors per thread, three times that backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of its
+/// vectors per thread, 24·N backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of its
 /// position beyond the tile. This work is done ahead: spread evenly over steps if the weights are prepared, otherwise one
 /// block's transforms at a time.
 template <class Run, class T = typename Run::Scalar>

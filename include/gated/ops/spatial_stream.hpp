@@ -176,7 +176,7 @@ class StreamSums {
     number(level, parity, 1) = static_cast<T>(pieces_done);
     number(level, parity, 2) = static_cast<T>(layout());
   }
-  /// Identifies the layout of `scratch`. Kernels with another layout start a block over.
+  /// Identifies the layout of `scratch`. Kernels with another layout restart an unfinished block.
   static Index layout() { return row_size<T>() + transform_columns<T>(); }
   T& number(Index level, Index parity, Index k) const { return progress_.data[level * progress_.stride + 3 * parity + k]; }
 

@@ -1,7 +1,7 @@
 // A vector register with operators.
 //
-// Formulas are written once, on Simd<T>, and compiled for each form. A partial vector at the end of a row is padded with zeros
-// and uses the same instructions as a full one, so a value does not depend on its place in a matrix.
+// Formulas are written once, on Simd<T>, and compiled for each instruction set. A partial vector at the end of a row is padded
+// with zeros and uses the same instructions as a full one, so a value does not depend on its place in a matrix.
 
 /// A register of values of type `T`.
 template <class T>
