@@ -28,6 +28,7 @@ CLAIMS = {
     "gates": [["gMLP", "split at their parameters", "additive", "multiplicative", "no mixing"],
               ["split at their parameters", "linear", "multiplicative"]],
     "weights": [["gMLP", "dense W", "dense W at gMLP's parameters"]],
+    "amlp": [["gMLP", "aMLP"]],
 }
 
 TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights": "Toeplitz and dense W",
