@@ -111,7 +111,7 @@ function(gated_add_component component problem)
     add_library(gated_compiled STATIC EXCLUDE_FROM_ALL ${sources})
     add_library(gated::compiled ALIAS gated_compiled)
     target_link_libraries(gated_compiled PUBLIC gated::io)
-    # Fixes Eigen's alignment, so that programs with any -march can link the library.
+    # Fixes Eigen's alignment: programs with any -march can link the library.
     target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED GATED_PORTABLE EIGEN_MAX_ALIGN_BYTES=64)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
     # Shared libraries that link it do not export its symbols.

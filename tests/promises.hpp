@@ -12,7 +12,7 @@
 #include "tests/layers/settings_of.hpp"
 #include "tests/subject.hpp"
 
-/// Checks what every layer promises to its users, so that a layer's own test only has to check its formula:
+/// Checks what every layer promises to its users. A layer's own test then checks only its formula:
 ///
 ///     TEST(GmlpBlock, KeepsItsPromises) {
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12}, {.lengths = {9, 9}});

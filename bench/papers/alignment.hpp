@@ -47,7 +47,7 @@ struct AlignmentBatch {
   }
 };
 
-/// A form that trains on the task, with 2,048 tokens per step; the first fifth of the steps is warm-up. Its result is the
+/// A form that trains on the task, with about 2,048 tokens per step; the first fifth of the steps is warm-up. Its result is the
 /// cross-entropy on new sequences; it also reports the share of wrong answers. Learning rates are chosen in full-length runs,
 /// because a form may learn nothing for a thousand steps.
 template <class Model>

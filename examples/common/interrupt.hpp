@@ -12,7 +12,7 @@ extern "C" inline void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);  // the same signal again ends the program at once
 }
 
-/// From now on SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can finish its work. A second signal kills it.
+/// From now on SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can finish its work. The same again kills it.
 inline void stop_when_asked() {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);

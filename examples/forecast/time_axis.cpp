@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t end_of_dates = 253'402'300'800;  // the year 10000
 constexpr int billionths = 9;
-constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // so that differences fit into 64 bits
+constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // differences then fit into 64 bits
 
 /// A column of times, read in one TimeForm.
 struct Candidate {

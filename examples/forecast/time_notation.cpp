@@ -63,7 +63,7 @@ std::optional<ReadTime> read_number(Reader reader) {
   }
   const auto digits = reader.digits();
   const auto whole = digits ? whole_number(*digits) : std::nullopt;
-  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // so that differences fit into 64 bits
+  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // differences then fit into 64 bits
   if (!whole || *whole > largest || !read_fraction(reader, read) || !reader.rest.empty()) {
     return std::nullopt;
   }

@@ -197,7 +197,7 @@ struct PlainTiles {
   }
 };
 
-/// No test machine has AMX, so an emulation of the instructions tests how a product is tiled.
+/// An emulation of the AMX instructions, for machines without AMX, tests how a product is tiled.
 TEST(Int8Kernels, TileProductsForAmx) {
   for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
     const Index padded = (words + 15) / 16 * 16;

@@ -96,7 +96,7 @@ class InPlaceMfcc {
   };
 
   static Index frames_of(const MfccOptions& options) { return options.spectrum.frames(options.samples); }
-  /// An upper bound of the number of twiddle factors in a transform of `points` points.
+  /// An upper bound on the number of twiddle factors of a transform of `points` points.
   static Index factor_count(Index points) {
     Index count = 0;
     detail::fourier::for_each_pass(points, [&](Index radix, Index block) { count += radix + block; });  // a few too many

@@ -14,7 +14,7 @@
  *     gated_run(model, &input, &output);
  *     gated_close(model);
  *
- * Link CMake's target gated::c, a shared library. Or compile the C interface into a C++ program: include
+ * Link the shared library of CMake's target gated::c, or compile the C interface into a C++ program: include
  * gated/c/implementation.hpp in exactly one translation unit.
  *
  * Functions that can fail return a status. After an error, gated_last_error() says what was expected and what was given. The
@@ -69,7 +69,7 @@ typedef enum gated_status {
 typedef enum gated_rows {
   GATED_ALL_ROWS = 0, /**< all rows */
   GATED_LAST_ROW = 1, /**< the last row only: for gated_extend() with a text model */
-  GATED_POOLED = 2    /**< one vector per sequence, as from pooled() in C++: for gated_run() with a text model */
+  GATED_POOLED = 2    /**< one vector per sequence, as from pooled() in C++; for gated_run() with a text model */
 } gated_rows;
 
 /** Where a model is stored, and how to open it. */
@@ -113,13 +113,13 @@ typedef struct gated_input {
   const float* values;             /**< rows × columns, for models that read values */
   const ptrdiff_t* tokens;         /**< token ids, one per row; for a TinyTimeMixer, frequency tokens, one per sequence */
   ptrdiff_t rows;                  /**< rows of `values`, or number of tokens */
-  ptrdiff_t columns;               /**< columns of `values`; 0: gated_description's; required if that is -1, and in `other` */
+  ptrdiff_t columns;               /**< columns of `values`; 0 for the model's. Required in `other` or if that is -1 */
   const ptrdiff_t* lengths;        /**< rows of each sequence; NULL: one sequence, or several if the model fixes the length */
   ptrdiff_t sequences;             /**< entries of `lengths` */
   const uint8_t* mask;             /**< 0 or 1 per row; 0 hides the row; NULL hides no row */
   const ptrdiff_t* token_types;    /**< segment ids, one per token; NULL means all 0 */
   int output_rows;                 /**< which rows to compute: a value of gated_rows */
-  const struct gated_input* other; /**< GatedCrossAttention: keys, whose `other` is values; TinyTimeMixer: known future */
+  const struct gated_input* other; /**< GatedCrossAttention: keys, with values as their `other`; TinyTimeMixer: known future */
 } gated_input;
 
 /** Where an output goes. */
@@ -185,7 +185,7 @@ GATED_API gated_status gated_copy(const gated_state* state, gated_state** copy);
 
 /** Forgets the rows from `position` on.
  *
- * Errors: those of State::rewind() in C++: GATED_ARGUMENT_ERROR, for example, if the model keeps sums over the rows. */
+ * Errors: those of State::rewind() in C++, such as GATED_ARGUMENT_ERROR if the model keeps sums over the rows. */
 GATED_API gated_status gated_rewind(gated_state* state, ptrdiff_t position);
 
 /** Sets `*position` to the number of rows that a state has seen. */

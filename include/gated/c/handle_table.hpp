@@ -165,7 +165,7 @@ class HandleTable {
     free_.reserve(first + count);
     auto slots = std::make_unique<Slot[]>(count);
     for (std::size_t i = 0; i < count; ++i) {
-      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // from 1: small numbers are no handles
+      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // from 1: no small number is a handle
       free_.push_back(first + count - 1 - i);
     }
     chunks_[chunk].store(slots.release(), std::memory_order_release);  // never freed: handles may be stale

@@ -50,7 +50,7 @@ class ModelObject {
   std::unique_ptr<Workspace<float>> take() const {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) {
-      idle_.reserve(made_ + 1);  // so that give_back() never allocates
+      idle_.reserve(made_ + 1);  // give_back() must not allocate
       auto workspace = new_workspace();
       ++made_;
       return workspace;

@@ -20,7 +20,7 @@ namespace gated {
 /// A bump arena: memory taken within a frame is released when the frame ends, and the arena keeps it for later frames.
 ///
 /// Only the first run with a given shape allocates from the heap; when that run ends, the chunks are merged into one.
-/// Cost: memory for the largest amount in use at once so far; bytes() returns its size.
+/// Cost: the high-water mark, bytes().
 template <class T>
 class Arena {
  public:
@@ -125,8 +125,8 @@ class Arena {
   }
 
  private:
-  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one that holds the peak
-  /// usage: the next run fits into it.
+  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one of peak() scalars:
+  /// the next run fits into it.
   void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
     current_ = chunk;
     used_ = used;

@@ -64,7 +64,7 @@ class Inference : public RunMemory<T> {
     if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, Own>)) [[unlikely]] {
       return join(self(), plain(layer, own), std::move(epilogue));
     }
-    Call call(*this, {running_, layer}, layer.contract(), given(own));
+    Call call(*this, {running_, layer}, layer.contract(), input_of(own));
     if constexpr (detail::JoinsItself<L, Derived, Own>) {
       return call.result(layer.apply(self(), std::move(own), std::move(epilogue)), own, epilogue);
     } else {
@@ -94,7 +94,7 @@ class Inference : public RunMemory<T> {
         own = Matrix(own, &use);
       }
     }
-    Call call(*this, {running_, layer}, layer.contract(), Place{y, &use});
+    Call call(*this, {running_, layer}, Place{y, &use}, hooked() && !layer.contract().shows_itself);
     if constexpr (detail::JoinsItself<L, Derived, decltype(own), More...>) {
       call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()));
     } else {
@@ -153,13 +153,13 @@ class Inference : public RunMemory<T> {
   using RunMemory<T>::workspace_, RunMemory<T>::place_, RunMemory<T>::depth_;
 
   /// The input of a call: its shape, and its place if the result may overwrite it.
-  struct Given {
+  struct Input {
     Index rows, columns;
     Place place = {};
   };
-  static Given given(const Matrix& x) { return {x.rows(), x.columns(), x.is_owned() ? Place{x, x.use()} : Place{}}; }
+  static Input input_of(const Matrix& x) { return {x.rows(), x.columns(), x.is_owned() ? Place{x, x.use()} : Place{}}; }
   template <class Ids>
-  static Given given(const Ids& ids) {
+  static Input input_of(const Ids& ids) {
     return {detail::rows_of(ids), detail::columns_of(ids)};
   }
 
@@ -168,7 +168,7 @@ class Inference : public RunMemory<T> {
    public:
     /// The result goes to the run's memory. It overwrites x if the call has the only handle of x and the shapes match.
     /// Errors: ShapeError or ArgumentError if x breaks the layer's contract.
-    Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Given& x)
+    Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Input& x)
         : run_(run),
           running_(layer),
           made_(run.made_for(layer, contract, x)),
@@ -180,12 +180,12 @@ class Inference : public RunMemory<T> {
       enter();
     }
     /// The result must be written to `place`.
-    Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Place& place)
+    Call(Inference& run, const RunningLayer& layer, const Place& place, bool shows_result)
         : run_(run),
           running_(layer),
           place_(place),
           stays_(false),
-          shows_result_(run.hooked() && !contract.shows_itself),
+          shows_result_(shows_result),
           frame_(run.workspace_.inner_frame()) {
       enter();
     }
@@ -253,7 +253,7 @@ class Inference : public RunMemory<T> {
   /// layer(x, more…) without an epilogue.
   template <class L, class Own, class... More>
   Matrix plain(const L& layer, Own& own, More&&... more) {
-    Call call(*this, {running_, layer}, layer.contract(), given(own));
+    Call call(*this, {running_, layer}, layer.contract(), input_of(own));
     if constexpr (detail::JoinsItself<L, Derived, Own, More...>) {
       return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()), own);
     } else {
@@ -261,7 +261,7 @@ class Inference : public RunMemory<T> {
     }
   }
   /// New rows for the result of a call; absent if the result may overwrite x.
-  Matrix made_for(const RunningLayer& layer, const Contract& contract, const Given& x) {
+  Matrix made_for(const RunningLayer& layer, const Contract& contract, const Input& x) {
     if (!contract.takes_columns(x.columns) || !self().takes_rows(contract, x.rows)) [[unlikely]] {
       refuse(layer.name(), contract, x);
     }
@@ -269,7 +269,7 @@ class Inference : public RunMemory<T> {
     return x.place.use != nullptr && x.rows == rows && x.columns == columns ? Matrix() : make(rows, columns);
   }
   /// Raises the error for an input that breaks the contract.
-  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const char* name, const Contract& contract, const Given& x) {
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse(const char* name, const Contract& contract, const Input& x) {
     expect_columns(name, contract, x.columns);
     self().expect_rows(name, contract, x.rows);
     std::abort();  // one of the two calls raises

@@ -59,7 +59,7 @@ namespace detail {
 }  // namespace detail
 
 /// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless that many elements of `T` can be
-/// allocated. Call it before a container allocates: a container throws std::bad_alloc or, without exceptions, ends the program.
+/// allocated. Call it before a container allocates, which would throw std::bad_alloc or, without exceptions, end the program.
 /// Cost: one allocation, freed at once.
 template <class T>
 void expect_memory(Where where, Count rows, Count columns = 1) {

@@ -43,7 +43,7 @@ class State {
     position_ = position;
   }
 
-  /// Advances by `tokens` tokens that are not computed, to time late steps. Leaves their memory as it is: zero in a new state.
+  /// Advances by `tokens` tokens without computing them, to time late steps. Their memory stays as it is: zero in a new state.
   /// Errors: ArgumentError if `tokens` is negative, ShapeError past the capacity.
   void skip(Index tokens) {
     require<ArgumentError>(tokens >= 0, "State::skip: tokens = ", tokens, " must not be negative.");

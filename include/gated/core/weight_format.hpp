@@ -38,7 +38,7 @@ inline bool may_be_quantized(const ParameterInfo& info) {
   return (info.role == Role::weight || info.role == Role::embedding) && info.shape.rank() >= 2;
 }
 
-/// Size of a code, the encoded form of one value, in bytes.
+/// Bytes per code, the encoded form of a value.
 constexpr Index code_bytes(WeightFormat format) {
   return format == WeightFormat::float32 ? 4 : format == WeightFormat::bf16 ? 2 : 1;
 }

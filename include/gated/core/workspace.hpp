@@ -34,12 +34,12 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call: of a
-/// projection, the values before activation, gate and residual, as in PyTorch. Results are bit-equal with and without a hook.
+/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. It sees a
+/// projection before its activation, gate or residual, like a PyTorch hook. Results are bit-equal with and without a hook.
 ///
 ///     workspace.set_hook([](const std::string& path, ConstView<float> output) { … });
 ///
-/// Cost: memory for the most demanding call so far; bytes() returns its size.
+/// Cost: the high-water mark of the largest call, bytes().
 template <class T>
 class Workspace {
   static_assert(computes_in<T>());

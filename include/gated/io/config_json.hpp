@@ -21,9 +21,8 @@
 /// @file
 /// Converts configurations to and from JSON. A configuration's fields() lists its settings (core/settings.hpp).
 ///
-/// Numbers, booleans and strings map to their JSON counterparts, an enumerator to its name, an optional to its value or null,
-/// and a nested configuration to an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of
-/// three.
+/// Numbers, booleans and strings map to themselves, an enumerator to its name, an optional to its value or null, and a nested
+/// configuration to an object. Arrays and vectors become arrays; a PerChannel becomes one number or an array of three.
 
 namespace gated {
 

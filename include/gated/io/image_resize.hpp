@@ -73,7 +73,7 @@ inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Inte
   return taps;
 }
 
-/// Rounds a weighted sum, to which resize_half was added, to a byte.
+/// Rounds a weighted sum to a byte. The sum includes resize_half.
 inline std::uint8_t byte_from(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int32_t>(sum >> resize_bits, 0, 255));
 }

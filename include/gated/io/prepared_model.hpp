@@ -148,7 +148,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
 /// Errors: those of load_model(), and of prepare() for `format`.
 /// Cost: one pass over the file. Memory for the packed weights only and, while loading, for one more weight and one mapped
-/// tensor. This holds on systems that commit memory on first touch (Linux, macOS); a float model's address space is reserved.
+/// tensor. This holds on systems that commit memory on first touch (Linux, macOS); address space is reserved for a float model.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file, std::optional<WeightFormat> format = {}) {
   return detail::open_prepared<Model>(file, {.format = format});

@@ -235,7 +235,7 @@ Config timm_config(std::string_view json, const std::string& where) {
   if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
     require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
                            ", expected an object.");
-    for (const auto& [key, value] : described->entries()) {  // read first, so that arguments override it
+    for (const auto& [key, value] : described->entries()) {  // read first: arguments override these
       detail::read_timm_images(value, key, where, config);
     }
   }

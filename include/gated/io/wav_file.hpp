@@ -56,7 +56,7 @@ class WavFile {
 ///
 /// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate
 /// that encode_wav() refuses, for samples that are NaN or infinite, and for more than 4 GB; ShapeError for a block with another
-/// number of channels. A refused block is not written; if the disk is full, part of it may be.
+/// number of channels. A refused block is not written.
 /// Cost: one write of the block and one of the header per call.
 class WavWriter {
  public:

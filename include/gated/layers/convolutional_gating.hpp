@@ -41,7 +41,7 @@ struct ConvolutionalGatingConfig {
 /// Mixes tokens with a depthwise convolution of K taps; a stream remembers K - 1 tokens. The unit takes no mask: it reads
 /// padding inside a sequence like any token.
 /// Shapes: x is N × F, y is N × F/2.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: N·F·K flops, and N·F²/2 with W_g.
 template <class T>
 struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
@@ -105,7 +105,7 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
 
 /// y = W₂ unit(GELU(W₁ x + b₁)) + b₂ with a ConvolutionalGatingUnit: the cgMLP of arXiv:2207.02971 and arXiv:2210.00077.
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 3·N·C·F flops, plus the unit's; scratch N × F.
 template <class T>
 struct ConvolutionalGatingMlp : Layer<ConvolutionalGatingMlp<T>> {

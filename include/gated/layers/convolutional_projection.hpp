@@ -33,7 +33,7 @@ struct ConvolutionalProjectionConfig {
 ///
 /// In a layer's body, takes an epilogue, as Linear does.
 /// Shapes: x is N × C, y is N × out.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·N·out·(C + K) flops.
 template <class T>
 struct ConvolutionalProjection : Layer<ConvolutionalProjection<T>> {

@@ -36,7 +36,7 @@ struct DepthwiseConvolutionConfig {
 /// In a layer's body, run(conv, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the convolution: see
 /// Epilogue. A stream remembers the last (K - 1) · dilation tokens.
 /// Shapes: x is N × (inputs · C), y is N × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·N·C·inputs·K flops.
 template <class T>
 struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {

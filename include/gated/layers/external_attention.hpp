@@ -40,7 +40,7 @@ inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
 /// The softmax runs over the tokens, so every output depends on all of them. Masked tokens are left out of the softmax.
 /// The biases of W_q and of the keys cancel in the softmax; they exist because checkpoints contain them.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
 /// Cost: 4·rows·H·(C + K) flops; scratch of K elements per token of the longest sequence.
 template <class T>
 struct ExternalAttention : Layer<ExternalAttention<T>> {

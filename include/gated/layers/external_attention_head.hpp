@@ -32,7 +32,7 @@ struct ExternalAttentionHeadConfig {
 ///
 /// Each pixel of a feature map is a token. Masked pixels are left out of the attention's softmax.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
 /// Cost: see ExternalAttention.
 template <class T>
 struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {

@@ -77,7 +77,7 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
 /// arXiv:1512.08301; MossFormer2's UniDeepFsmn). With `dilated`, y = x + memory(p) for a DilatedMemory.
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 4·N·C·hidden + 2·N·C·K flops.
 template <class T>
 struct Fsmn : Layer<Fsmn<T>> {

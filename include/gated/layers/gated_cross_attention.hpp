@@ -22,7 +22,7 @@ struct GatedCrossAttentionConfig {
   Index query_key = 128;                                   ///< S, width of q and k
   bool bias = false;                                       ///< adds biases to the projections
   Activation activation = Activation::silu;                ///< activation of u and q
-  Activation key_value_activation = Activation::identity;  ///< activation of k and v; bert4keras uses one
+  Activation key_value_activation = Activation::identity;  ///< activation of k and v, which bert4keras also activates
   NormForm norm = NormForm::scale_norm;                    ///< norm of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to weights

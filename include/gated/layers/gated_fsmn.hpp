@@ -36,7 +36,7 @@ struct GatedFsmnConfig {
 /// y = v(x) ⊙ fsmn(u(x)) + x with convolutional projections u and v (MossFormer2, arXiv:2312.11825, §2.3).
 ///
 /// Shapes: x and y are N × c.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 8·N·c² + 2·N·c·(2·K + taps of the FSMN) flops.
 template <class T>
 struct GatedFsmn : Layer<GatedFsmn<T>> {
@@ -65,7 +65,7 @@ struct GatedFsmn : Layer<GatedFsmn<T>> {
 /// y = x + W′ norm(gated(norm(prelu(W x + b)))) + b′: a gated FSMN on c instead of C channels (arXiv:2312.11825, §2.3).
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 4·N·C·c flops, plus the gated FSMN's.
 template <class T>
 struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {

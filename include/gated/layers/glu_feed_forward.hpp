@@ -16,7 +16,7 @@ struct GluFeedForwardConfig {
   static constexpr const char* architecture = "gated.GluFeedForward";  ///< for model files
 
   Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, width of the gate and of the up projection; timm's GluMlp is given 2·F
+  Index hidden = 0;                          ///< F, width of the gate and of the up projection; timm's GluMlp takes 2·F
   Index out = 0;                             ///< channels of the output; 0 for C
   Activation activation = Activation::silu;  ///< activation of the gate
   bool bias = true;                          ///< adds b_g and b_u

@@ -35,7 +35,7 @@ struct GmlpConfig {
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< bias of the tiny attention's q, k and v: see TinyAttentionConfig
   Index token_shift = 0;        ///< largest shift in tokens: see TokenShift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< norm of the branch's input, its output, or the residual sum
+  NormPosition norm_position = NormPosition::pre;     ///< norm of the branch's input, the residual sum, or the branch's output
   Activation activation = Activation::gelu;           ///< activation σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< activation of the gate, before the product
   double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm uses 1e-6

@@ -15,7 +15,7 @@ namespace gated {
 /// One vector is stored per cell of a grid. If the patches form another grid, the vectors are interpolated bilinearly, as in
 /// PyTorch without align_corners and antialiasing. A class token comes first and has its own vector.
 /// Shapes: x and y are rows × C. weight is C × cells, as in checkpoints, with the cells in row-major order.
-/// Errors: ArgumentError for invalid sizes, when built; ArgumentError if streamed; ShapeError for a wrong number of tokens.
+/// Errors: ArgumentError for invalid sizes, or if streamed; ShapeError for a wrong number of tokens.
 /// Cost: one pass over x, which reads four vectors per patch.
 template <class T>
 struct GridPosition : Layer<GridPosition<T>> {

@@ -73,7 +73,7 @@ void initialize_sublayers(L& layer, Random& random) {
 /// The base class of layers: `struct FeedForward : Layer<FeedForward<T>>`. `T` defaults to the scalar type of the layer's
 /// first template argument.
 ///
-/// In all calls, y may be the same memory as x.
+/// y may be x in all calls.
 /// Errors: ShapeError or ArgumentError if a call violates contract(); nothing is written then.
 template <class Self, class T = typename detail::ScalarOf<Self>::type>
 struct Layer {
@@ -139,7 +139,7 @@ struct Layer {
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
   /// Errors: ShapeError for wrong sizes or past the state's capacity, ArgumentError for a state of another configuration; the
   /// state is unchanged then. If memory runs out in a call that allocates, discard the state and start() again.
-  /// Cost: no allocation when warm: after a first call with as many tokens and the same workspace.
+  /// Cost: no allocation when warm, after a first call with as many tokens and the same workspace.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
   /// extend() for plain memory without Eigen.
   void extend(const MatrixSpan<const T>& x, State<T>& state, const MatrixSpan<T>& y, Workspace<T>& workspace) const {

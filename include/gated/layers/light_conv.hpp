@@ -42,7 +42,7 @@ struct LightConvConfig {
 /// LightweightConvolution. Masked tokens are read as u = 0.
 ///
 /// Shapes: x and y are rows × C; W₁ and W_g are D × C, W₂ is C × D.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·rows·C·D flops per projection (three, or two without a gate), plus the convolution's; scratch rows × D. A stream's
 /// state has (K - 1)·D elements.
 template <class T>

@@ -48,7 +48,7 @@ struct LightweightConvolutionConfig {
 /// x is zero outside the sequence of token t. The softmax covers all K taps: near the ends, the taps inside sum to less than 1.
 /// Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·rows·C·K flops; dynamic: 2·rows·C·H·K more for the taps, and scratch of rows × (H·K).
 template <class T>
 struct LightweightConvolution : Layer<LightweightConvolution<T>> {

@@ -62,8 +62,8 @@ struct MixedChunkAttentionConfig {
   }
 };
 
-/// y = x + (u ⊙ (A v + Q M)) W_o with local scores A = relu²(q kᵀ / c + B) within a chunk, and M = Σ KᵀV over chunks for global
-/// queries Q and keys K (arXiv:2202.10447, eq. 7).
+/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) for local queries q and keys k within a chunk, and M = Σ KᵀV over
+/// chunks for global queries Q and keys K (arXiv:2202.10447, eq. 7).
 ///
 /// Masked tokens are not attended to, but count in the length n that LinearReduction divides by. The last chunk may be shorter.
 /// Shapes: x and y are rows × C.

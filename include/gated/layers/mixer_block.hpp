@@ -17,7 +17,7 @@ struct MixerBlockConfig {
   bool channels_first = false;                     ///< applies the channel mixer before the token mixer
   NormForm token_norm = NormForm::layer_norm;      ///< norm of the token mixer's branch
   NormForm channel_norm = NormForm::layer_norm;    ///< norm of the channel mixer's branch
-  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, its output, or the residual sum
+  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, the residual sum, or the mixer's output
   double norm_eps = 1e-5;                          ///< ε of both norms
   double layer_scale = 0;                          ///< initial value of the per-channel scales of both branches; 0 for none
   double drop_path = 0;                            ///< probability that training drops a branch, or the block: see TapeOptions

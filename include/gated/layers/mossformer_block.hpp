@@ -34,7 +34,7 @@ struct MossFormerBlockConfig {
 /// y = fsmn(attention(x)), each with its residual (MossFormer2, arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal` in both parts; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal` in both parts; ShapeError.
 /// Cost: the sum of its parts.
 template <class T>
 struct MossFormerBlock : Layer<MossFormerBlock<T>> {

@@ -26,7 +26,7 @@ struct Norm : Layer<Norm<T>> {
   double eps = 1e-5;
   Vector<T> weight;  ///< C, or empty if the form has no weight
   Vector<T> bias;    ///< C, or empty if the form has no bias
-  Vector<T> gain;    ///< 1 element, or empty unless the form is one of the two ScaleNorms
+  Vector<T> gain;    ///< 1 element for the two ScaleNorms, otherwise empty
 
   Norm() = default;
   /// weight = gain = 1, bias = 0.

@@ -51,11 +51,11 @@ struct RelativeAttentionConfig {
 /// b_k, the bias of keys, shifts all scores of a query alike: it has no effect, and its gradient is only rounding error. Masked
 /// tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal` or a capacity; ShapeError.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C (up to 4·N²·C by offset, unless causal), and 2·R·C²
-/// for the R rows of P, once per group of sequences (see for_each_group()). For a longest sequence of L tokens, R = L, or
-/// 2·L - 1 by offset, unless causal. Scratch: 256 rows of scores, twice as much with position scores. A stream's state has
-/// capacity × 2C elements, or capacity × 3C with position scores.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal` or a capacity; ShapeError.
+/// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C (see attend_by_position()), and 2·R·C² for the R
+/// rows of P, once per group of sequences (see for_each_group()). For a longest sequence of L tokens, R = L, or 2·L - 1 by
+/// offset unless causal. Scratch: 256 rows of scores, twice as much with position scores. A stream's state has capacity × 2C
+/// elements, or capacity × 3C with position scores.
 template <class T>
 struct RelativeAttention : Layer<RelativeAttention<T>> {
   using Config = RelativeAttentionConfig;

@@ -78,7 +78,7 @@ struct RelativeBias {
 
   /// The first head's bias, indexed by offset j - i: a pointer to offset 0, valid for ±(length - 1), or nullptr if there is no
   /// bias. The next head's bias starts stride(length, room) elements later. A T5 bias is computed into scratch taken from
-  /// `memory`, such as a run. The scratch fits max(length, room) positions: its size stays the same while a sequence grows.
+  /// `memory`, such as a run, for max(length, room) positions: its size stays the same while a sequence grows up to `room`.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {

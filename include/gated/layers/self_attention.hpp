@@ -96,7 +96,7 @@ struct SelfAttentionConfig {
 /// §4; the paper gives no code for this baseline). All options listed above need softmax attention.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError for wrong
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong
 /// shapes, and for sequences longer than a Toeplitz bias.
 /// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence. A window limits N² to N·(3W + 64); with mixed-chunk attention, the
 /// second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a window min(capacity, 1¼·W) ×

@@ -14,7 +14,7 @@ namespace gated {
 ///
 /// Each output depends on the whole sequence: normalising part of a sequence alone gives other values.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
 /// Cost: three passes over x.
 template <class T>
 struct SequenceNorm : Layer<SequenceNorm<T>> {

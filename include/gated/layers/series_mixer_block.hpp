@@ -23,7 +23,7 @@ struct SeriesMixerBlockConfig {
   bool mixes_single_patch = true;                  ///< mix patches even if there is only one
   double norm_eps = 1e-5;                          ///< ε of the norms
   double dropout = 0;                              ///< dropout of each MLP, in training
-  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, its output, or the residual sum
+  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, the residual sum, or the mixer's output
   double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
   double drop_path = 0;                            ///< probability that training drops a branch, or the block: see TapeOptions
 
@@ -106,7 +106,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 /// The series mixer has its gate before the MLP, the other mixers after it. Norms run over the features of a patch.
 /// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items
 /// (M · n rows each) if series are mixed, otherwise of series (n rows each).
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
 /// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {

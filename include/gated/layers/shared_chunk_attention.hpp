@@ -50,7 +50,7 @@ struct SharedChunkAttentionConfig {
 /// v, u, and the queries and keys are convolutional projections of x. The attention is that of MixedChunkAttention without a
 /// relative bias: a_u = relu²(q kᵀ / c) u + Q M, with M as in LinearReduction::sum, and a_v likewise.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + 2·E) + 4·S·E + K·(2·E + S + C)) flops; scratch rows × (C + 5·E + 5·S).
 template <class T>
 struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {

@@ -97,7 +97,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
             .remedy = " Build the model with a larger max_length, or with position = sinusoid."};
   }
 
-  /// Returns y_t = x_t + scale · p_t (sinusoid p_t), or x for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
+  /// y_t = x_t + scale · p_t with the sinusoid p_t, or x for PositionForm::none. Backward: ∂x = ∂y, ∂scale = Σ_t ∂y_t · p_t.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     if (form == PositionForm::none) {

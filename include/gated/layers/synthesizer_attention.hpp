@@ -66,9 +66,9 @@ struct SynthesizerAttentionConfig {
 /// is repeated as a whole.
 /// Without the softmax, the random form would be a spatial projection.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError for sequences
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for sequences
 /// of more than L tokens.
-/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus the cost of synthesize().
+/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus synthesize().
 /// A stream's state has L·h·a elements, or twice as many in a mixture.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {

@@ -31,7 +31,7 @@ inline GatedAttentionUnitConfig paper(const Sizes& sizes) {
           .rotary = Rotary::half};
 }
 
-/// FLASH-pytorch (by lucidrains): separate projections, a T5 bias added before scaling, A = relu²((q kᵀ + √C·B) / n), no RoPE.
+/// FLASH-pytorch's GAU: separate projections, a T5 bias added before scaling, A = relu²((q kᵀ + √C·B) / n), no RoPE.
 inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),

@@ -36,7 +36,7 @@ struct ImageClassifierConfig {
   Pooling pooling = Pooling::mean;  ///< pooling before the head
   bool stem_norm = false;           ///< a norm after the patch embedding
   ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated to the image's grid; 0 × 0 for none
-  bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and the gMLP paper's model sizes
+  bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and the gMLP paper's counts
   NormForm norm = NormForm::layer_norm;  ///< form of the final and the stem norm
   double norm_eps = 1e-6;                ///< ε of both norms
   // Image preparation, which forward() does not do: see io/image_input.hpp.

@@ -16,7 +16,7 @@ using MossFormer2Config = StackConfig<MossFormerBlockConfig>;
 /// MossFormer2 blocks, then a LayerNorm (arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if streamed without `causal`; ShapeError when run.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError when run.
 /// Cost: that of its blocks.
 template <class T>
 struct MossFormer2 : Layer<MossFormer2<T>> {

@@ -117,8 +117,8 @@ inline void expect_stretching(GridResize method) {
 }  // namespace detail
 
 /// The same for the token MLP of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂, with A and B as in the overload
-/// for models below. If all patches are equal, as in a picture of one colour, and the MLP has no norm, its hidden activations
-/// do not change. The weight and bias of a norm are interpolated by A, too. Errors: ArgumentError for by_offset.
+/// for models below. Without a norm, a picture of one colour keeps its hidden activations. A also interpolates a norm.
+/// Errors: ArgumentError for by_offset.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   detail::expect_stretching(method);

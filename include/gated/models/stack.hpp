@@ -102,7 +102,7 @@ inline constexpr const char* stack_word = "gated.Stack";
 /// refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model, each with its
 /// own workspace.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ArgumentError if run after being moved from; ShapeError when run.
+/// Errors: ArgumentError for invalid options, or if run after being moved from; ShapeError when run.
 /// Cost: `depth` times that of a block, with the scratch of one block.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
 struct Stack : Layer<Stack<Block, ConfigType>> {

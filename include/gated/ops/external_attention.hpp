@@ -21,7 +21,7 @@ struct ExternalMemory {
 
 namespace detail::external_memory {
 
-/// A token's attention weights are divided by their sum over the memories plus this.
+/// Added to a token's sum over the memories before dividing by it.
 inline constexpr double eps = 1e-9;
 
 /// `weights` ← Aᵀ (K × n) before the division by the sums over the memories; `factors` ← 1 / (eps + sum) of each token.

@@ -145,8 +145,8 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 
 }  // namespace detail::gemm
 
-/// An engine that multiplies by weights in integers (dynamic quantization). Each row of x and each row of the weight has its
-/// own scale, and sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
+/// An engine for products in int8 with dynamic quantization. Each row of x and each row of the weight has its own scale, and
+/// sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
 ///
 ///     lo = min(0, min x), hi = max(0, max x), m = 255 / (hi - lo), s = (hi - lo) / 255
 ///     z = RNE(-lo · m), q = clamp(RNE(x · m) + z, 0, 255)             for each row of x

@@ -18,7 +18,7 @@ namespace gated {
 ///
 /// A NaN or infinity in row i of a reaches row i of y; in column j of b, it reaches column j of y.
 /// Errors: ShapeError if the sizes do not match.
-/// Cost: 2·M·N·K flops; scratch for packed panels of b (one per thread or, for many rows, up to 512 KiB) and a transposed a.
+/// Cost: 2·M·N·K flops; scratch for packed panels of b (one per thread or, for many rows, up to 32) and a transposed a.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {

@@ -160,7 +160,7 @@ class StreamSums {
     return tasks(v).count() * pieces_of_task(level, block);
   }
   Index parts_of(Index level) const { return (size(level) + chunk - 1) / chunk; }
-  /// Number of squares that reach a block m: block m - 2 and, if m is odd, also block m - 3.
+  /// Number of squares that reach a block m: from block m - 2 and, if m is odd, also from block m - 3.
   static Index squares_of(Index block) { return 1 + block % 2; }
 
   /// The block of this parity whose sums are complete or in progress.
@@ -258,8 +258,7 @@ class StreamSums {
     }
   }
 
-  /// Stores the rows at `x`, from row t of the block on, in y: writes the sums of the even bins, or adds the sums of the odd
-  /// bins.
+  /// Stores the rows at `x`, from row t of the block on, in y: writes the even bins' sums, or adds the odd bins' sums.
   static void store(const Circle<T>& circle, Index t, bool odd, T* x, const T* scale, const MatrixView<T>& y) {
     if (odd) {
       circle.multiply(circle.turns() + t, true, y.rows(), x, x);

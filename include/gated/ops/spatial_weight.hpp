@@ -20,8 +20,8 @@ enum class SpatialForm {
 
 constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }
 
-/// Sequence length from which non-causal Toeplitz weights use the FFT by default: from this length on, it was faster than a
-/// matmul on the machines tested (bench/README.md). Causal weights use the FFT from six tiles on: see is_transformed().
+/// Sequence length from which non-causal Toeplitz weights use the FFT by default. From this length on, it was faster than a
+/// matmul on the machines tested (bench/README.md). For causal weights, see is_transformed().
 inline constexpr Index fourier_crossover = 128;
 
 /// The spatial weights of all heads. Non-owning.

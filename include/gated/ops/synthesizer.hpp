@@ -149,8 +149,8 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 /// several heads. The parameters in `of` must outlive the backward pass.
 /// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
 /// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops per sequence, and as many again to compute S; half when causal; 2.5 times that backward. Scratch: 256
-/// rows of scores, backward two or three times that.
+/// Cost: 2·N²·C flops per sequence, and up to as many again to compute S; half when causal; 2.5 times that backward. Scratch:
+/// 256 rows of scores, backward two or three times that.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;

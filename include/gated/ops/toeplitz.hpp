@@ -92,7 +92,7 @@ class Circle {
     kernels<FourierKernels<T>>().fourier_add_product(turns_.data(), n, odd, x);
   }
 
-  /// Inverse-transforms x, a sum of products a ⊙ conj(b) of transforms. Calls `f(k, row, scale)` for each lag |k| < n; scale ·
+  /// Inverse-transforms x, a sum of products â ⊙ conj(b̂) of transforms. Calls `f(k, row, scale)` for each lag |k| < n; scale ·
   /// row is the sum of a_i · conj(b_j) over all i - j = k.
   template <class F>
   void for_each_lag(Index n, T* x, const F& f) const {

@@ -56,8 +56,7 @@ class Tape {
   void begin(const Model& model, Model& gradient) {
     const auto hold = this->hold();
     clear();
-    require<ArgumentError>(&model != &gradient,
-                           "Tape::begin: model and gradient are one object. Pass a separate gradient: zeros_like(model).");
+    require<ArgumentError>(&model != &gradient, "Tape::begin: model and gradient are one object. Pass zeros_like(model).");
     parameters_.assign(model, gradient);
     begun_ = true;
   }
