@@ -29,14 +29,14 @@ constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_toke
 /// The options of an image classifier. If the trunk has a length, leave it at 0: it is computed from image and patch.
 template <class TrunkConfig>
 struct ImageClassifierConfig {
-  ImageSize image{224, 224};        ///< in pixels
-  ImageSize patch{16, 16};          ///< in pixels; must tile the image
-  Index image_channels = 3;         ///< 3 for RGB, 1 for grey
-  Index classes = 1000;             ///< classes of the head; 0 to output the pooled features
-  Pooling pooling = Pooling::mean;  ///< pooling before the head
-  bool stem_norm = false;           ///< a norm after the patch embedding
-  ImageSize position_grid{0, 0};    ///< grid of learned positions, interpolated to the image's grid; 0 × 0 for none
-  bool pre_logits = false;          ///< tanh(W x + b), C → C, before the head, as in ViT and the gMLP paper's counts
+  ImageSize image{224, 224};             ///< in pixels
+  ImageSize patch{16, 16};               ///< in pixels; must tile the image
+  Index image_channels = 3;              ///< 3 for RGB, 1 for grey
+  Index classes = 1000;                  ///< classes of the head; 0 to output the pooled features
+  Pooling pooling = Pooling::mean;       ///< pooling before the head
+  bool stem_norm = false;                ///< a norm after the patch embedding
+  ImageSize position_grid{0, 0};         ///< grid of learned positions, interpolated to the image's grid; 0 × 0 for none
+  bool pre_logits = false;               ///< tanh(W x + b), C → C, before the head, as in ViT and the gMLP paper's counts
   NormForm norm = NormForm::layer_norm;  ///< form of the final and the stem norm
   double norm_eps = 1e-6;                ///< ε of both norms
   // Image preparation, which forward() does not do: see io/image_input.hpp.
