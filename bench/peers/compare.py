@@ -80,7 +80,7 @@ class Runner:
     def turn(self, runs):
         print(runs, file=self.process.stdin, flush=True)
         answer = self.answer()
-        time.sleep(0.05)  # lets its threads fall asleep
+        time.sleep(0.5)  # lets its threads fall asleep: some runtimes' threads spin for more than 50 ms
         return answer
 
     def probe(self):
