@@ -1,10 +1,10 @@
 /// Runs one workload in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
 /// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights (default: float32);
-/// int8-products and int8-rows-products also multiply in int8. When ready, prints a line of JSON: the error relative to the
-/// largest output, the flops of a run, and, for a batch, whether its first and last sequence give the same bits when run alone.
-/// For each line of input, a number of runs, prints a line of JSON: the milliseconds of each run (after a warm-up run), and the
-/// machine's peak: the higher of two measurements, one before and one after the runs.
+/// int8-products and int8-rows-products also multiply in int8. When ready, prints a line of JSON with the flops of a run and
+/// the error, relative to the largest output. For a batch, it also says whether the first and the last sequence give the same
+/// bits when run alone. Then reads numbers of runs. For each number, prints a line of JSON with the milliseconds of each run
+/// (after a warm-up run) and the machine's peak, the higher of two measurements: one before and one after the runs.
 
 #include <cmath>
 #include <cstring>
@@ -113,7 +113,7 @@ struct TextRun {
     workspace.use(setup.products);
   }
 
-  /// The workload that calls `f(*run)`. Its flops are those of the trunk and of `logits` rows of logits.
+  /// A workload that calls `f(*run)`. Its flops include the trunk and `logits` rows of logits.
   static Work of(const std::shared_ptr<TextRun>& run, const bench::WorkFile& file, Index logits,
                  const std::function<void(TextRun&)>& f) {
     f(*run);
@@ -164,7 +164,7 @@ Work opening(const std::string& path, Threads threads) {
   return {[start] { start(); }, bench::WorkFile(path).error_of(std::span(y.data(), static_cast<std::size_t>(y.size())))};
 }
 
-/// A training step. Its error compares the losses of the first steps with those in the file.
+/// A training step. The error is the largest relative difference of its first losses from those in the file.
 Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
@@ -201,7 +201,7 @@ gated::NameMap mossformer_block_names() {
   return names;
 }
 
-/// timm's names for a trunk alone: drops the prefix "trunk." from our names.
+/// The names for a trunk without its classifier: drops the prefix "trunk." from our names.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";
@@ -271,7 +271,7 @@ Setup setup_named(Threads threads, std::string_view word) {
   gated::require<gated::ArgumentError>(format.has_value(), "unknown FORMAT ", word, ". Give one of ",
                                        gated::list_of_names<gated::WeightFormat>(), ", int8-products, int8-rows-products.");
   gated::require<gated::ArgumentError>(!in_integers || gated::scales_per_row(*format, 1) > 0,
-                                       "no integer products with weights in ", gated::name_of(*format),
+                                       "int8 products need int8 weights, not ", gated::name_of(*format),
                                        ". Use int8-products or int8-rows-products.");
   return {threads, *format, in_integers ? gated::int8_products() : nullptr};
 }

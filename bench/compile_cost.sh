@@ -1,15 +1,16 @@
 #!/bin/sh
-# sh bench/compile_cost.sh [--headers | --quick]: what gated costs to compile.
+# sh bench/compile_cost.sh [--headers | --quick]: measures compile times.
 #
 # Compiles (-O2 -c) the manual's programs and, per model, a program that builds, runs and streams it. Checks the umbrella headers
-# (-fsyntax-only). Reports CPU seconds (the median of three runs, alternating with <Eigen/Core>) and, if GNU time is installed,
+# (-fsyntax-only). Reports CPU seconds (the median of three runs, alternating with Eigen/Core) and, if GNU time is installed,
 # peak memory. Prints Markdown, and writes it to build/compile_cost.md.
-# --headers measures each public header instead. --quick measures one model and one header, once. Both write to build/partial.
+# --headers measures each public header instead. --quick measures one model and one header, once. With either option, the table
+# goes to build/partial.
 # Respects CXX and CXXFLAGS.
 set -eu
 cd "$(dirname "$0")/.."
 export CCACHE_DISABLE=1  # otherwise the second and third runs would be cache hits
-export LC_ALL=C          # for the compiler's messages and decimal points in `times`
+export LC_ALL=C          # English compiler messages, decimal points in `times`
 cxx="${CXX:-c++} -std=c++20 ${CXXFLAGS:-}"
 libraries="$(pkg-config --cflags eigen3 2> /dev/null || echo -I/usr/include/eigen3) \
 $(pkg-config --cflags stb 2> /dev/null || echo -I/usr/include/stb)"
@@ -98,8 +99,8 @@ esac
 row() { printf '%s\n' "$*" | tee -a "$scratch/table.md"; }
 
 compiler=$($cxx --version)
-row "$(echo "$compiler" | head -n 1): seconds of CPU time, $figures, in turns with Eigen/Core (\`-fsyntax-only\`). Programs are" \
-  "compiled (\`-O2 -c\`), headers checked (\`-fsyntax-only\`). MB is peak memory."
+row "$(echo "$compiler" | head -n 1): seconds of CPU time, $figures, alternating with Eigen/Core (\`-fsyntax-only\`)." \
+  "Programs are compiled (\`-O2 -c\`), headers only checked (\`-fsyntax-only\`). MB is peak memory."
 row
 row "| program or header | s | × Eigen/Core | MB |"
 row "|---|---:|---:|---:|"

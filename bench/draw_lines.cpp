@@ -81,7 +81,8 @@ int run(const char* path) {
 
 int main(int count, char** arguments) {
   try {
-    gated::require<gated::ArgumentError>(count == 2, "give the file to write, and the description on the standard input.");
+    gated::require<gated::ArgumentError>(count == 2,
+                                         "expected one argument, the file to write. Pass the description on standard input.");
     return run(arguments[1]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "draw_lines: %s\n", error.what());

@@ -16,7 +16,7 @@
 ///
 /// Channel projections are counted from the sizes of the model's weights, token mixing with the formulas below. Only necessary
 /// products count: a causal matrix counts as its lower triangle; activations, norms and biases do not count. The share of the
-/// peak computed from these flops is therefore a lower bound on how busy the multipliers were, and skipping unnecessary work
+/// peak computed from these flops is therefore a lower bound on the utilisation of the multipliers. Skipping unnecessary work
 /// cannot raise the share above one.
 
 namespace bench {
@@ -156,7 +156,7 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images) {
          (model.head ? projection_flops(*model.head, images) : 0);
 }
 
-/// The same for callers that pass a sequence length: here, an image is one row.
+/// For callers that pass a sequence length, which image classifiers do not need.
 template <class Trunk>
 double flops_of(const gated::ImageClassifier<Trunk>& model, Index images, Index) {
   return flops_of(model, images);

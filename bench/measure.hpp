@@ -56,7 +56,7 @@ double seconds_per_call(double at_least, F&& f) {
   }
 }
 
-/// Takes one measurement per call.
+/// Makes one measurement per call and returns its value.
 using Measurement = std::function<double()>;
 
 /// Interleaves measurements: every turn calls each measurement once, so a disturbance of the machine hits them all. The first
@@ -100,8 +100,8 @@ inline std::vector<std::int64_t> thread_counts() {
 
 namespace detail {
 
-/// The number of independent chains of multiply-adds. With 32 vector registers, 16 chains keep four units with a latency of 4
-/// cycles busy; with 16 registers, 12 chains keep three busy. Either way, all sums stay in registers.
+/// The number of independent chains of multiply-adds, whose sums all stay in registers. With 32 vector registers, 16 chains
+/// keep four multiply-add units busy (latency: 4 cycles); with 16 registers, 12 chains keep three units busy.
 inline constexpr unsigned chains = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 16 : 12;
 
 template <class T>

@@ -150,7 +150,7 @@ void scale_norm(benchmark::State& state) {
   by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
-/// Runs in place on its own output: the values converge, but the time does not depend on them.
+/// Softmax of its own output, in place. The values converge, but do not affect the time.
 void softmax(benchmark::State& state, bool causal) {
   by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, workspace, {.causal = causal}); });
 }

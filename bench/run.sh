@@ -5,8 +5,9 @@
 # runtimes in turns, and writes one table to build/peers/peers.md. A quick, partial or failed run writes to build/peers/partial.
 # Missing runtimes are left out. The workloads are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 #
-# --quick   checks that everything works; its figures mean nothing
-# --int8    compares only gated and ONNX Runtime, in float and in int8, by default on workloads often quantized; writes int8.md
+# --quick   only checks that everything works; its figures mean nothing
+# --int8    compares only gated and ONNX Runtime, in float and in int8; writes int8.md. By default on
+#           workloads that are often quantized
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh

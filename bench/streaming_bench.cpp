@@ -49,7 +49,7 @@ double weight_bytes(const Model& model) {
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
 /// Times `steps` steps of `model`, from a copy of the state `start`. In addition to the weights counted by weight_bytes(), a
-/// step reads `state_floats` floats: of the state, and of the row of W that multiplies it.
+/// step reads `state_floats` floats of the state and, in a gMLP, of a row of W.
 template <class Model>
 void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
   const Threads threads = threads_of(bench_state, 1);

@@ -14,7 +14,7 @@
 #include "measure.hpp"
 
 /// @file
-/// Reads the workloads that peers/make_work.py writes. Lets programs that run the same workload take turns.
+/// Reads the workloads that peers/make_work.py writes, and runs them on command, so that several programs can take turns.
 
 namespace bench {
 
@@ -83,9 +83,9 @@ struct WorkFile {
   static double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 };
 
-/// Prints `ready` with the error as a line of JSON. For each line of input, a number of runs, prints a line of JSON: the
-/// milliseconds of each run (after a warm-up run), and the fields that `beside(turn)` returns. `turn()` makes the runs;
-/// `beside` must call it once.
+/// Prints `ready` with the error as a line of JSON. Then reads numbers of runs from the standard input, and prints a line of
+/// JSON for each: the milliseconds of each run (after a warm-up run) and the fields that `beside(turn)` returns. `beside` must
+/// call `turn()`, which times the runs, once.
 inline void take_turns(nlohmann::json ready, double error, const std::function<void()>& run,
                        const std::function<nlohmann::json(const std::function<void()>& turn)>& beside) {
   ready["error"] = std::isfinite(error) ? error : 1e300;  // JSON has no NaN

@@ -5,7 +5,7 @@ set(GATED_COMPONENTS io openmp native compiled c)
 
 # Finds Eigen. Sets `problem` to an error message on failure, to "" otherwise.
 #
-# The version is compared here, not by find_package: Eigen 3.4.0's version file refuses "3.4...5", and 5.x's refuses "3.4".
+# The version is compared here, not by find_package: Eigen 3.4.0's version file refuses "3.4...5", that of 5.x refuses "3.4".
 function(gated_find_eigen problem)
   set(${problem} "" PARENT_SCOPE)
   if(TARGET Eigen3::Eigen)
@@ -37,7 +37,7 @@ endfunction()
 # and loops run on one thread.
 function(gated_find_threads)
   if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
-     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # if checks do not link, every library seems present
+     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # compile-only checks would find every library
     return()
   endif()
   find_package(Threads QUIET)
@@ -57,7 +57,7 @@ function(gated_find_installed_c)
     add_library(gated::c SHARED IMPORTED GLOBAL)
     set_target_properties(gated::c PROPERTIES IMPORTED_LOCATION "${library}"
                                               INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include")
-    if(WIN32)  # there, find_library() finds the import library
+    if(WIN32)  # find_library() finds the import library
       set_target_properties(gated::c PROPERTIES IMPORTED_IMPLIB "${library}")
     endif()
   endif()
@@ -71,7 +71,7 @@ function(gated_add_component component problem)
     return()
   endif()
   if(NOT CMAKE_CXX_COMPILER_LOADED AND NOT component STREQUAL "io")
-    set(${problem} "It needs the language CXX: enable it before find_package(gated)." PARENT_SCOPE)
+    set(${problem} "It needs the language CXX. Enable CXX before find_package(gated)." PARENT_SCOPE)
     return()
   endif()
   if("GLOBAL" IN_LIST ARGN)
@@ -87,7 +87,7 @@ function(gated_add_component component problem)
       target_include_directories(gated::io INTERFACE "${GATED_STB_INCLUDE_DIR}")
     endif()
 
-  elseif(component STREQUAL "openmp")  # loops on OpenMP's threads
+  elseif(component STREQUAL "openmp")  # runs loops on OpenMP's threads
     find_package(OpenMP QUIET COMPONENTS CXX)
     if(NOT TARGET OpenMP::OpenMP_CXX)
       set(${problem} "It needs a compiler with OpenMP (clang on Debian, Ubuntu: libomp-dev; Apple clang: libomp)." PARENT_SCOPE)
@@ -118,7 +118,7 @@ function(gated_add_component component problem)
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                                                     VISIBILITY_INLINES_HIDDEN ON)
     if(NOT MSVC)
-      target_compile_options(gated_compiled PRIVATE -O2)  # in a Debug build too
+      target_compile_options(gated_compiled PRIVATE -O2)  # optimised in a Debug build too
     endif()
     if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # the linker can drop unused functions
       target_compile_options(gated_compiled PRIVATE -ffunction-sections -fdata-sections)

@@ -1,6 +1,6 @@
 # The target `doc`: Doxygen pages of the headers, in <build folder>/doc/html. Fails on the warnings of doxygen_warnings.cmake.
 
-find_program(GATED_DOXYGEN doxygen DOC "Makes the pages of the target doc")
+find_program(GATED_DOXYGEN doxygen DOC "Doxygen, for the target doc")
 mark_as_advanced(GATED_DOXYGEN)
 if(NOT GATED_DOXYGEN)
   message(STATUS "The target doc is left out. It needs Doxygen (Debian, Ubuntu: doxygen).")

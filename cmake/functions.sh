@@ -36,8 +36,8 @@ configure_bench() {
     -DGATED_BUILD_EXAMPLES=OFF
 }
 
-# python_with <modules>: prints a Python that has these modules: $PYTHON if set, otherwise python3 from the path or
-# /usr/bin/python3, which another python3 in the path may hide.
+# python_with <modules>: prints a Python that has these modules: $PYTHON if set, else python3 from the path, else
+# /usr/bin/python3.
 python_with() {
   if [ -n "${PYTHON:-}" ]; then
     "$PYTHON" -c "import $1" >&2 || return 1

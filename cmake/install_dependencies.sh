@@ -48,11 +48,11 @@ if has apt-get && has dpkg-query; then
   elif ! has sudo; then
     as_root="none"
   elif [ -t 0 ]; then
-    as_root="sudo"  # it may ask for the password
+    as_root="sudo"  # may ask for a password
   else
     as_root="sudo -n"
   fi
-  # $as_root and $missing are lists of words. A failed update may concern an unrelated source.
+  # $as_root and $missing are unquoted, so the shell splits them. apt-get update may fail because of an unrelated source.
   if [ "$as_root" != none ] \
     && { $as_root apt-get update -qq || true; } \
     && $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; then

@@ -9,8 +9,8 @@ function(gated_native_candidates flags compiler_id compiler_version processor cp
     set(candidates -mcpu=native)
   else()
     set(candidates -march=native)
-    # GCC before 13 treats Zen 4 and 5 as Zen 3, which has no 512-bit vectors, and schedules 512-bit code so badly that matmul
-    # loses a fifth of its speed.
+    # GCC before 13 tunes for Zen 4 and 5 as for Zen 3, which has no 512-bit vectors. Its schedule of 512-bit code costs matmul
+    # a fifth of its speed.
     if(compiler_id STREQUAL "GNU" AND compiler_version VERSION_LESS 13 AND cpuinfo MATCHES "AuthenticAMD"
        AND cpuinfo MATCHES "avx512f")
       list(APPEND candidates -mtune=icelake-server)
@@ -29,7 +29,7 @@ function(gated_native_flags flags summary)
 
   set(cpuinfo "")
   if(EXISTS /proc/cpuinfo)
-    file(READ /proc/cpuinfo cpuinfo LIMIT 8192)  # the entry of one core is enough
+    file(READ /proc/cpuinfo cpuinfo LIMIT 8192)  # the first core's entry is enough
   endif()
   set(machine "${CMAKE_SYSTEM_PROCESSOR}")
   if(cpuinfo MATCHES "model name[ \t]*:[ \t]*([^\n]+)")

@@ -27,7 +27,7 @@ if(NOT output OR NOT headers)
   message(FATAL_ERROR "usage: cmake -P cmake/single_header.cmake <output> [--only] [--baseline] [<headers>...]")
 endif()
 
-set(visited "")   # headers that are in `body` or about to be
+set(visited "")   # headers already in `body` or being added
 set(includes "")  # #include lines for the top
 set(body "")
 
@@ -68,7 +68,7 @@ function(append_unvisited_header header)
     message(FATAL_ERROR "gated has no header ${header}")
   endif()
 
-  # Directives only: other lines may contain ; and [, which break CMake's lists.
+  # Reads directives only: other lines may contain ; and [, which break CMake's lists.
   file(STRINGS "${file}" directives REGEX "^#(if|endif|define|include)")
   set(own "")
   set(hoisted "")
@@ -85,7 +85,7 @@ function(append_unvisited_header header)
       append_header("${CMAKE_MATCH_1}")
       list(APPEND own "${directive}")
     elseif(depth EQUAL 0 AND NOT has_macros AND NOT directive MATCHES "\\.inl\"")
-      list(APPEND hoisted "${directive}")  # an #include that depends on the platform or a macro above it stays in place
+      list(APPEND hoisted "${directive}")  # conditional or macro-dependent #includes stay in place
     endif()
   endforeach()
 

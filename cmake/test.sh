@@ -109,7 +109,7 @@ case ${1:-} in
     $all_passed
     ;;
   --leg)
-    leg=${2:?"--leg needs a name of cmake/legs.txt"}
+    leg=${2:?"--leg needs the name of a leg in cmake/legs.txt"}
     leg_line "$leg" > /dev/null || { echo "cmake/legs.txt has no leg $leg" >&2; exit 2; }
     shift 2
     sh cmake/install_dependencies.sh

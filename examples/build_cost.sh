@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
-export CCACHE_DISABLE=1 LC_ALL=C  # for the decimal points of `times`
+export CCACHE_DISABLE=1 LC_ALL=C  # `times` prints decimal points, not commas
 configure build/cost -S . -B build/cost -DCMAKE_BUILD_TYPE=Release -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_BENCH=OFF >&2
 
 if [ $# = 0 ]; then

@@ -50,12 +50,12 @@ struct BesideItself : Layer<BesideItself<T>> {
   }
 };
 
-/// The checks of expect_promises(), for a layer of one scalar type.
+/// The checks of expect_promises() for one scalar type.
 template <class T>
 class PromiseChecks {
  public:
   PromiseChecks(Subject<T>& subject, const Promises& promises) : subject_(subject), promises_(promises) {
-    if (!subject.mixes) {  // then each token is tested as a sequence by itself
+    if (!subject.mixes) {  // then each token becomes its own sequence
       promises_.causal = true;
       Index total = 0;
       for (const Index length : promises.lengths) {
@@ -73,7 +73,7 @@ class PromiseChecks {
     promise("each sequence of a batch is bit-equal to the same sequence alone", &PromiseChecks::sequences_are_alone);
     promise("y may be x, and both may be blocks of larger matrices", &PromiseChecks::views_are_enough);
     promise("an empty batch has an empty result", &PromiseChecks::nothing_is_made_of_nothing);
-    promise("x + layer(x) has the same bits if x is scratch memory", &PromiseChecks::inputs_stay);
+    promise("x + layer(x) has the same bits whether x is the caller's or scratch memory", &PromiseChecks::inputs_stay);
     promise("any number of threads gives equal bits", &PromiseChecks::threads_change_nothing);
     promise("a NaN or an infinity reaches no other sequence and no earlier token", &PromiseChecks::bad_numbers_stay);
     promise("record() is bit-equal to forward()", &PromiseChecks::training_is_forward);
@@ -92,7 +92,7 @@ class PromiseChecks {
       promise("masked tokens reach no other tokens, and a mask of ones changes nothing", &PromiseChecks::masks_hide);
     }
     if (streams) {
-      promise("streams of any step size are bit-equal, also to forward() unless they sum in a different order",
+      promise("streams of any step size are bit-equal and, unless they sum in another order, equal forward()",
               &PromiseChecks::streams_are_forward);
       promise("a copied state continues independently, and rewind() works or is refused", &PromiseChecks::states_are_values);
       promise("an invalid step is refused and changes nothing", &PromiseChecks::steps_are_refused);
@@ -108,7 +108,7 @@ class PromiseChecks {
   struct Input {
     Sequences sequences = Sequences::single(0);
     Matrix<T> x;
-    std::vector<std::uint8_t> mask;  // 0 for about a quarter of the tokens, never for the first of a sequence
+    std::vector<std::uint8_t> mask;  // hides about a quarter of the tokens, but never the first of a sequence
   };
 
   void promise(const char* text, void (PromiseChecks::*check)()) {
@@ -246,9 +246,9 @@ class PromiseChecks {
       const auto [y, dx, gradient] = result(1);
       for (const int threads : {2, 3}) {
         const auto [y2, dx2, gradient2] = result(threads);
-        ASSERT_TRUE(same_bits(y2, y)) << threads << " threads, forward";
-        ASSERT_TRUE(same_bits(dx2, dx)) << threads << " threads, gradient of the input";
-        ASSERT_TRUE(same_bits(gradient2, gradient)) << threads << " threads, gradients of the parameters";
+        ASSERT_TRUE(same_bits(y2, y)) << threads << " threads: the output differs";
+        ASSERT_TRUE(same_bits(dx2, dx)) << threads << " threads: the gradient of the input differs";
+        ASSERT_TRUE(same_bits(gradient2, gradient)) << threads << " threads: the gradients of the parameters differ";
       }
     }
   }
@@ -357,8 +357,8 @@ class PromiseChecks {
     auto state = subject_.start(longest_);
     streamed(x_.topRows(half), {1}, state);
     auto branch = state;
-    EXPECT_TRUE(same_bits(streamed(other.bottomRows(rest), {1}, branch), other_y.bottomRows(rest))) << "the branch";
-    EXPECT_TRUE(same_bits(streamed(x_.bottomRows(rest), {2}, state), y.bottomRows(rest))) << "the original of the copy";
+    EXPECT_TRUE(same_bits(streamed(other.bottomRows(rest), {1}, branch), other_y.bottomRows(rest))) << "the copied state";
+    EXPECT_TRUE(same_bits(streamed(x_.bottomRows(rest), {2}, state), y.bottomRows(rest))) << "the original state";
 
     EXPECT_THROW(state.rewind(-1), ArgumentError);
     EXPECT_THROW(state.rewind(longest_ + 1), ArgumentError);
@@ -459,7 +459,7 @@ class PromiseChecks {
           tape.backward(subject_.record(tape, tape.input(batch_.x), batch_.sequences, mask), cotangent);
         };
         step();
-        step();  // at its start, merges the tape's memory into one chunk
+        step();  // begin() merges the tape's memory into one chunk
         EXPECT_EQ(allocations_during(step), 0) << "a training step, " << threads << " threads";
       }
     }

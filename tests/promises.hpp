@@ -24,14 +24,14 @@
 
 namespace gated::test {
 
-/// Promises that not all layers make, for one configuration, and how to test them.
+/// Optional promises of one configuration, and settings of their tests.
 struct Promises {
   std::vector<Index> lengths = {7, 0, 9, 1};  ///< sequence lengths of the test batch
   bool causal = false;                        ///< no output depends on a later token
   bool streams = true;                        ///< a causal layer streams; if false, start() throws
   bool rewinds = true;                        ///< a stream can rewind; if false, rewind() throws
   bool streams_otherwise = false;             ///< streams sum in another order: they equal forward() only up to rounding
-  bool mask_hides = true;                     ///< masked tokens reach no other token, at any magnitude
+  bool mask_hides = true;                     ///< masked tokens reach no other token, even if they are huge
   bool trains = true;                         ///< gradients are checked against central differences
   double tolerance = 1e-6;                    ///< allowed error of a gradient, relative to the parameter's largest gradient
 };
@@ -57,8 +57,8 @@ struct Promises {
 /// * with int8 products too, batches and single sequences, any number of threads, and stream steps give the same bits;
 /// * mismatched shapes raise an error that names the layer, and nothing is written.
 ///
-/// A layer must derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. Streams are
-/// tested if it has start(), masks if its contract takes them, and files if it has an `architecture`.
+/// A layer must derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. A layer's
+/// streams are tested if it has start(), masks if its contract allows masks, and files if it has an `architecture`.
 template <template <class> class Layer>
 void expect_promises(const typename Layer<float>::Config& config, const Promises& promises = {});
 

@@ -10,7 +10,7 @@ DTYPES = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "U8": np.uint8,
 
 
 def read_safetensors(path, convert=np.asarray):
-    """Returns arrays (with convert=torch.from_numpy, tensors) by name, and the metadata."""
+    """Returns a dictionary of arrays and the metadata. For PyTorch tensors, pass convert=torch.from_numpy."""
     with open(path, "rb") as file:
         data = file.read()
     (size,) = struct.unpack("<Q", data[:8])
@@ -24,7 +24,7 @@ def read_safetensors(path, convert=np.asarray):
 
 
 def write_safetensors(path, arrays, metadata):
-    """Writes arrays or PyTorch tensors; keeps the order within each type."""
+    """Writes a dictionary of arrays or PyTorch tensors, sorted by type; the sort is stable."""
     arrays = {name: array.detach().numpy() if hasattr(array, "detach") else array for name, array in arrays.items()}
     names = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     header, offset = {"__metadata__": metadata}, 0

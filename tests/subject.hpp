@@ -40,7 +40,7 @@ struct Subject {
   virtual void extend(const ConstView<T>& x, State<T>& state, View<T> y, Workspace<T>& workspace) const = 0;
   virtual void begin(Tape<T>& tape, Random* noise) = 0;  // sets the gradient to 0
   virtual Variable record(Tape<T>& tape, Variable x, const Sequences& sequences, Mask mask) const = 0;
-  // layer(x) inside another layer's run
+  // calls layer(x) within the run of another layer
   virtual RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x) const = 0;
   virtual RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x) const = 0;
   virtual Variable call(Recording<T>& run, const Variable& x) const = 0;

@@ -1,7 +1,7 @@
 # Builds unit tests and adds them to ctest.
 
-# gated_test_program(<target> <floor> <source>...) builds one program from these files (paths relative to tests/) and adds a
-# ctest entry per file.
+# gated_test_program(<target> <floor> <source>...) builds one program from the source files (paths relative to tests/) and adds
+# a ctest entry per file. A floor is a folder of tests/, such as ops.
 function(gated_test_program target floor)
   set(folder ${PROJECT_SOURCE_DIR}/tests)
   list(LENGTH ARGN count)
@@ -13,10 +13,10 @@ function(gated_test_program target floor)
     file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/units/${target}.cpp CONTENT "${includes}" @ONLY)
     add_executable(${target} ${CMAKE_CURRENT_BINARY_DIR}/units/${target}.cpp)
   endif()
-  # Any floor may read case files.
+  # Tests of every floor may read case files.
   target_link_libraries(${target} PRIVATE gated_test_main gated::io $<TARGET_NAME_IF_EXISTS:nlohmann_json::nlohmann_json>)
-  # The tests of ops run in every form of the kernels. Other floors compile only the form of the compiler flags, which halves
-  # their build time. They call only the kernels of ops, and examples/check_parity runs whole models in every form.
+  # Only the tests of ops run in every form of the kernels. Other floors compile only the form that the compiler flags select,
+  # which halves their build time. examples/check_parity runs whole models in every form.
   if(NOT floor STREQUAL "ops")
     target_compile_definitions(${target} PRIVATE GATED_ONLY_BASELINE)
   endif()
@@ -45,7 +45,7 @@ function(gated_test_program target floor)
     add_test(NAME ${name} COMMAND ${target} --file=${source})
     set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 600)
     if(floor STREQUAL "ops" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND NOT CMAKE_CROSSCOMPILING)
-      foreach(form sse2 avx2)  # the entry above runs the machine's best form
+      foreach(form sse2 avx2)  # the ctest entry above uses the machine's best form
         add_test(NAME ${name}/${form} COMMAND ${target} --file=${source})
         set_tests_properties(${name}/${form} PROPERTIES LABELS "${labels};${form}" TIMEOUT 600 ENVIRONMENT GATED_KERNELS=${form})
       endforeach()
@@ -53,8 +53,9 @@ function(gated_test_program target floor)
   endforeach()
 endfunction()
 
-# gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, … of GATED_TESTS_PER_UNIT
-# files each, or a program <floor>_<name>_test per file if it is 1. Sets <result> to the first header that each unit includes.
+# gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, …, each from
+# GATED_TESTS_PER_UNIT source files. If that is 1, programs are named after their files. Sets <result> to the first header that
+# each program includes.
 function(gated_floor_tests floor result)
   set(firsts "")
   set(number 0)

@@ -14,8 +14,8 @@
 namespace papers {
 
 /// `pair pair … <separator> pair pair …`, where a token is a pair of a key and a value. The second segment has the first one's
-/// keys in another order, each with the same value or, with probability 1/2, a different one. The target of each of its tokens:
-/// is this pair in the first segment?
+/// keys in another order, each with the same value or, with probability 1/2, a different one. The target of each of its tokens
+/// is `yes` if the pair also occurs in the first segment, otherwise `no`.
 struct AlignmentBatch {
   static constexpr Index keys = 32, values = 4, separator = keys * values, no = separator + 1, yes = no + 1,
                          vocabulary = yes + 1;

@@ -14,7 +14,7 @@ import statistics
 import sys
 from collections import defaultdict
 
-sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.dont_write_bytecode = True  # no __pycache__ from the next import
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from curves import draw as draw_curves  # noqa: E402
 
@@ -39,7 +39,7 @@ TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights
 # Tables with forms `family @ x`: the title and the scale of the x-axis. Other tables are drawn as curves by step.
 ABSCISSAE = {"scaling": ("parameters", "log"), "depth": ("blocks", "log"), "alignment": ("tokens", "log")}
 
-RESULTS = {"alignment": "wrong answers"}  # the quantity of a table; otherwise perplexity
+RESULTS = {"alignment": "wrong answers"}  # what a table shows instead of perplexity
 
 
 class Form:

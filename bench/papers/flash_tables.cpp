@@ -22,7 +22,7 @@ std::vector<Form> attention(const Setup& setup) {
     return language_form<TransformerModel>(setup, name, transformer(sizes, sizes.depth / 2, bias, parameters), sizes.length,
                                            4000, {}, attention_warmups);
   };
-  const auto large_queries = [](GauModel& model, gated::Random&) {  // from N(0, 0.02²), all scores would start nearly equal
+  const auto large_queries = [](GauModel& model, gated::Random&) {  // with γ from N(0, 0.02²), scores would start nearly equal
     for (auto& block : model.trunk.blocks) {
       block.offset_scale.weight.setOnes();
     }
@@ -47,7 +47,7 @@ std::vector<Form> chunks(const Setup& setup) {
   for (const Index chunk : {16, 64, 256}) {
     add(gated::text("chunks of ", chunk), chunk);
   }
-  const auto without = [](Index query) {  // zeroes the rows of a query and its key: their gradients stay 0
+  const auto without = [](Index query) {  // zeroes γ and β of a query and its key: their gradients stay 0
     return [query](FlashModel& model, gated::Random&) {
       for (auto& block : model.trunk.blocks) {
         block.offset_scale.weight.middleRows(query, 2).setZero();

@@ -39,7 +39,7 @@ inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = G
                     .attention_width = attention}};
 }
 
-/// A gMLP's number of parameters, which other models are fitted to.
+/// The parameter count of a gMLP, which other models are fitted to match.
 inline Index parameters_of(const gated::GmlpLanguageModelConfig& config) { return gated::parameter_count(GmlpModel(config)); }
 
 /// The config_of(width) whose number of parameters is nearest to `parameters`.
@@ -62,7 +62,7 @@ inline gated::GauEncoderConfig gau(const Sizes& sizes) {
                         {.channels = sizes.channels, .max_length = sizes.length, .query_key = sizes.query_key()})}};
 }
 
-/// The number of parameters of gau(), to which the forms of FLASH's tables are fitted.
+/// The parameter count of gau(), which the forms of FLASH's tables are fitted to match.
 inline Index parameters_of_gau(const Sizes& sizes) { return gated::parameter_count(GauModel(gau(sizes))); }
 
 inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel, Index parameters) {

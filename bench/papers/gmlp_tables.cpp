@@ -32,7 +32,7 @@ std::vector<Form> gates(const Setup& setup) {
           gmlp_form(setup, "split at their parameters", split)};
 }
 
-/// The share of ‖W‖² in the means of W's diagonals: 1 for a Toeplitz W, about (2n − 1)/n² for independent weights.
+/// The share of ‖W‖² due to the means of W's diagonals: 1 for a Toeplitz W, about (2n − 1)/n² for independent weights.
 double toeplitz_share(const gated::Matrix<float>& w) {
   double all = w.cast<double>().squaredNorm(), toeplitz = 0;
   for (Index d = 1 - w.rows(); d < w.cols(); ++d) {

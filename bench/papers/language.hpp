@@ -52,7 +52,8 @@ Form language_form(const Setup& setup, const std::string& name, const typename M
                    Changes<Model> changes = {}, std::vector<double> warmups = plain_warmups) {
   const auto run_once = [setup, config, length, changes](const Run& run) {
     const text::HeldOutPart part = run.seed == Run::tuning ? text::HeldOutPart{0, 0.5} : text::HeldOutPart{0.5, 1};
-    const auto strides = static_cast<Index>(setup.corpus->held_out_bytes()) / length;  // of length/2, in half the held-out text
+    // The number of strides of length/2 bytes in half of the held-out text.
+    const auto strides = static_cast<Index>(setup.corpus->held_out_bytes()) / length;
     gated::Workspace<float> workspace;
     return train<Model>(config, run, changes, MaskedStep<Model>(*setup.corpus, length, setup.quick ? 2 : 2048 / length),
                         [&](const Model& model, Index x, bool thorough) {

@@ -38,7 +38,7 @@ struct Recipe {
 
 /// One training run.
 struct Run {
-  static constexpr int tuning = 0;  ///< the seed of runs that choose a recipe; they are measured on the validation part
+  static constexpr int tuning = 0;  ///< seed of the runs that choose a recipe, measured on the validation part
 
   std::string form;
   Recipe recipe;
@@ -48,7 +48,7 @@ struct Run {
   auto operator<=>(const Run&) const = default;
 };
 
-/// A measurement: at step x during a run, or at its end.
+/// A value measured at step `x` of a run.
 struct Row {
   Index x;
   std::string quantity;
@@ -116,7 +116,7 @@ class Results {
     return found == runs_.end() ? nullptr : &found->second;
   }
 
-  /// Keeps a finished run, in memory and in the file.
+  /// Stores a finished run in memory and in the file.
   void add(const Run& run, Rows rows, double seconds) {
     rows.push_back({run.steps, end_of_run, seconds});
     runs_[run] = std::move(rows);

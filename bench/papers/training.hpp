@@ -37,7 +37,7 @@ gated::Training<Model> new_training(const typename Model::Config& config, const 
       gated::Random(static_cast<std::uint64_t>(1000 + seed)));
 }
 
-/// What a form changes besides its configuration.
+/// Optional callbacks of a form.
 template <class Model>
 struct Changes {
   std::function<void(Model&, gated::Random&)> start{};                       ///< changes the initial parameters

@@ -26,10 +26,10 @@ from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
-PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor gets no more turns
-PROBE_SECONDS = 60  # after which no setting gets another turn
-TOLERANCE = 1e-4  # in float32; measured errors are below 1e-5
-INT8_TOLERANCE = 0.5  # only catches a wrong model: the table has the errors of int8
+PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor is dropped
+PROBE_SECONDS = 60  # time limit for comparing settings
+TOLERANCE = 1e-4  # in float32; the largest measured error is 4e-5
+INT8_TOLERANCE = 0.5  # only catches wrong models; the table shows the int8 errors
 DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
 FAULTS = (RuntimeError, OSError, ValueError)  # faults of one runtime; they do not stop the others
 
@@ -80,11 +80,11 @@ class Runner:
     def turn(self, runs):
         print(runs, file=self.process.stdin, flush=True)
         answer = self.answer()
-        time.sleep(0.5)  # lets its threads fall asleep: some runtimes' threads spin for more than 50 ms
+        time.sleep(0.5)  # lets this runtime's threads fall asleep: some spin for more than 50 ms
         return answer
 
     def probe(self):
-        """The milliseconds of a short turn. Sets the number of runs of the next turns."""
+        """Returns the milliseconds of each run of a short turn. Sets the number of runs of later turns."""
         times = self.turn(min(self.runs, 20))["ms"]
         self.runs = max(1, min(MOST_RUNS, round(1e3 * TURN_SECONDS / max(statistics.median(times), 1e-3))))
         return times
@@ -134,13 +134,13 @@ def fastest(runners):
 
 
 class Peer(NamedTuple):
-    """A program to compare with, at the fastest of its settings, plus each addition that makes it faster still."""
+    """A program to compare with. Runs at the fastest of its settings, plus each addition that makes it faster."""
 
     name: str
     command: list
     settings: list
     additions: list
-    label: str = None  # in the table, instead of the program's own name
+    label: str = None  # shown in the table instead of the program's own name
     tolerance: float = TOLERANCE
 
     def start(self, settings, stack):
@@ -267,7 +267,7 @@ def figure(ms):
 
 
 def contradictions(results):
-    """Lines about peers that chose fewer threads for a workload than for a smaller one: the machine was busy then."""
+    """A line for each peer that chose fewer threads for a workload than for a smaller one: a sign of a busy machine."""
     lines = []
     for name, (ours, *others) in results.items():
         for runner in (r for r in others if r.setting.threads):
@@ -275,7 +275,7 @@ def contradictions(results):
                        if 0 < theirs.flops < ours.flops and theirs.setting.threads == ours.setting.threads
                        and any(r.name == runner.name and r.setting.threads > runner.setting.threads for r in rest)]
             if smaller:
-                lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, and with more threads for "
+                lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, but with more threads for "
                              f"the smaller {', '.join(smaller)}: the machine was busy. Measure this row again.")
     return lines
 
@@ -283,7 +283,7 @@ def contradictions(results):
 def conditions(results, threads, numbers):
     samples = min(len(r.times) for runners in results.values() for r in runners)
     return (f"{threads} thread{'' if threads == 1 else 's'} unless a row says otherwise, {numbers}; medians of at least {samples} "
-            "runs, in turns")
+            "interleaved runs")
 
 
 def table(title_of, results, threads):
@@ -303,8 +303,8 @@ def table(title_of, results, threads):
         lines.append(row + f" {max(r.error for r in [ours, *others]):.0e} |")
     peaks = sorted({round(max(ours.peaks) * 1e-9) for ours, *_ in results.values()})
     peak = f"{peaks[0]} GFLOP/s" if len(peaks) == 1 else f"{peaks[0]} to {peaks[-1]} GFLOP/s"
-    lines += ["", f"{conditions(results, threads, 'float')}; peak, the best beside each workload: {peak}. × is the peer's "
-              "time divided by gated's. The difference is the worst runtime's from the float64 result, relative to the largest "
+    lines += ["", f"{conditions(results, threads, 'float')}; largest measured peak: {peak}. × is the peer's "
+              "time divided by gated's. The difference is the least accurate runtime's from float64, relative to the largest "
               "value. gated runs with weights packed by `prepare()`, except in training."
               + (f" *{DEFAULT}* is compiled without a flag for this processor." if DEFAULT in kinds else "")]
     return "\n".join([*lines, *notes(results)]) + "\n"
@@ -340,9 +340,10 @@ def int8_table(title_of, results, threads):
         columns += [f"{theirs.ms / int8.ms:.2f}" if theirs and int8 else "–"]
         columns += [f"{r.error:.1e}" if r else "–" for r in (*shown[1:4], theirs)]
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
-    lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's time in int8 divided by "
+    lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's int8 time divided by "
               "that of *gated, int8*. An error is the largest difference from the float64 result, relative to the largest value; in "
-              f"float it is below {TOLERANCE:.0e}. ONNX Runtime multiplies with {instructions()}; no setting of it changes that."]
+              f"float it is below {TOLERANCE:.0e}. On this processor, ONNX Runtime multiplies with {instructions()}, "
+              "whatever its settings."]
     batches = {name: checked for name, runners in results.items()
                if (checked := [r for r in runners if r.same_alone is not None])}
     if batches:

@@ -32,7 +32,7 @@ AGREEMENT = 1e-10  # largest error of the timed model against the proven one, bo
 
 @contextlib.contextmanager
 def whole(path):
-    """A path to write to, renamed to `path` when complete: a partial file would pass for a fresh one."""
+    """Yields a temporary path, renamed to `path` when complete: a partial file would pass for a fresh one."""
     yield path + ".tmp"
     os.replace(path + ".tmp", path)
 
@@ -45,10 +45,10 @@ def files(name, folder, with_onnx):
 
 
 def start(model, random):
-    """Sets the parameters of `model` to random values at a scale that affects the output; constants stay."""
+    """Sets the parameters of `model` to random values, large enough to affect the output. Buffers keep their values."""
     state = model.state_dict()
     for name, parameter in model.named_parameters():
-        shape = [size for size in parameter.shape if size > 1] or [1]  # a convolution of one tap is a linear layer
+        shape = [size for size in parameter.shape if size > 1] or [1]  # a convolution of kernel size 1 is a linear layer
         state[name] = models.initial_value(name, shape, random).float().reshape(parameter.shape)
     model.load_state_dict(state)
 
@@ -61,7 +61,7 @@ def export(module, x, path):
         if x.is_floating_point():
             torch.onnx.export(module, x, unfinished, **arguments)
             return
-        # One text: tracing keeps all results in memory. The size of the batch is then fixed, as all others are.
+        # Exports one text, because tracing keeps all results in memory. Then fixes the batch size, like all other sizes.
         import onnx
 
         torch.onnx.export(module, x[:1], unfinished, dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}}, **arguments)
@@ -80,17 +80,17 @@ def quantize(path, quantized):
 
 
 def in_double_by_parts(model, x):
-    """The output for features in float64, or for ids, eight texts at a time: scores of padded texts take gigabytes."""
+    """The output of a float64 model. Texts are computed eight at a time, because their padded scores take gigabytes."""
     if x.is_floating_point():
         return model(x.double())
     return torch.cat([model(part) for part in x.split(8)])
 
 
 def expected(work, model, compute):
-    """The result of `compute` on the proven model in float64. The timed model must agree, with the same keys."""
+    """The result of `compute` on the proven model in float64. The timed model must agree; it has the same parameters."""
     if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
-        sys.exit(f"{work.title}: the plain model is off by {tiny_time_mixer.prove():.1e}, expected at most {AGREEMENT:.0e}. "
-                 "Correct tiny_time_mixer.py.")
+        sys.exit(f"{work.title}: tiny_time_mixer.py is off by {tiny_time_mixer.prove():.1e}, expected at most {AGREEMENT:.0e}. "
+                 "Correct it.")
     if work.kind in ("mossformer_block", "mossformer2_se", "kw_mlp") and not mossformer2.prove() <= AGREEMENT:
         sys.exit(f"{work.title}: mossformer2.py is off by {mossformer2.prove():.1e}, expected at most {AGREEMENT:.0e}. Correct it.")
     if work.kind in models.TEXTS and not text_transformers.prove() <= AGREEMENT:
@@ -141,7 +141,7 @@ def write(name, folder, with_onnx):
                 export(torch.nn.Identity(), x, paths[2])
                 if work.quantizes:
                     quantize(paths[1], paths[3])
-            except Exception as problem:  # whatever it is, only ONNX Runtime is left out
+            except Exception as problem:  # any failure leaves out only ONNX Runtime
                 print(f"ONNX Runtime is left out of {name}, whose export failed: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
         safetensors_file.write_safetensors(unfinished, tensors, {"config": json.dumps(config)})

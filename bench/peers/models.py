@@ -1,6 +1,6 @@
 """The workloads, as PyTorch modules.
 
-They are lucidrains' models as restated in tests/train, where they are proven against the originals. The gating unit, the rotary
+Most are lucidrains' models as restated in tests/train, where they are proven against the originals. The gating unit, the rotary
 embedding, FLASH and GAU are rewritten here for speed. They have the same parameters and results, but no empty masks, no padding,
 no sums over a single head, and no tables recomputed in each call. make_work.py compares the two versions.
 """
@@ -39,7 +39,7 @@ class Gmlp(GMLP):
         super().__init__(*arguments, **named)
         for module in self.modules():
             if isinstance(module, SpatialGatingUnit):
-                module.__class__ = Gate  # the parameters are the same
+                module.__class__ = Gate  # both classes have the same parameters
 
 
 class Rotary(RotaryEmbedding):
@@ -211,7 +211,7 @@ class Work:
     quantizes: bool = True  # quantize_onnx.py has no rule for convolutions
 
     def inputs(self, random):
-        """Random input: ids, where texts are padded at the end, or features."""
+        """Random input: features, or the ids of texts padded at the end."""
         c = self.config
         if self.kind not in TEXTS:
             return torch.randn(self.batch, self.tokens, c["channels"], generator=random)
@@ -221,7 +221,7 @@ class Work:
         return ids
 
     def build(self, proven=False, dtype=torch.float32):
-        """The timed model, or the one that tests/train proves. Tables are in `dtype`, parameters in float32."""
+        """The timed model, or the `proven` one. Tables are in `dtype`, parameters in float32."""
         c = self.config
         if self.kind in ("gmlp", "train_gmlp"):
             return (GMLP if proven else Gmlp)(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
@@ -294,7 +294,7 @@ def smollm(tokens):
                 {"channels": 576, "model": model, "lengths": [tokens]}, quantizes=False)
 
 
-RAGGED = text_transformers.lengths(count=64, median=30, deviation=1.2, most=512, seed=1)  # sentences: mean 59, longest 512
+RAGGED = text_transformers.lengths(count=64, median=30, deviation=1.2, most=512, seed=1)  # like sentences: mean 59, longest 512
 
 WORKS = {
     "gmlp_s16_b8": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 8, 196, 256, 1536, 30),
@@ -338,7 +338,7 @@ class TrainingStep:
         self.optimizer = torch.optim.AdamW(groups, lr=training["rate"])
 
     def __call__(self):
-        self.optimizer.zero_grad(set_to_none=True)  # the default of PyTorch 1.13 fills gradients with zeros
+        self.optimizer.zero_grad(set_to_none=True)  # by default, PyTorch 1.13 fills gradients with zeros
         loss = nn.functional.cross_entropy(self.model(self.tokens).flatten(0, 1), self.targets.flatten())
         loss.backward()
         self.optimizer.step()

@@ -25,7 +25,7 @@ class ScaleNorm(nn.Module):
 
 
 class Depthwise(nn.Module):
-    """x + the depthwise convolution of x, over rows; the weight's name and shape are upstream's."""
+    """x + the depthwise convolution of x over rows. The weight has upstream's name and shape."""
 
     def __init__(self, channels, taps, *tail):
         super().__init__()
@@ -77,7 +77,7 @@ def rotated(x, cos, sin):
 
 
 class Rotary(nn.Module):
-    """Interleaved pairs of the first channels; the table for `tokens` tokens is computed once, in `dtype`."""
+    """Rotates interleaved pairs of the first channels. The table for `tokens` tokens is computed once, in `dtype`."""
 
     def __init__(self, width, tokens, dtype):
         super().__init__()
@@ -140,7 +140,7 @@ class GatedFsmn(nn.Module):
 
 
 class Pointwise(nn.Linear):
-    """A linear layer stored as a convolution of one tap."""
+    """A linear layer stored as a convolution of kernel size 1."""
 
     def __init__(self, channels, out, bias=True):
         super().__init__(channels, out, bias)
@@ -287,7 +287,7 @@ class KeywordLayer(nn.Module):
 
 
 class KwMlp(nn.Module):
-    """KW-MLP on the features of a second: 98 frames of 40, as one row."""
+    """KW-MLP on one second of sound: 98 frames of 40 features, as one row."""
 
     def __init__(self, classes=35, channels=64, hidden=256, depth=12, frames=98, features=40):
         super().__init__()
@@ -302,7 +302,7 @@ class KwMlp(nn.Module):
 
 
 def difference(case, model):
-    """The error of `model` on a case file in float64, relative to the largest output."""
+    """The largest error of `model` on a case file, in float64, relative to the largest output."""
     tensors, _ = read_safetensors(os.path.join(CASES, case + ".safetensors"), torch.from_numpy)
     state = {key[6:]: value for key, value in tensors.items() if key.startswith("model.")}
     channels = next((value.shape[0] for key, value in state.items() if key.endswith("output.0.bias")), None)
@@ -317,7 +317,7 @@ def difference(case, model):
 
 
 def prove():
-    """The largest error on the original's cases."""
+    """The largest error on the case files of the originals."""
     trunk = Trunk(2, 12, 8, 8, 8, 21, torch.float64)
     masks = Enhancer(9, 11, 21, torch.float64, depth=2, channels=12, inner=6, query_key=8, group=8)
     keywords = KwMlp(5, 12, 48, 2, 13, 9)

@@ -1,6 +1,6 @@
 /// Runs a gMLP trunk written by hand on oneDNN's primitives: echo 7 | run_onednn WORK.safetensors THREADS
 ///
-/// Reads the same lines as compare_peers, and answers with error and milliseconds only. Everything that oneDNN can fuse is
+/// Reads the same lines as compare_peers, but prints only the error and the milliseconds. Everything that oneDNN can fuse is
 /// fused (bias, GELU, gate, residual), and weights have the layouts that oneDNN chooses.
 
 #include <cstdlib>

@@ -23,18 +23,18 @@ from safetensors_file import read_safetensors
 
 
 def frozen(module, x):
-    example = x if x.is_floating_point() else x[:1]  # of texts one: tracing keeps all results in memory
+    example = x if x.is_floating_point() else x[:1]  # one text: tracing keeps all results in memory
     return torch.jit.freeze(torch.jit.trace(module.eval(), example))
 
 
 def inference(model, tensors, optimize):
-    """The call to time, an empty call to subtract, and the error."""
+    """Returns the call to time, an empty call to subtract, and the error."""
     x, expected = tensors["input"], tensors["output"]
     with torch.no_grad():
         nothing, model = frozen(torch.nn.Identity(), x), frozen(model, x)
         if optimize:
             model = torch.jit.optimize_for_inference(model)
-        for _ in range(3):  # the first calls optimize
+        for _ in range(3):  # PyTorch optimizes during the first calls
             y = model(x)
             nothing(x)
     if y.shape != expected.shape:
@@ -45,7 +45,7 @@ def inference(model, tensors, optimize):
 
 
 def opening(path, work, tensors):
-    """The call to time (file, module, first result), no call to subtract, and the error."""
+    """Returns the call to time (file, module, first result), no call to subtract, and the error."""
     x, expected = tensors["input"], tensors["output"]
 
     def start():
@@ -63,7 +63,7 @@ def loaded(work, tensors):
 
 
 def training(model, tensors, config):
-    """The call to time, no call to subtract, and the error of the losses."""
+    """Returns the call to time, no call to subtract, and the error of the losses."""
     step = models.TrainingStep(model, tensors["tokens"], tensors["targets"], config["training"])
     losses = torch.tensor([step() for _ in tensors["losses"]], dtype=torch.float64)
     return step, None, ((losses - tensors["losses"]) / tensors["losses"]).abs().max().item()  # NaN if any is NaN
@@ -80,7 +80,7 @@ def milliseconds(call, runs):
 
 
 def blas():
-    """The BLAS that PyTorch was built with, and, on Linux, the library that it loaded."""
+    """The BLAS that PyTorch was built with and, on Linux, the libraries that it loaded."""
     built = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
     try:
         with open("/proc/self/maps", encoding="utf-8") as file:

@@ -1,9 +1,9 @@
 """Text transformers as PyTorch modules, written from the formulas: ModernBERT (arXiv:2412.13663) and Llama (arXiv:2302.13971).
 
-Parameters have the names of transformers' files. `proven` models compute one text after the other, without padding, head by head,
-with the formulas as they are printed; prove() compares them with the originals' outputs. The timed ones take a padded batch, as
-everybody's do, and give the runtimes what they can fuse: tables computed once, the scores' scale within the queries' table, one mask
-per kind of layer, heads that share keys as rows of one product.
+Parameters have the names of transformers' files. `proven` models follow the printed formulas, text by text and head by head,
+without padding; prove() compares them with the originals' outputs. Timed models read a padded batch, as is usual, in a form
+that runtimes can fuse: tables are computed once, the queries' table includes the scale of the scores, each kind of layer has
+one mask, and heads that share keys are rows of one product.
 """
 
 import json
@@ -18,7 +18,7 @@ REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
 
 
 def lengths(count, median, deviation, most, seed):
-    """The quantiles (i + ½) / count of a log-normal distribution, at most `most`, in random order."""
+    """Lengths of texts: the quantiles (i + ½) / count of a log-normal distribution, clamped to `most`, shuffled."""
     at = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     drawn = (median * torch.exp(deviation * 2 ** 0.5 * torch.erfinv(2 * at - 1))).round().long().clamp(1, most)
     return drawn[torch.randperm(count, generator=torch.Generator().manual_seed(seed))].tolist()
@@ -31,7 +31,7 @@ def rotation(tokens, width, base):
 
 
 def rotated_plainly(x, base):
-    """One head, tokens × width: the pair (i, i + width/2) turns by the token's angle."""
+    """Rotates the channels (i, i + width/2) of one head, tokens × width, by the token's angle."""
     cos, sin = rotation(*x.shape, base)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
@@ -77,7 +77,7 @@ class Attend(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """LayerNorm without bias. ONNX Runtime fuses one with a bias, so the exported one adds zeros."""
+    """LayerNorm without bias. Adds zeros, because ONNX Runtime fuses a LayerNorm with a bias."""
 
     def __init__(self, dim, eps):
         super().__init__()
@@ -127,7 +127,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """ModernBertModel up to granite's embeddings: the first token's state, of length 1. Takes ids, batch × tokens."""
+    """ModernBertModel up to granite's embeddings: the first token's state, scaled to norm 1. Input: ids, batch × tokens."""
 
     def __init__(self, c, tokens, proven, dtype):
         super().__init__()
@@ -185,7 +185,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """LlamaForCausalLM: the logits of the last token of each text, batch × V, or of all tokens."""
+    """LlamaForCausalLM: the logits of the last token of each text, batch × V."""
 
     def __init__(self, c, tokens, proven, dtype):
         super().__init__()
@@ -213,7 +213,7 @@ class Decoder(nn.Module):
 
 
 def prove():
-    """The largest difference of the proven models from the originals, relative to the largest value, in float64."""
+    """The largest error of the `proven` models against the originals, relative to the largest value, in float64."""
     def case(name, build, compute):
         tensors, metadata = read_safetensors(os.path.join(REFERENCE, name + ".safetensors"), torch.from_numpy)
         model = build(json.loads(metadata["config"])["config_full"], 0, True, torch.float64).double()

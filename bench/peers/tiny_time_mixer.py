@@ -1,7 +1,7 @@
 """IBM's TinyTimeMixer on single series, as PyTorch modules with the names of its published files.
 
 Written from the papers (arXiv:2401.03955, arXiv:2306.09364) twice: plainly, as the original does it, and for speed, without
-transposing to mix patches. prove() compares the plain one with a case file of the original.
+transposing to mix patches. prove() compares the plain version with a case file of the original.
 """
 
 import json
@@ -42,7 +42,7 @@ class Gate(nn.Module):
 
 
 class FeatureMixer(nn.Module):
-    """Over the features of a patch."""
+    """Mixes the features of a patch."""
 
     def __init__(self, width, features):
         super().__init__()
@@ -56,14 +56,14 @@ class FeatureMixer(nn.Module):
 
 
 class PlainPatchMixer(FeatureMixer):
-    """Over the patches of a series, the same for each feature."""
+    """Mixes the patches of a series, with the same weights for each feature."""
 
     def mix(self, x):
         return super().mix(x.transpose(1, 2)).transpose(1, 2)
 
 
 class PatchMixer(FeatureMixer):
-    """The same without transposing x."""
+    """PlainPatchMixer without transposing x."""
 
     def mix(self, x):
         def project(linear, z):
@@ -168,7 +168,7 @@ class TinyTimeMixer(nn.Module):
 
 
 def prove():
-    """The largest difference of the plain model from the original, relative to the largest value, in float64."""
+    """The largest error of the `proven` model against the original, relative to the largest value, in float64."""
     tensors, metadata = read_safetensors(CASE, torch.from_numpy)
     model = TinyTimeMixer(json.loads(metadata["config"])["config_full"], proven=True).double()
     model.load_state_dict({key[6:]: value.double() for key, value in tensors.items() if key.startswith("model.")})

@@ -44,7 +44,7 @@ void table_of_callbacks(const TableOptions& options) {
   stream.process(block, block);
   const auto callbacks = times_of(count, [&] { stream.process(block, block); });
   print("a hop of the denoiser, 10 ms of sound", callbacks);
-  // For comparison, the machine's own interruptions: the times of a loop of the same duration that touches no memory.
+  // A loop of the same duration that touches no memory shows the machine's own interruptions.
   volatile double sink = 0;
   const auto spin = [&](Index turns) {
     double x = 1;

@@ -6,7 +6,7 @@ namespace bench {
 
 namespace {
 
-constexpr Index columns = 1536;  // of gMLP-base, after the gate's split
+constexpr Index columns = 1536;  // half of gMLP-base's hidden channels
 
 /// One way to multiply by a Toeplitz weight, with its own scratch.
 struct Way {

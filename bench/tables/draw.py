@@ -13,7 +13,7 @@ import pathlib
 import sys
 from collections import defaultdict
 
-sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.dont_write_bytecode = True  # no __pycache__ from the next import
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from curves import draw as draw_curves  # noqa: E402
 
@@ -96,7 +96,7 @@ def streaming(table, plot):
     columns += [(f"{name}, state MB", q["state MB"]) for name, q in table.items()]
     flash = table["FLASH 12 layers"]["tokens/s"]
     text = markdown("position", columns)
-    text += "\nThe slowest step as a multiple of the median, at most: " + ", ".join(
+    text += "\nLargest ratio of slowest step to median step: " + ", ".join(
         f"{name} {max(q['slowest of median'].values()):.1f}" for name, q in table.items()) + "."
     if 1000 in flash and 65536 in flash:
         text += (f" A step of FLASH with 12 layers takes {flash[1000] / flash[65536]:.2f} times as long at position 65,536 as at "
@@ -149,7 +149,8 @@ def crossover(table, _):
     found = []
     for plain, other, words in (("plain", "transformed", "Transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
         where = crossing(table[plain]["ms"], table[other]["ms"])
-        found.append(f"{words} faster {'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.")
+        found.append(f"{words} faster than a plain matmul "
+                     f"{'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.")
     return "\n".join([*lines, "", " ".join(found)]) + "\n"
 
 

@@ -4,8 +4,8 @@ namespace bench {
 
 namespace {
 
-/// The seconds of all gates of `model`, run as in a forward pass: in place, each with its own weights. Only the first may find
-/// its input `z` outside the caches. For long sequences only every fourth gate is measured, and counts four times.
+/// The seconds that all gates of `model` take, run in place as in a forward pass. Only the first gate may read an uncached
+/// `z`. From 2,048 tokens on, runs every fourth gate and multiplies the time by four.
 double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::MatrixView<float>& z,
                         gated::Workspace<float>& workspace) {
   gated::Batch<float> run(workspace, sequences);
@@ -26,7 +26,7 @@ void measure(const TableOptions& options, Index length) {
   }
   gated::Random random(1);
   gated::Gmlp<float> model(config, random);
-  // Sets the sequence length from which W is multiplied by Fourier transform. Flops and shares refer to matmul (`never`).
+  // Sets the sequence length from which W is applied by FFT. `never` selects matmul, to which flops and shares refer.
   const auto multiply_from = [&model](Index fourier_from) {
     for (auto& block : model.blocks) {
       block.gate.proj.config.fourier_from = fourier_from;
@@ -74,8 +74,8 @@ void measure(const TableOptions& options, Index length) {
   print("weights MB", megabytes(model));
   print("scratch MB", megabytes(workspace.bytes()));
   if (!(rest_of_peak <= 1)) {
-    std::cerr << "lengths: with " << length << " tokens, all but the spatial part would run at " << rest_of_peak
-              << " of the peak: the measured spatial share is wrong. Measure again on an idle machine.\n";
+    std::cerr << "lengths: with " << length << " tokens, the work outside the gates would run at " << rest_of_peak
+              << " times the peak: the measured spatial share is wrong. Measure again on an idle machine.\n";
   }
 }
 

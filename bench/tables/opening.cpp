@@ -26,7 +26,7 @@ gated::GmlpLanguageModelConfig whole() {
   return config;
 }
 
-/// The megabytes in the line `what` of this process's /proc/self/status; 0 if there is no such line.
+/// The value of line `what` in /proc/self/status, in MB; 0 if there is no such line.
 double memory(const std::string& what) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -59,7 +59,7 @@ Figures in_a_process(const Job& job) {
   return found;
 }
 
-/// Measures `open(use)`, which opens a model and passes it to `use`. Runs the model twice on one text.
+/// Measures `open(use)`, which opens a model and passes it to `use`. `use` runs the model twice on one text.
 template <class Open>
 Figures opened(const Open& open) {
   const double before = memory("VmRSS"), own = memory("RssAnon"), of_files = memory("RssFile"), start = seconds();
@@ -128,7 +128,7 @@ void table_of_openings(const TableOptions& options) {
        [&] { return opened([&](const auto& use) { use_prepared(gated::load_prepared<Model>(rows), use); }); }}};
   for (int turn = 0; turn < options.turns(); ++turn) {
     for (Form& form : forms) {
-      in_a_process(form.measure);  // a warm-up: the system then has memory at hand
+      in_a_process(form.measure);  // warm-up
       const Figures found = in_a_process(form.measure);
       for (std::size_t i = 0; i < found.size(); ++i) {
         form.figures[i].push_back(found[i]);
@@ -147,6 +147,6 @@ void table_of_openings(const TableOptions& options) {
 
 #else
 
-void bench::table_of_openings(const TableOptions&) { std::cerr << "opening is left out: it needs fork().\n"; }
+void bench::table_of_openings(const TableOptions&) { std::cerr << "The table opening is left out, because it needs fork().\n"; }
 
 #endif

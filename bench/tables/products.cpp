@@ -10,7 +10,7 @@ namespace {
 
 using gated::Matrix, gated::WeightFormat;
 
-/// Packed weights and a workspace for products in float or in bf16.
+/// Packed weights and a workspace for matmul in float or in bf16.
 struct Precision {
   gated::PreparedWeights<float> weights;
   gated::Workspace<float> workspace;
@@ -49,7 +49,7 @@ void measure(const TableOptions& options, const TrunkCase<Model>& trunk) {
 
 void table_of_products(const TableOptions& options) {
   if (gated::bf16_products() == nullptr) {
-    std::cerr << "measure_tables: products is left out: it needs AVX512-BF16.\n";
+    std::cerr << "The table products is left out, because it needs AVX512-BF16.\n";
     return;
   }
   for_each_trunk(options, false, [&](const auto& trunk) { measure(options, trunk); });

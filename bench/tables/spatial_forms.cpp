@@ -6,7 +6,7 @@ namespace bench {
 
 namespace {
 
-constexpr Index columns = 1536;  // of gMLP-base, after the gate's split
+constexpr Index columns = 1536;  // half the hidden width of gMLP-base
 
 /// One form of a spatial projection, with its own scratch.
 struct Form {
@@ -21,7 +21,7 @@ struct Form {
 };
 
 void measure(const TableOptions& options, Index length) {
-  std::list<Form> forms;  // a workspace cannot move
+  std::list<Form> forms;  // a list, because workspaces are not movable
   const auto add = [&](const char* series, gated::SpatialForm form, bool causal) {
     forms.emplace_back(series, gated::SpatialProjectionConfig{.length = length, .causal = causal, .form = form},
                        options.threads);

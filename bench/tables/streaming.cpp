@@ -15,8 +15,8 @@ using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
-/// A series at one position: measures the mean seconds per token there, and holds each step's seconds in its best turn, and the
-/// bytes of the state.
+/// The measurement of a series at one position. `measure` returns the mean seconds per token. `steps` collects each step's
+/// least seconds over all turns.
 struct Stream {
   const char* series;
   Index position;
@@ -39,15 +39,15 @@ struct PreparedWorkspace {
   }
 };
 
-/// The steps of a turn: `restart()` goes back to the first position, `step(x, y)` reads one token.
+/// The steps to time: `restart()` returns to the first position, `step(x, y)` processes one token.
 struct Steps {
   Index tokens, columns;
   std::function<void()> restart;
   std::function<void(const Matrix<float>& x, Matrix<float>& y)> step;
-  bool goes_on = false;  // the timed tokens follow those of the warm-up, instead of repeating them
+  bool goes_on = false;  // the timed tokens continue after the warm-up, without a restart
 };
 
-/// Measures the mean seconds of `steps.tokens` steps, after as many warm-up steps, which evict other streams from the caches.
+/// Measures the mean seconds of `steps.tokens` steps. As many warm-up steps first evict other streams from the caches.
 Stream stream(const char* series, const TableOptions& options, Index position, std::size_t state_bytes, Steps steps) {
   Stream made{series, position, state_bytes, {}};
   steps.tokens = options.quick ? std::min<Index>(steps.tokens, 4) : steps.tokens;
@@ -110,7 +110,7 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   }
 }
 
-/// The steps of a gMLP block differ in time, so up to 1,024 steps before a position are timed, after as many warm-up steps.
+/// A gMLP block's steps vary in time. Times the last steps before each position, up to 1,024, after as many warm-up steps.
 void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
                     gated::Random& random, Streams& streams) {
   for (const Index position : positions) {
@@ -126,7 +126,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
     const Index many = std::min<Index>(1024, (position - 1) / 2);
     const bool are_many = many >= 16 && !options.quick;
     const auto restart = [=] {
-      *state = State();  // also drops the sums computed ahead
+      *state = State();  // discards the precomputed sums too
       *state = block->start();
       state->skip(are_many ? position - 2 * many : position - 1);
     };
@@ -136,7 +136,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
   }
 }
 
-/// A whole model. Its state reaches each position by prefill, up to 4,096 tokens at a time.
+/// A whole model. Prefill advances its state to each position, up to 4,096 tokens at a time.
 void add_flash_model(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
   const auto model = std::make_shared<const gated::Flash<float>>(flash_trunk(true), random);
@@ -171,12 +171,12 @@ void table_of_streaming(const TableOptions& options) {
 
   std::vector<Measurement> measurements;
   for (Stream& stream : streams) {
-    measurements.push_back(std::move(stream.measure));  // moved, because some hold a state
+    measurements.push_back(std::move(stream.measure));  // moved, not copied: some own a state
   }
   const auto times = by_turns(options.turns(), measurements);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     print_row("streaming", streams[i].series, streams[i].position, "tokens/s", 1 / median(times[i]));
-    const std::vector<double>& steps = *streams[i].steps;  // each step's time in its best turn, without interruptions
+    const std::vector<double>& steps = *streams[i].steps;  // each step's shortest time over all turns
     const double slowest = *std::max_element(steps.begin(), steps.end());
     print_row("streaming", streams[i].series, streams[i].position, "slowest ms", 1e3 * slowest);
     print_row("streaming", streams[i].series, streams[i].position, "slowest of median", slowest / median(steps));

@@ -24,13 +24,13 @@ inline void print_row(std::string_view table, std::string_view series, Index x, 
   std::cout << table << ',' << series << ',' << x << ',' << quantity << ',' << value << std::endl;
 }
 
-/// The seconds per call of `f` in one turn. Repeats short calls, which keeps caches warm.
+/// Measures the seconds per call of `f`. Repeats short calls, which keeps caches warm.
 template <class F>
 Measurement time_of(const TableOptions& options, F f) {
   return [f, at_least = options.quick ? 0 : 0.05] { return seconds_per_call(at_least, f); };
 }
 
-/// The peak in one turn. Times are compared with the best peak of all turns.
+/// Measures the peak flops per second. Tables compare times with the best peak of all turns.
 inline Measurement peak_of(const Threads& threads) {
   return [threads] { return measure_peak(threads, 3); };
 }
@@ -97,22 +97,22 @@ void table_of_blocks(const TableOptions&);
 /// Tokens per second of streaming, by position.
 void table_of_streaming(const TableOptions&);
 
-/// Trunks by number of threads.
+/// Times and scratch memory of trunks, by number of threads.
 void table_of_threads(const TableOptions&);
 
-/// One thread and several, on an idle machine and beside a program that keeps one processor busy.
+/// gMLP-S/16 on one thread and on several, on an idle machine and beside a program that keeps one processor busy.
 void table_of_busy_machines(const TableOptions&);
 
 /// The slowest of a million audio callbacks, on one thread.
 void table_of_callbacks(const TableOptions&);
 
-/// Decoding with weights in float, bf16 and int8, and with int8 products, by threads.
+/// Decoding with weights in float, bf16 and int8, and with int8 matmul, by number of threads.
 void table_of_weights(const TableOptions&);
 
-/// Trunks with products in float and in bf16, by threads.
+/// Trunks with matmul in float and in bf16, by number of threads.
 void table_of_products(const TableOptions&);
 
-/// Portable arithmetic: its time divided by that of the fastest arithmetic, by form of the kernels, on one thread.
+/// The slow-down of portable arithmetic relative to the fastest, by instruction set, on one thread.
 void table_of_arithmetic(const TableOptions&);
 
 /// Ways to open a large model: time to open, time to the first result, and memory.

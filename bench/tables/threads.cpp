@@ -9,7 +9,7 @@ namespace {
 template <class Model>
 void measure(const TableOptions& options, const TrunkCase<Model>& trunk) {
   gated::Matrix<float> y = trunk.x;
-  std::list<gated::Workspace<float>> workspaces;  // a workspace cannot move
+  std::list<gated::Workspace<float>> workspaces;  // a list, because workspaces are not movable
   std::vector<Measurement> measurements;
   for (const auto threads : thread_counts()) {
     auto& workspace = workspaces.emplace_back(Threads{static_cast<int>(threads)});

@@ -71,7 +71,7 @@ struct Steps {
   }
 };
 
-/// Reads as many bytes as the weights take, in tasks of 256 KiB: a memory-bound step cannot be faster.
+/// Reads an array of the weights' size, in tasks of 256 KiB: the least time of a memory-bound step.
 class Read {
  public:
   Read(std::size_t bytes, int threads)

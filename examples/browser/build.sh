@@ -14,7 +14,7 @@ mkdir -p $page
 eigen=$(pkg-config --cflags-only-I eigen3 2> /dev/null | sed 's/^-I//; s/ .*//')
 eigen=${eigen:-/usr/include/eigen3}
 
-# -Os, because kernels are vector code that -O2 does not make faster; -flto saves a tenth.
+# -Os: the kernels are vector code, which -O2 does not speed up. -flto saves a tenth of the size.
 compile() {
   em++ -std=c++20 -msimd128 -fwasm-exceptions -DNDEBUG -DGATED_ONLY_BASELINE -Iinclude -Iexamples -I$here -isystem "$eigen" \
     -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror "$@"
@@ -47,7 +47,7 @@ module forecast $(printf "examples/forecast/%s.cpp " calendar delimited_text tab
 module text examples/common/safe_text.cpp
 module speed
 
-# The models, in int8. The text's is shipped so.
+# Quantizes models to int8. The text model is shipped in int8.
 if is_old $page/births.safetensors; then
   compile -O1 $here/quantize.cpp -o $page/quantize.js -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH=1 -sWASM_ASYNC_COMPILATION=0
   node $page/quantize.js examples/classify_digits/mnist_gmlp.safetensors $page/mnist.safetensors

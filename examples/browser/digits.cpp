@@ -51,7 +51,7 @@ struct Reader {
   }
 };
 
-/// The uses of a drawing: to learn from, to measure with, or to rehearse what the model knows.
+/// The purpose of a drawing: training, measuring accuracy, or rehearsal against forgetting.
 enum class Use { learn, measure, rehearse };
 
 struct Drawing {
@@ -113,10 +113,10 @@ void add(const Matrix<float>& row) {
   page::answer.numbers.insert(page::answer.numbers.end(), row.data(), row.data() + row.size());
 }
 
-/// The model that answers: the taught one, if there is one.
+/// The current model: the taught one if there is one, else the shipped one.
 Reader& reader() { return taught ? *taught : page::expect_open(shipped); }
 
-/// Adds two numbers to the answer: of the drawings with this use, how many the model reads right, and how many there are.
+/// Adds two numbers to the answer: how many drawings with this use the model recognises, and how many there are.
 void add_share_right(Reader& model, Use use) {
   float right = 0, count = 0;
   for (const Drawing& drawing : drawings) {
@@ -137,7 +137,7 @@ PAGE_EXPORT(int, open)() {
   return page::respond([] { shipped.emplace(page::load<Model>("mnist.safetensors")); });
 }
 
-/// Reads the strokes in the input. Answers ten probabilities and the picture.
+/// Classifies the strokes in the input. Output: the probabilities of the ten digits, and the picture.
 PAGE_EXPORT(int, classify)() {
   return page::respond([] {
     picture = ink::picture_of(page::input_numbers());
@@ -146,8 +146,8 @@ PAGE_EXPORT(int, classify)() {
   });
 }
 
-/// Answers for each block: how far its gate moves at each patch from a black picture to the last picture of classify() (mean
-/// over the channels), the patch where it moves most, and the filter of that patch (its row of W).
+/// Compares the gates for the last picture of classify() with those for a black picture. Output for each block: the difference
+/// at each patch (mean over the channels), the patch with the largest one, and that patch's row of W.
 PAGE_EXPORT(int, gates)() {
   return page::respond([] {
     Reader& by = reader();
@@ -166,7 +166,7 @@ PAGE_EXPORT(int, gates)() {
   });
 }
 
-/// Keeps the strokes in the input as a drawing of the digit `label`, for this Use.
+/// Stores the strokes in the input as a drawing of the digit `label`, with this Use.
 PAGE_EXPORT(int, keep)(int label, int use) {
   return page::respond([&] {
     drawings.push_back({ink::picture_of(page::input_numbers()), Index{label}, static_cast<Use>(use)});
@@ -182,7 +182,7 @@ PAGE_EXPORT(int, forget)() {
   });
 }
 
-/// Makes a step of the lesson; the first call begins it. Answers the steps done, the total number of steps, and the loss.
+/// Runs one training step; the first call starts the lesson. Output: the steps done, the total number of steps, and the loss.
 PAGE_EXPORT(int, teach)() {
   return page::respond([] {
     if (!lesson) {
@@ -194,8 +194,8 @@ PAGE_EXPORT(int, teach)() {
   });
 }
 
-/// Ends the lesson; the taught model answers from now on. Answers pairs (right, all): the held-out drawings before and after
-/// the lesson, then the rehearsed ones before and after.
+/// Ends the lesson: the taught model is now the current one. Output: pairs (recognised, all) for the held-out drawings before
+/// and after the lesson, then for the rehearsed ones before and after.
 PAGE_EXPORT(int, end_lesson)() {
   return page::respond([] {
     taught.emplace(lesson ? std::move(lesson->training.model) : page::expect_open(shipped).model);

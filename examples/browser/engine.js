@@ -1,6 +1,6 @@
 // The page's side of a module in a worker.
 
-/** Starts a module with its model file, if any. `call(name, input, ...integers)` answers {numbers, text, milliseconds}. */
+/** Starts a module with its model file, if any. `call(name, input, ...integers)` resolves to {numbers, text, milliseconds}. */
 export function start(module, model) {
   const worker = new Worker("worker.js", { type: "module", name: module });
   const waiting = new Map();

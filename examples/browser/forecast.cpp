@@ -30,8 +30,8 @@ PAGE_EXPORT(int, open)() {
   return page::respond([] { model.emplace(page::load<Model>("births.safetensors")); });
 }
 
-/// Reads the CSV in the input, whose first `name_size` bytes are its name. Answers four counts (series, rows, rows that the
-/// model sees, rows that it forecasts) and, as text, the series' names, one per line.
+/// Reads the CSV in the input, which starts with `name_size` bytes of file name. Output: four counts (series, rows, rows that
+/// the model reads, rows that it forecasts) and, as text, the names of the series, one per line.
 PAGE_EXPORT(int, read)(std::size_t name_size) {
   return page::respond([=] {
     const auto& opened = page::expect_open(model);
@@ -52,7 +52,7 @@ PAGE_EXPORT(int, read)(std::size_t name_size) {
   });
 }
 
-/// Answers the times of all rows and of the `horizon` rows after them, one per line.
+/// Output: the times of all rows and of the `horizon` rows after them, one per line.
 PAGE_EXPORT(int, times)() {
   return page::respond([] {
     const Table& all = page::expect_open(table);
@@ -65,12 +65,12 @@ PAGE_EXPORT(int, times)() {
   });
 }
 
-/// Answers notes on the table: gaps, missing rows, unknown times.
+/// Output: notes on the table, about gaps, missing rows and unknown times.
 PAGE_EXPORT(int, remarks)() {
   return page::respond([] { page::answer.text = notes(page::expect_open(table)); });
 }
 
-/// Answers the values of series `one`, NaN in gaps.
+/// Output: the values of series `one`, with NaN for gaps.
 PAGE_EXPORT(int, values)(int one) {
   return page::respond([=] {
     const Table& all = page::expect_open(table);
@@ -80,7 +80,7 @@ PAGE_EXPORT(int, values)(int one) {
   });
 }
 
-/// Forecasts series `one` from row `row` on. Answers the model's forecast, then the naive one.
+/// Forecasts series `one` from row `row` on. Output: the model's forecast, then the naive one.
 PAGE_EXPORT(int, predict)(int one, int row) {
   return page::respond([=] {
     const Series& all = page::expect_open(series);

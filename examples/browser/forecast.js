@@ -1,4 +1,4 @@
-// Forecast: a CSV, the forecast of the rows that follow any of its days, and the naive forecast.
+// Forecast: forecasts a CSV from any of its days, with the naive forecast for comparison.
 
 import { coalesced, guard, start } from "./engine.js";
 

@@ -13,7 +13,7 @@
 #include "gated/io/config_json.hpp"
 
 /// @file
-/// The functions of a WebAssembly module that worker.js calls. A module is one source that includes this file.
+/// The interface of a WebAssembly module to worker.js. A module is one source that includes this file.
 
 /// Begins the definition of a function that JavaScript calls as `name`.
 #define PAGE_EXPORT(type, name) __attribute__((export_name(#name))) type page_##name
@@ -26,7 +26,7 @@ struct Answer {
   std::string text = {};  ///< the error's message if the call failed
 };
 inline Answer answer;
-inline std::vector<std::byte> input;  ///< the bytes that JavaScript gives to the next call
+inline std::vector<std::byte> input;  ///< the bytes that JavaScript passes to the next call
 
 inline std::string_view input_text() { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
 inline std::span<const float> input_numbers() {

@@ -1,4 +1,4 @@
-// The tabs. Each one is loaded when first shown.
+// The tabs, each loaded when first shown.
 
 const tabs = [...document.querySelectorAll("[role=tab]")];
 const shown = new Set();

@@ -1,4 +1,4 @@
-// The digits' module, shared by the tabs "Draw" and "Teach".
+// The module for digits, shared by the tabs "Draw" and "Teach".
 
 import { start } from "./engine.js";
 

@@ -96,7 +96,7 @@ function show(panel, drawings, isEmpty) {
 export async function open(panel) {
   const find = (name) => panel.querySelector(name);
   const drawings = new Drawings();
-  let teaching = false;  // a lesson runs: no second one, and nothing is forgotten
+  let teaching = false;  // true during a lesson: no second lesson, no forgetting
   const pad = new Pad(find(".pad"), () => update());
   const update = () => show(panel, drawings, pad.strokes.length === 0);
   const keep = () => {

@@ -59,7 +59,7 @@ PAGE_EXPORT(int, begin)(int percent, unsigned seed) {
   });
 }
 
-/// Writes one byte. Answers the text to show, which is empty until a character is complete.
+/// Generates one byte. Output: the text to show, empty until a character is complete.
 PAGE_EXPORT(int, next)() {
   return page::respond([] {
     Writing& by = page::expect_open(writing);

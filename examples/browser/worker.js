@@ -1,4 +1,4 @@
-// Runs a WebAssembly module: its functions take bytes and integers, and answer numbers and text.
+// Runs a WebAssembly module, whose functions take bytes and integers and return numbers and text.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -15,9 +15,9 @@ namespace parity {
 ///
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and `output_f64`; if
 /// the case has gradients, also `cotangent`, `grad.<key>` of parameters and `grad.<name>` of inputs. The metadata has `case`,
-/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`. This `config` is a JSON
-/// object: its own `config` holds the constructor's explicit arguments, `config_full` adds the defaults, `call` holds the
-/// call's arguments, and `variant` tells apart several originals of one class.
+/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`, a JSON object. The
+/// object's member `config` has the constructor's explicit arguments, `config_full` also the defaults, `call` the arguments of
+/// the call. The member `variant` distinguishes several originals with the same class name.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);
@@ -26,7 +26,7 @@ class CaseFile {
   const std::string& name() const { return name_; }
   const std::string& family() const { return family_; }
   const std::string& class_name() const { return class_name_; }
-  /// Which of several originals of the class; empty if there is only one.
+  /// Distinguishes several originals with the same class name; empty if there is only one.
   const std::string& variant() const { return variant_; }
 
   /// The constructor's arguments, with defaults filled in.
@@ -35,7 +35,7 @@ class CaseFile {
   const nlohmann::json& explicit_arguments() const { return explicit_arguments_; }
   const nlohmann::json& call() const { return call_; }
 
-  /// The original's largest float32 error against its own float64; 0 if not recorded.
+  /// The largest difference between the original's float32 and float64 outputs; 0 if not recorded.
   double recorded_float_error() const { return recorded_float_error_; }
 
   /// True if this parameter, under the original's name, cannot change the output in exact arithmetic.

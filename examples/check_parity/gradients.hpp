@@ -50,12 +50,12 @@ void load_unfrozen(Model& gradient, const CaseFile& file, const gated::NameMap& 
                                    ", one per trainable parameter.");
 }
 
-/// If T is double and the case has gradients, adds our gradients of Σ output ⊙ cotangent, paired with the file's: one for each
-/// parameter of `model`, and one for each input whose gradient is in the file.
+/// Pairs our gradients of Σ output ⊙ cotangent with the file's, for each parameter of `model` and for each input that has a
+/// gradient in the file. Does nothing if T is float or the case has no gradients.
 ///
-/// `record(tape, input)` records its inputs by calling `input`, an Inputs, and returns the output. `arrange(matrix)` brings the
-/// file's matrices into our order; `adjust(gradient)` may change the gradients before the comparison. Parameters below a path
-/// in `frozen` (in the file's names) have no gradient in the file.
+/// `record(tape, input)` records the forward pass and returns its output; it records each input with `input(name, matrix)`.
+/// `arrange(matrix)` converts the file's matrices to our layout. `adjust(gradient)` may change our gradients before they are
+/// compared. Parameters below a path in `frozen` (in the file's names) have no gradient in the file.
 template <class T, class Model, class Record, class Arrange, class Adjust>
 void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, const gated::NameMap& names,
                    const Record& record, const Arrange& arrange, const Adjust& adjust,

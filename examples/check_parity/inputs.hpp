@@ -32,7 +32,7 @@ inline std::vector<std::uint8_t> mask_of(const CaseFile& file) {
   return mask;
 }
 
-/// [tokens, batch, d] to [batch, tokens, d], or back.
+/// Swaps the first two dimensions: [outer, inner, d] to [inner, outer, d].
 template <class T>
 Matrix<T> exchange_leading(const Matrix<T>& x, Index outer, Index inner) {
   Matrix<T> y(x.rows(), x.cols());

@@ -19,7 +19,7 @@ Options parse_options(int count, char** arguments) {
       ->excludes("--max-pixel");
   app.add_flag("--all", options.all, "classify every line, not only those with index % 5 == 4");
   examples::add_threads(app, options.threads);
-  examples::add_name(app, "--svg", options.svg, "FILE", "draw the learned spatial weights there");
+  examples::add_name(app, "--svg", options.svg, "FILE", "write a picture of the learned spatial weights");
   app.add_flag("--ascii", options.ascii, "draw the digits in plain ASCII");
   examples::parse(app, count, arguments);
   if (app.count("--data") + app.count("--mnist") + app.count("--model") + app.count("--max-pixel") > 0) {

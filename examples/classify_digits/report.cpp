@@ -24,7 +24,7 @@ Canvas canvas_for(gated::ImageSize image) {
   return {columns, std::max<Index>(columns * image.height / (2 * image.width), 1)};
 }
 
-/// The mean over all channels and the pixels (at least one) that the character at (line, column) covers.
+/// The mean of the pixels that the character at (line, column) covers (at least one), over all channels.
 float brightness(gated::ConstView<float> image, const gated::GmlpImageClassifierConfig& config, Canvas canvas, Index line,
                  Index column) {
   const auto [height, width] = config.image;
@@ -53,7 +53,7 @@ std::string cell(std::string text, Index width, Index columns) {
   return text;
 }
 
-/// The images to draw: see draw().
+/// Chooses the images that draw() shows.
 std::vector<Index> choose(const LabelledImages& images, std::span<const Prediction> predictions) {
   std::vector<Index> right, wrong, classes;
   for (Index i = 0; i < images.count(); ++i) {

@@ -1,8 +1,8 @@
-# Run by ctest: the top five of two pictures match PyTorch and Pillow, and invalid input is refused.
+# Run by ctest: the top five classes of two pictures match those of PyTorch and Pillow, and invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
-# Compares probabilities, in hundredths of a percent, with a tolerance.
+# Compares the class and the probability in two lines. `tolerance` is in units of 0.01 %.
 function(expect_close line expected tolerance)
   string(REGEX MATCH "([0-9]+)\\.([0-9][0-9]) %  (.*)" matched "${line}")
   set(got "1${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
@@ -34,7 +34,7 @@ foreach(line IN LISTS expected)
     string(REGEX MATCH "^[a-z]+.[a-z]+" picture "${line}")
     set(tolerance 1)  # a PNG decodes to the same pixels everywhere
     if(picture STREQUAL "waves.jpg")
-      set(tolerance 20)  # JPEG decoders differ by a few levels
+      set(tolerance 20)  # pixel values differ slightly between JPEG decoders
     endif()
     string(FIND "${said_of_${picture}}" "${line}" at)
     if(at EQUAL -1)

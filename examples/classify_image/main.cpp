@@ -18,7 +18,7 @@ namespace {
 
 using gated::Index, gated::Matrix, gated::Workspace;
 
-/// Calls `f(model)` if the checkpoint is a `Model` written by save_model(). Returns whether it is.
+/// If the checkpoint is a `Model` written by save_model(), calls `f(model)` and returns true.
 template <class Model, class F>
 bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
   const auto architecture = file.metadata().find("architecture");
@@ -29,8 +29,8 @@ bool offer_saved(const gated::SafetensorsFile& file, const F& f) {
   return fits;
 }
 
-/// Calls `f(model)` with the model in a checkpoint. The configuration comes from the metadata or, for files without it such as
-/// timm's own, from config.json or the preset.
+/// Calls `f(model)` with the model in a checkpoint. The configuration is in the checkpoint's metadata or, for timm's own files,
+/// comes from config.json or the preset.
 template <class F>
 void with_model(const photos::Options& options, const F& f) {
   if (options.random) {
@@ -50,7 +50,7 @@ void with_model(const photos::Options& options, const F& f) {
   examples::with_timm_checkpoint(file, options.timm, f);
 }
 
-/// The class names in `path`, or, if `path` is empty, those in the model's file. May be empty.
+/// The class names from `path` or, if `path` is empty, from the model's file; an empty vector if that file has none.
 std::vector<std::string> read_labels(const std::filesystem::path& path, const std::filesystem::path& model, Index classes) {
   std::vector<std::string> labels =
       path.empty() && !model.empty() ? gated::labels_of(gated::SafetensorsFile(model)) : std::vector<std::string>();
@@ -74,8 +74,8 @@ void print_top(const Matrix<float>& probabilities, Index top, const std::vector<
   }
 }
 
-/// The number of multiplications and additions in the matrix products of one image. A weight is applied to every token, a
-/// spatial weight to every channel.
+/// The number of multiplications and additions in the matrix products for one image. Each weight is used once per token, each
+/// spatial weight once per channel.
 template <class Model>
 double flops_an_image(const Model& model) {
   const auto channels = static_cast<double>(model.trunk.in()), tokens = static_cast<double>(model.tokens_per_image());
@@ -100,7 +100,7 @@ template <class Model>
 void show(const photos::Options& options, const Model& model) {
   const auto& config = model.config;
   gated::require<gated::FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
-                                   "--model: this model outputs features, expected one class per image.");
+                                   "--model: this model outputs features. Use a model with an image classification head.");
   const auto labels = read_labels(options.labels, options.model, model.out());
   std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
               options.random ? (options.timm.preset + ", random weights").c_str() : options.model.filename().string().c_str(),

@@ -19,7 +19,7 @@ from PIL import Image
 
 HERE = pathlib.Path(__file__).resolve().parent
 DIGITS = HERE.parent / "classify_digits"
-sys.dont_write_bytecode = True  # no __pycache__ for the next import
+sys.dont_write_bytecode = True  # keeps __pycache__ out of classify_digits/
 sys.path.append(str(DIGITS))
 from expected_logits import gmlp, read_safetensors, write_safetensors  # noqa: E402
 
@@ -55,7 +55,7 @@ def write_checkpoint():
 
 
 def top(picture, checkpoint, size, crop):
-    """The lines that classify_image prints for a picture, from timm's preparation in Pillow and the model in double."""
+    """The lines that classify_image should print for a picture, from timm's preprocessing in Pillow and PyTorch in double."""
     tensors, metadata = read_safetensors(checkpoint, torch.from_numpy)
     config = json.loads(metadata["config"])
     config = {"depth": config.get("depth", config.get("num_blocks")), "patch_size": config["patch_size"]}

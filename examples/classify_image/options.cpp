@@ -16,9 +16,9 @@ Options parse_options(int count, char** arguments) {
   CLI::Option* const model = examples::add_name(app, "--model", options.model, "FILE.safetensors",
                                                 "the checkpoint, with timm's names or from save_model()");
   examples::add_timm_model(app, options.timm);
-  examples::add_name(app, "--labels", options.labels, "FILE", "class names, one per line (the model's)");
+  examples::add_name(app, "--labels", options.labels, "FILE", "class names, one per line (default: the model's)");
   examples::add_number(app, "--top", options.top, gated::Index{1}, gated::Index{1000}, "how many classes to show");
-  examples::add_number(app, "--crop", options.crop, 0.01, 1.0, "model size / resized shorter edge (the model's)");
+  examples::add_number(app, "--crop", options.crop, 0.01, 1.0, "input size / resized shorter edge (default: the model's)");
   examples::add_threads(app, options.threads);
   app.add_flag("--random", options.random, "random weights and no pictures, to measure the speed")->excludes(model);
   examples::parse(app, count, arguments);

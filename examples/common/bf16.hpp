@@ -5,7 +5,7 @@
 
 namespace examples {
 
-/// The bf16 engine for matmuls if `bf16` (the option --bf16) is true; otherwise nullptr, which means float.
+/// The bf16 engine for matmuls if `bf16` (the option --bf16) is true; otherwise nullptr, for float32 matmuls.
 /// Errors: UsageError if `bf16` is true and AVX512-BF16 is missing or excluded by GATED_KERNELS.
 inline const gated::ProductEngine<float>* products(bool bf16) {
   gated::require<UsageError>(!bf16 || gated::bf16_products() != nullptr,

@@ -34,7 +34,7 @@ struct Ruler {
       to = std::isnan(value) ? to : std::max(to, value);
     }
   }
-  /// Sets the limits (of `axis`, otherwise of the values, rounded outward if `outward`) and about `most` ticks.
+  /// Sets the limits and about `most` ticks. Limits that `axis` leaves open come from the values, rounded outward if `outward`.
   void settle(const Axis& axis, double most, bool outward) {
     logarithmic = axis.scale == Scale::logarithmic;
     from = axis.from.value_or(from);
@@ -68,7 +68,7 @@ void expect_values(const std::string& name, const std::vector<double>& values, b
     const bool fits = scale == Scale::linear || (scale == Scale::time ? std::abs(value) < 2.5e11 : value > 0);
     require<ArgumentError>((gaps && std::isnan(value)) || (std::isfinite(value) && fits), "chart: \"", name,
                            "\" has the value ", value, ", expected a ", scale == Scale::logarithmic ? "positive" : "finite",
-                           " number", scale == Scale::time ? " of seconds, before the year 9892." : ".");
+                           " number", scale == Scale::time ? " of seconds since 1970, before the year 9892." : ".");
   }
 }
 
@@ -86,7 +86,7 @@ struct Plot {
   const Panel& panel;
   Ruler x = {}, y = {};
   double edge = 0, room = 0;                        // left edge and width of the titles
-  double left = 0, top = 0, width = 0, height = 0;  // of the plot itself
+  double left = 0, top = 0, width = 0, height = 0;  // plot area
 
   explicit Plot(const Panel& p) : panel(p), height(p.height) {
     require<ArgumentError>(p.heat_map ? p.heat_map->values.size() > 0 : !p.series.empty(), "chart: the panel \"", p.title,
@@ -146,7 +146,7 @@ struct Plot {
     lines += (panel.title.empty() ? 0 : 1) + (panel.y.title.empty() ? 0 : 1);
     return row * static_cast<double>(lines) + (lines > 0 ? 8 : 0);
   }
-  /// Distance from the plot down to the title of x; tick labels are 18 below the plot, their second lines 38.
+  /// Distance from the plot down to the title of x. Tick labels lie between: first lines 18 below the plot, second lines 38.
   double title_below() const {
     const bool two = std::any_of(x.ticks.begin(), x.ticks.end(), [](const Tick& tick) { return !tick.below.empty(); });
     return x.ticks.empty() ? 12 : two ? 60 : 40;
@@ -178,7 +178,7 @@ std::string drawn(const Plot& plot, const Series& s) {
     } else if (s.form == Form::bars) {
       steps += box(x - half, y, 2 * half, plot.down(0) - y);
     } else {
-      steps += (follows ? "L" : "M") + at(x, y) + (follows || s.form == Form::band ? "" : "h0");  // h0 draws lone points
+      steps += (follows ? "L" : "M") + at(x, y) + (follows || s.form == Form::band ? "" : "h0");  // h0 shows a lone point
       back = s.form == Form::band ? "L" + at(x, plot.down(s.high[i])) + back : "";
       dots += "M" + at(x, y) + "h0";
       follows = true;
@@ -307,7 +307,7 @@ std::string drawn(const Plot& plot, double full) {
     grid += text("M", at(plot.left, plot.down(tick.at)), "h", panel.heat_map ? "-5" : at(plot.width));
     out += words("soft end", plot.left - 10, plot.down(tick.at), tick.label);
   }
-  double taken = -paper, taken_below = -paper;  // right ends of the last labels in the two lines
+  double taken = -paper, taken_below = -paper;  // right end of the last label in each of the two lines
   const auto below = [&](double middle, double down, const std::string& label, double& until) {
     const double x = std::min(middle, paper - 0.4 * room_of(label));
     if (x - room_of(label) / 2 > until && !label.empty()) {

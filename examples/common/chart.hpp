@@ -22,13 +22,13 @@ constexpr Colour colour_of(std::size_t i) { return static_cast<Colour>(2 + i % 6
 enum class Form {
   line,
   dotted_line,  ///< a line with a dot at each point
-  band,         ///< from y up to `high`
-  bars          ///< from 0 to y; x ascends
+  band,         ///< the area from y up to `high`
+  bars          ///< from 0 to y; x must be ascending
 };
 
 /// A data series. NaN in y or `high` is a gap.
 struct Series {
-  std::string name = {};  ///< the label in the legend; if empty, there is none
+  std::string name = {};  ///< legend label; none if empty
   Colour colour = Colour::ink;
   Form form = Form::line;
   std::vector<double> x = {}, y = {}, high = {};
@@ -54,15 +54,15 @@ struct Axis {
   std::optional<double> from = {}, to = {};  ///< limits, by default those of the data; values outside are clamped
 };
 
-/// A plot of series or of a heat map. A heat map's columns run along x and its rows down y. Its axes have ticks only if they
-/// have titles. Ticks are indices or, if the axis sets both limits, values between them; y then grows upwards.
+/// A plot of series or of a heat map, whose columns run along x and whose rows run down y. A heat map's axis has ticks only if
+/// it has a title. Its ticks are indices unless the axis sets both limits; if y sets both, y grows upwards.
 struct Panel {
   std::string title = {};
   Axis x = {}, y = {};
   std::vector<Series> series = {};
   std::optional<HeatMap> heat_map = {};
-  std::vector<std::pair<double, std::string>> marks = {};  ///< dashed vertical lines: x, and the text above
-  double height = 220;                                     ///< of a plot of series; the picture is 640 wide
+  std::vector<std::pair<double, std::string>> marks = {};  ///< dashed vertical lines: x, and the label above
+  double height = 220;                                     ///< height of a plot of series; the figure is 640 wide
 };
 
 /// Panels in a grid. The legend is right of each panel if there is one column, otherwise right of the first row.

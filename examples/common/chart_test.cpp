@@ -1,4 +1,4 @@
-// Charts: the text of the SVG, the places of values, and refused input.
+// Charts: the text of the SVG, the positions of values, and refused input.
 
 #include "common/chart.hpp"
 
@@ -78,7 +78,7 @@ TEST(Ticks, AreRoundDates) {
   EXPECT_EQ(labels_of(time_ticks(date(1903, 5, 1), date(1961, 5, 1), 4)), (Labels{"1920", "1940", "1960"}));
 }
 
-TEST(Chart, EscapesTexts) {
+TEST(Chart, EscapesText) {
   const std::string all = svg(figure_of({.name = "a < \"b\" & c\n", .x = {0, 1}, .y = {0, 1}}));
   EXPECT_NE(all.find(">a &lt; &quot;b&quot; &amp; c <"), std::string::npos) << all;
 }
@@ -125,7 +125,7 @@ TEST(Chart, DrawsBandsBarsAndDots) {
   EXPECT_EQ(found(svg(figure_of(dots)), "class=\"dots c0\" d=\"M[^M]*h0M[^M]*(h0)\"").size(), 1U);
 }
 
-// Two curves that end at the same height: their names, right of the plot, are a line of text apart.
+// Two curves end at the same height. Their names, right of the plot, must be at least one line of text apart.
 TEST(Chart, KeepsNamesApartAndOffTheCurves) {
   const std::string all =
       svg({.title = "",

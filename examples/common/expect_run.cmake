@@ -1,7 +1,7 @@
 # Included by the examples' end_to_end.cmake.
 
-# expect_run(<code> <pattern> <arguments>...): runs ${PROGRAM}, in ${WORK_FOLDER} if set. It must exit with this code, and its
-# output must match the pattern. Sets ${said} to the output.
+# expect_run(<code> <pattern> <arguments>...): runs ${PROGRAM}, in ${WORK_FOLDER} if set. The program must exit with this
+# code, and its output must match the pattern. Sets ${said} to the output.
 function(expect_run expected pattern)
   set(where "")
   if(DEFINED WORK_FOLDER)

@@ -12,13 +12,13 @@ extern "C" inline void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);  // the same signal again ends the program at once
 }
 
-/// From now on SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can finish its work. The same again kills it.
+/// Makes SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can save its work before it exits.
 inline void stop_when_asked() {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
 }
 
-/// The exit code after an early stop: 128 plus the signal's number, as in a shell; 130, as for Ctrl-C, after --stop-after.
+/// The exit code after an early stop: 128 plus the signal's number, as in a shell. --stop-after counts as Ctrl-C: 130.
 inline int exit_code_of_stop() { return 128 + (stop_signal != 0 ? static_cast<int>(stop_signal) : SIGINT); }
 
 }  // namespace examples

@@ -10,7 +10,7 @@ using gated::Index, gated::FileError, gated::require;
 
 void expect_classes(const gated::GmlpImageClassifierConfig& config) {
   require<FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
-                     "--model: this model outputs features, expected one class per image.");
+                     "--model: this model outputs features. Use a model with an image classification head.");
 }
 
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,

@@ -28,12 +28,12 @@ enum class Part {
 /// Raises FileError for a model without a classifier head.
 void expect_classes(const gated::GmlpImageClassifierConfig& config);
 
-/// Reads `part` of a CSV that has an image per line: its pixels, then its label. The pixel value `max_pixel` is white (1).
+/// Reads `part` of a CSV that has an image per line: its pixels, then its label. Pixels are divided by `max_pixel`.
 /// Errors: FileError for columns, labels or pixels that do not fit the model.
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
                            Part part);
 
-/// The same for a table in memory, which error messages call `file`.
+/// read_images() for a table in memory. `file` names the table in error messages.
 LabelledImages images_of(const gated::Matrix<float>& table, const std::string& file,
                          const gated::GmlpImageClassifierConfig& config, float max_pixel, Part part);
 

@@ -34,7 +34,8 @@ Samples pink(Index samples, Random& random) {
   });
 }
 
-/// A tone of `pitch` cycles per sample and up to 9 overtones below half the sample rate, each `fall` times as loud as the last.
+/// A tone of `pitch` cycles per sample and up to 9 overtones below half the sample rate, each with `fall` times the amplitude
+/// of the one before.
 class Tone {
  public:
   Tone(double fall, Random& random) : fall_(fall) {

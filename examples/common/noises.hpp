@@ -33,13 +33,13 @@ constexpr auto names_of(Noise) {
 /// it is pink noise.
 Samples noise(Noise kind, gated::Index samples, gated::Index rate, std::span<const Samples> voices, gated::Random& random);
 
-/// The sound in a room: adds 40 echoes at random delays up to `seconds`, the time in which echoes fade by 60 dB.
+/// Simulates a room: adds 40 echoes at random delays up to `seconds`, the time in which echoes decay by 60 dB.
 Samples in_room(const Samples& dry, gated::Index rate, double seconds, gated::Random& random);
 
 /// The mean square of the samples.
 double power(const Samples& x);
 
-/// The factor for `noise` at which its mix with `speech` has a signal-to-noise ratio of `ratio` dB; 0 if either is silent.
+/// The gain of `noise` for a signal-to-noise ratio of `ratio` dB in its mix with `speech`; 0 if either is silent.
 float scale_for(const Samples& speech, const Samples& noise, double ratio);
 
 /// The scale-invariant signal-to-distortion ratio of an estimate y of speech s, in dB: 10 log₁₀(|a s|² / |a s - y|²) with the a

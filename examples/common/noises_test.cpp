@@ -74,7 +74,7 @@ TEST(Noises, MixAtTheGivenRatio) {
   for (const double ratio : {-5.0, 0.0, 20.0}) {
     EXPECT_NEAR(si_sdr(speech + scale_for(speech, x, ratio) * x, speech), ratio, 0.3);
   }
-  EXPECT_NEAR(si_sdr(7 * (speech + scale_for(speech, x, 3) * x), speech), 3, 0.1);  // whatever its scale
+  EXPECT_NEAR(si_sdr(7 * (speech + scale_for(speech, x, 3) * x), speech), 3, 0.1);  // SI-SDR ignores the scale
   EXPECT_EQ(scale_for(Samples::Zero(10), x, 0), 0);
   EXPECT_EQ(scale_for(speech, Samples::Zero(10), 0), 0);
 }

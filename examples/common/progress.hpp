@@ -7,12 +7,12 @@ namespace examples {
 /// A progress line, rewritten in place on a terminal. In a file or a pipe, only the lines given to keep() appear.
 class ProgressLine {
  public:
-  /// Finds out whether stdout is a terminal.
+  /// Checks whether stdout is a terminal.
   ProgressLine();
 
   bool on_terminal() const { return on_terminal_; }
 
-  /// Replaces the current line; on a terminal only.
+  /// On a terminal, replaces the current line; otherwise does nothing.
   void show(const std::string& line);
 
   /// Replaces the current line with `line`, which stays on the screen.

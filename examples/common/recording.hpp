@@ -6,7 +6,7 @@
 #include "gated/audio/resample.hpp"
 #include "gated/io/wav_file.hpp"
 
-/// A recording at the rate of a model, read in parts.
+/// A recording, resampled to a model's rate and read in parts.
 
 namespace examples {
 
@@ -30,7 +30,7 @@ class Recording {
 
   /// Frames first … first + count - 1, as frames × channels.
   Matrix<float> read(Index first, Index count) const {
-    // A block is `up` frames at `rate`, as long as `down` frames of the file. Reading starts at the start of a block.
+    // A block lasts `up` frames at `rate`, or `down` frames of the file. Reading starts at a block boundary.
     const Index reach = gated::detail::ResamplingFilter(static_cast<double>(up()) / static_cast<double>(down())).taps();
     const Index before = std::max<Index>(first / up() - reach / down() - 1, 0);
     const Index after = std::min((first + count) / up() + reach / down() + 2, (file_.frames() + down() - 1) / down());

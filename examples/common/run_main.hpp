@@ -21,7 +21,7 @@ struct Help {
 };
 
 /// The body of main(): parses the command line and runs. Returns the exit code: that of `run`, 0 after --help, 2 for an invalid
-/// command line, 1 for any other error. Errors print a message.
+/// command line, 1 for any other error. An error prints its message to stderr.
 template <class Parse, class Run>
 int run_main(const char* program, const Parse& parse, const Run& run) {
   try {

@@ -6,8 +6,8 @@ namespace text {
 
 /// Makes untrusted bytes safe to show on a terminal, byte by byte.
 ///
-/// UTF-8 passes unchanged, once a character is complete. Other bytes, and control characters other than newline and tab (they
-/// could move the cursor or retitle the window), are escaped: ESC becomes \x1b.
+/// Complete UTF-8 characters pass unchanged. Other bytes, and control characters other than newline and tab (they could move
+/// the cursor or retitle the window), are escaped: ESC becomes \x1b.
 class SafeText {
  public:
   /// The text to show after `byte`; empty while a character is incomplete.

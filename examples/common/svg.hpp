@@ -11,7 +11,7 @@
 
 namespace examples {
 
-/// CSS classes for text (`end` and `middle` anchor it), for shapes, and for each Colour (c0, c1, …). Text is larger on phones,
+/// CSS classes for text, shapes and each Colour (c0, c1, …); `end` and `middle` set the text anchor. Text is larger on phones,
 /// where the picture is small.
 inline constexpr const char* style = R"(<style>
 svg{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",Helvetica,Arial,sans-serif}
@@ -44,7 +44,7 @@ inline std::string escaped(const std::string& plain) {
   return out;
 }
 
-/// A coordinate, to a tenth.
+/// A coordinate, rounded to a tenth.
 inline std::string at(double value) { return gated::text(std::round(10 * value) / 10); }
 inline std::string at(double x, double y) { return at(x) + " " + at(y); }
 inline std::string box(double x, double y, double w, double h) {
@@ -62,11 +62,11 @@ inline std::string words(const std::string& kind, double x, double y, const std:
 
 inline constexpr double letter = 10;  // the width reserved for a letter, enough for the larger text on phones
 
-/// The width reserved for a UTF-8 text.
+/// The width reserved for a UTF-8 string.
 inline double room_of(const std::string& utf8) {
   return letter * static_cast<double>(std::count_if(utf8.begin(), utf8.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
-/// A text, truncated with "…" if it is wider than `most`.
+/// The string, truncated with "…" if it is wider than `most`.
 inline std::string fitted(std::string utf8, double most) {
   if (room_of(utf8) <= most) {
     return utf8;
@@ -76,7 +76,7 @@ inline std::string fitted(std::string utf8, double most) {
   }
   return utf8 + "…";
 }
-/// A text, wrapped into lines no wider than `most`.
+/// The string, wrapped into lines no wider than `most`.
 inline std::vector<std::string> lines_of(const std::string& whole, double most) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0, end = 0; begin < whole.size(); begin = end + 1) {

@@ -10,7 +10,7 @@
 
 namespace examples {
 
-/// Calls `f(config)` with the configuration: timm's config.json, if given, or the preset with `more` timm arguments in JSON.
+/// Calls `f(config)` with timm's config.json, if given, otherwise with the preset and `more` timm arguments in JSON.
 /// Errors: those of read_text_file() and with_timm_config().
 template <class F>
 void with_timm_config(const TimmModel& timm, const std::string& more, const F& f) {
@@ -21,8 +21,8 @@ void with_timm_config(const TimmModel& timm, const std::string& more, const F& f
   }
 }
 
-/// Calls `f(model)` with the image classifier in `file`, a checkpoint as published by timm. The configuration is
-/// that of `timm`; with a preset, the checkpoint's head sets the number of classes.
+/// Calls `f(model)` with the image classifier in `file`, a checkpoint published by timm. `timm` sets the configuration; with a
+/// preset, the checkpoint's head sets the number of classes.
 /// Errors: those of with_timm_config() and load_parameters(); FileError for an invalid head.
 template <class F>
 void with_timm_checkpoint(const gated::SafetensorsFile& file, const TimmModel& timm, const F& f) {
@@ -30,7 +30,7 @@ void with_timm_checkpoint(const gated::SafetensorsFile& file, const TimmModel& t
   if (file.contains("head.bias")) {
     const auto& shape = file.tensor("head.bias").shape;
     gated::require<gated::FileError>(shape.size() == 1, file.name(), ": head.bias has ", shape.size(),
-                                     " dimensions, expected 1: the classes.");
+                                     " dimensions, expected 1.");
     classes = shape[0];
   }
   with_timm_config(timm, gated::text(", \"num_classes\": ", classes), [&](const auto& config) {

@@ -37,7 +37,7 @@ class Shapes {
 
   bool has(const std::string& ending) const { return gated::tensor_ending(file_, ending) != nullptr; }
 
-  /// True if the file has a tensor prefix + `name`, where prefix + `ending` is the first tensor with that ending.
+  /// True if the file has a tensor `name` with the same prefix as the first tensor that ends in `ending`.
   bool has_beside(std::string_view ending, std::string_view name) const {
     const auto& tensors = file_.tensors();
     const auto mark =
@@ -134,11 +134,11 @@ inline gated::GmlpImageClassifierConfig lucidrains_vision(const Shapes& shapes) 
   const Index patch = side_of(shapes.size("to_patch_embed.1.weight", 1) / 3), grid = side_of(config.trunk.length);
   config.patch = {patch, patch};
   config.image = {grid * patch, grid * patch};
-  config.trunk.length = 0;  // is derived from image and patch
+  config.trunk.length = 0;  // 0: derived from image and patch
   return config;
 }
 
-/// A KW-MLP. A row of its image is a frame, and a patch is a row: see gated::kw_mlp().
+/// A KW-MLP. Each row of its image is one frame and one patch: see gated::kw_mlp().
 inline gated::GmlpImageClassifierConfig kw_mlp(const Shapes& shapes) {
   auto config = gated::kw_mlp(shapes.size("to_logits.2.weight", 0));
   const gated::GmlpConfig trunk = lucidrains_trunk(shapes);
@@ -243,7 +243,7 @@ inline gated::GatedAttentionUnitConfig rtmcc(const Shapes& shapes) {
   return config;
 }
 
-/// RTMPose's head. Assumes two bins per pixel, and a feature map with the proportions of the picture.
+/// RTMPose's head. Assumes two bins per pixel, and a feature map with the aspect ratio of the picture.
 inline gated::PoseHeadConfig rtmcc_head(const Shapes& shapes) {
   const gated::ImageSize input{shapes.size("cls_y.weight", 0) / 2, shapes.size("cls_x.weight", 0) / 2};
   const double area = static_cast<double>(std::max<Index>(shapes.size("mlp.1.weight", 1), 1));
@@ -312,7 +312,7 @@ inline gated::FnetConfig fnet(const Shapes& shapes) {
 
 // --- granite-tsfm and transformers: forecasters ---
 
-/// A trunk whose tensor names begin with `trunk`. Its last or only level sees whole patches.
+/// A trunk whose tensor names begin with `trunk`.
 inline gated::SeriesTrunkConfig series_trunk(const Shapes& shapes, const std::string& trunk, Index channels) {
   const std::string mlp = ".feature_mixer.mlp.fc1.weight", series = ".channel_feature_mixer.mlp.fc1.weight";
   const Index levels = shapes.count(trunk + ".mixers.", ".mixer_layers.0" + mlp);

@@ -52,7 +52,7 @@ def read_safetensors(path):
 
 def write_safetensors(path, tensors, metadata):
     words = {dtype: word for word, dtype in DTYPES.items()}
-    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # aligns each to its element size
+    order = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # aligns each tensor to its element size
     header, offset = {"__metadata__": metadata}, 0
     for name in order:
         end = offset + tensors[name].numel() * tensors[name].element_size()
@@ -92,7 +92,7 @@ def read(source, trust):
     path = pathlib.Path(source)
     if path.is_dir():
         beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
-        index = path / "model.safetensors.index.json"  # transformers: several files
+        index = path / "model.safetensors.index.json"  # transformers: a sharded checkpoint
         if index.exists():
             files = sorted({pathlib.PurePath(name).name for name in json.loads(index.read_text())["weight_map"].values()})
             return {name: tensor for file in files for name, tensor in read_safetensors(path / file)[0].items()}, beside
@@ -188,7 +188,7 @@ def mixer_classifier(token_mixer, channel_mixer):
 
 
 def timm_mixer(shapes, beside):
-    """MLP-Mixer, or gMixer, whose second layer takes half of the first one's width."""
+    """MLP-Mixer, or gMixer if the input of fc2 is narrower than the output of fc1."""
     (wide, tokens), narrow = shapes.of("blocks.0.mlp_tokens.fc1.weight"), shapes.of("blocks.0.mlp_tokens.fc2.weight")[1]
     gated = wide != narrow
     config = {**(IMAGENET if gated else {}), **timm_images(shapes, beside, tokens)}
@@ -275,7 +275,7 @@ def flash_transformer(shapes, _):
 
 
 def Shapes_of_layers(shapes):
-    """The blocks' shapes only, to ignore a norm outside of them."""
+    """Only the shapes inside the blocks, to ignore a norm outside of them."""
     only = Shapes({})
     only.all = {name: shape for name, shape in shapes.all.items() if "layers." in name}
     return only
@@ -349,7 +349,7 @@ def rtmcc(shapes, _):
 
 
 def rtmcc_head(shapes, _):
-    """RTMPose's head. Assumes two bins per pixel, and a feature map with the proportions of the picture."""
+    """RTMPose's head. Assumes two bins per pixel, and a feature map with the aspect ratio of the picture."""
     key_points, channels, kernel = shapes.of("final_layer.weight")[:3]
     height, width = shapes.of("cls_y.weight")[0] // 2, shapes.of("cls_x.weight")[0] // 2
     stride = max(math.isqrt(height * width // shapes.of("mlp.1.weight")[1]), 1)
@@ -413,7 +413,7 @@ TEXT_TRANSFORMER = "gated.LanguageModel<gated.Stack<gated.MixerBlock<gated.SelfA
 
 
 def usual_width(outputs):
-    """The width of heads that leave no trace: 64 if that divides `outputs`, otherwise one head has all."""
+    """The head width assumed if no tensor shows it: 64 if that divides `outputs`, otherwise `outputs` (one head)."""
     return outputs if outputs % 64 else 64
 
 
@@ -426,7 +426,7 @@ def expect_plain_rotation(beside, *keys):
 
 
 def windows_of(beside, depth):
-    """The window of a decoder, and which of its layers have it."""
+    """The sliding window of a decoder, and for each layer whether it uses the window."""
     model, window = beside.get("model_type", "llama"), beside.get("sliding_window", 4096) or 0
     if model == "mistral":
         return window, [True] * depth
@@ -609,7 +609,7 @@ def mossformer2_ss(shapes, _):
 
 
 def branchformer(shapes, wenet=False):
-    """E-Branchformer. Without position scores, the number of heads leaves no trace: they are assumed to be 64 wide."""
+    """E-Branchformer. Without position scores, the number of heads leaves no trace: heads are assumed to be 64 wide."""
     layer, gate = "encoders.0.", "encoders.0.cgmlp.csgu."
     channels, positions = shapes.of(layer + "norm_mha.weight")[0], shapes.has(layer + "attn.linear_pos.weight")
     norm_eps = 1e-5 if wenet else 1e-12
@@ -629,7 +629,7 @@ def branchformer(shapes, wenet=False):
 
 
 def espnet(shapes, _):
-    """ESPnet and WeNet use the same names; only WeNet stores a table of positions, or its statistics in the encoder."""
+    """ESPnet and WeNet use the same names; only WeNet stores a position table or CMVN statistics in the encoder."""
     return branchformer(shapes, shapes.has("embed.pos_enc.pe") or shapes.has("global_cmvn.istd"))
 
 
@@ -720,7 +720,7 @@ def main():
     if describe is light_conv_block and any("encoder_attn." in name for name in tensors):
         sys.exit(f"{arguments.input}: these layers attend to an encoder, which gated does not support. To convert a layer of the "
                  "encoder, give its prefix, such as --part encoder.layers.0.")
-    if describe in (rtmcc, rtmcc_cross, labml, light_conv_block) and not arguments.part:  # a layer, perhaps inside a larger model
+    if describe in (rtmcc, rtmcc_cross, labml, light_conv_block) and not arguments.part:  # perhaps part of a larger model
         tensors = part_of(tensors, shapes.prefix(known[3]))
     elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
         tensors = part_of(tensors, shapes.prefix(known[2]))

@@ -67,7 +67,7 @@ void print_training(const SafetensorsFile& file) {
   const bool ends = config.schedule.form != gated::ScheduleForm::constant;
   std::printf("It is a training run with %td%s steps done%s\n\n", done,
               ends ? gated::text(" of ", config.schedule.steps).c_str() : "",
-              ends && done >= config.schedule.steps ? ": set_schedule() prolongs it." : ".");
+              ends && done >= config.schedule.steps ? ". Call set_schedule() to train longer." : ".");
   std::printf("  AdamW          %s\n  schedule       %s\n", gated::to_json(config.optimizer).c_str(),
               gated::to_json(config.schedule).c_str());
   std::printf("  learning rate  %g at the next step\n",
@@ -145,7 +145,7 @@ void print_origin(const SafetensorsFile& file, const std::string& architecture) 
   const gated::Origin* const origin = is_training(architecture) ? nullptr : gated::origin_of(file);
   if (origin == nullptr && !architecture.empty()) {
     std::printf(
-        "It holds a %s, which this program cannot open. load_model<Type>(\"%s\") opens it: name the Type that wrote it.\n",
+        "It holds a %s, which this program cannot open. load_model<Type>(\"%s\") opens it; Type is the type that you saved.\n",
         gated::printable(architecture).c_str(), file.name().c_str());
     return;
   }
@@ -167,7 +167,7 @@ int run(const inspect::Options& options) {
   }
   for (const auto& [name, value] : file.metadata()) {
     if (name == "signature" || name == "signature_int8") {
-      std::printf("Its %s is %s: gated_signature compares it.\n\n", name.c_str(), gated::printable(value).c_str());
+      std::printf("Its %s is %s. Run gated_signature to check it.\n\n", name.c_str(), gated::printable(value).c_str());
     }
   }
   const std::string architecture = gated::architecture_of(file);

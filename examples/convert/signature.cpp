@@ -1,5 +1,5 @@
-// gated_signature: prints the signatures of models, which are the same on every machine, and compares them with those that
-// their files record. See README.md.
+// gated_signature: prints model signatures, which are the same on every machine, and compares them with those in the files.
+// See README.md.
 
 #include <cstdio>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 using gated::SafetensorsFile;
 
-/// Prints the signatures of `model`, and compares them with those that its file records.
+/// Prints the signatures of `model`, and compares them with those in its file, if any.
 template <class Model>
 void print_signatures(const Model& model, const SafetensorsFile& file) {
   for (const auto& [name, value] : gated::signatures(model)) {
@@ -22,7 +22,7 @@ void print_signatures(const Model& model, const SafetensorsFile& file) {
   }
   if (file.metadata().contains("signature")) {
     gated::expect_signature(model, file);
-    std::puts("as the file records");
+    std::puts("equal to the signatures in the file");
   }
 }
 
@@ -44,7 +44,7 @@ bool sign(const SafetensorsFile& file) {
 }
 
 constexpr const char* usage =
-    R"(Prints the signatures of models, which are the same on every machine, and compares them with those that their files record.
+    R"(Prints model signatures, which are the same on every machine, and compares them with those in the files.
 
 Usage: gated_signature FILE.safetensors ...
 

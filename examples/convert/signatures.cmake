@@ -1,4 +1,4 @@
-# Run by ctest: the signatures of the models that ship with gated are those in signatures.txt, which `gated_signature` printed.
+# Run by ctest: `gated_signature` prints the lines of signatures.txt for the models that ship with gated.
 # Changing a signature is a deliberate decision, to be listed in the changes of the next version.
 
 file(STRINGS ${LIST} lines)

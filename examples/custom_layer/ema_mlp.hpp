@@ -68,8 +68,8 @@ MatrixOf<Run> moving_average(Run& run, MatrixOf<Run> x, const Matrix<T>& rates) 
 
 /// The sizes of an EmaMlp.
 struct EmaMlpConfig {
-  Index channels = 0;  ///< C, of the input and the output
-  Index hidden = 0;    ///< F, after the first projection; the gate halves it
+  Index channels = 0;  ///< C, the width of the input and the output
+  Index hidden = 0;    ///< F, the width after the first projection; the gate halves it
 
   template <class C = EmaMlpConfig>
   static constexpr auto fields() {
@@ -94,7 +94,7 @@ struct EmaMlp : Layer<EmaMlp<T>> {
   EmaMlp() = default;
   explicit EmaMlp(const Config& c)
       : config(c), proj_in(c.channels, c.hidden), proj_out(c.hidden / 2, c.channels), norm(c.hidden / 2) {
-    require<ArgumentError>(c.hidden % 2 == 0, name, ": hidden = ", c.hidden, ", expected an even number, to be halved.");
+    require<ArgumentError>(c.hidden % 2 == 0, name, ": hidden = ", c.hidden, ", expected an even number.");
     rates = unset_weight<T>(2, c.hidden / 2, name);
   }
 

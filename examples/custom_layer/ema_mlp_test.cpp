@@ -50,14 +50,14 @@ double largest(const Matrix<T>& x) {
   return static_cast<double>(x.cwiseAbs().maxCoeff());
 }
 
-TEST(EmaMlp, GivesTheNumbersOfPyTorch) {
+TEST(EmaMlp, MatchesPyTorch) {
   const auto y = stored_model<double>().forward(stored<double>("x"), lengths);
   EXPECT_LT(largest<double>(y - stored<double>("y")), 1e-14 * largest(y));
   const auto in_float = stored_model<float>().forward(stored<float>("x"), lengths);
   EXPECT_LT(largest<float>(in_float - stored<float>("y")), 2e-6 * largest(y));
 }
 
-TEST(EmaMlp, GivesTheGradientsOfPyTorch) {
+TEST(EmaMlp, MatchesPyTorchGradients) {
   const auto model = stored_model<double>(), expected = stored_model<double>("grad.");
   auto gradient = gated::zeros_like(model);
   gated::Tape<double> tape;
@@ -75,7 +75,7 @@ TEST(EmaMlp, GivesTheGradientsOfPyTorch) {
 
 // --- The op and the layer ---
 
-TEST(MovingAverage, IsTheFormulaOfThePaper) {
+TEST(MovingAverage, MatchesTheFormulaInThePaper) {
   Matrix<double> x = random_matrix<double>(58, 3, 1), expected(58, 3);
   const auto rates = random_matrix<double>(2, 3, 2);
   const auto sigmoid = [](double logit) { return 1 / (1 + std::exp(-logit)); };
@@ -95,7 +95,7 @@ TEST(MovingAverage, IsTheFormulaOfThePaper) {
   EXPECT_LT(largest<double>(y - expected), 1e-15 * largest(expected));
 }
 
-TEST(EmaMlp, StreamsForeverInOneRow) {
+TEST(EmaMlp, StreamsAnyLengthWithAOneRowState) {
   const EmaMlp<float> model({.channels = 6, .hidden = 20});
   const auto state = model.start();
   EXPECT_EQ(state.capacity(), gated::State<float>::unlimited);

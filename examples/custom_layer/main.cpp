@@ -37,7 +37,7 @@ Matrix<float> streamed(const Model& model, const Matrix<float>& x) {
 }
 
 int run(const smoothing::Options& options) {
-  const auto sequences = gated::Sequences::of_lengths({40, 25, 63});  // ragged, never padded
+  const auto sequences = gated::Sequences::of_lengths({40, 25, 63});  // a ragged batch, without padding
   gated::Training<Model> training({.model = {.channels = 8, .hidden = 64},
                                    .optimizer = {.learning_rate = 1e-2, .weight_decay = 0},
                                    .schedule = {.form = gated::ScheduleForm::cosine, .warmup = 20, .steps = 400}},
@@ -59,10 +59,10 @@ int run(const smoothing::Options& options) {
   gated::Workspace<float> workspace;
   const Matrix<float> y = training.model.forward(x, sequences, workspace);
   const bool same = loaded.forward(x, sequences, workspace) == y;
-  std::printf("%s: %s\n", options.out.c_str(), same ? "the same bits when read again" : "OTHER NUMBERS when read again");
+  std::printf("%s: %s\n", options.out.c_str(), same ? "bit-identical after reloading" : "DIFFERENT after reloading");
   const gated::Index first = sequences.length(0);
   const bool streams = streamed(loaded, x.topRows(first)) == y.topRows(first);
-  std::printf("token by token: %s\n", streams ? "the same bits" : "OTHER NUMBERS");
+  std::printf("token by token: %s\n", streams ? "bit-identical" : "DIFFERENT");
   return same && streams ? 0 : 1;
 }
 

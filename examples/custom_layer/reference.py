@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-sys.dont_write_bytecode = True  # the next import would leave a folder behind
+sys.dont_write_bytecode = True  # keeps __pycache__ out of tests/
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
@@ -71,7 +71,7 @@ def main():
         stored, _ = read_safetensors(OUT)
         for name, array in tensors.items():
             assert np.abs(stored[name] - array).max() <= 1e-12 * max(1, np.abs(array).max()), name
-        print(f"{len(tensors)} tensors are what PyTorch {torch.__version__} gives")
+        print(f"{len(tensors)} tensors match PyTorch {torch.__version__}")
         return
     write_safetensors(OUT, tensors, {"config": json.dumps(CONFIG), "lengths": json.dumps(LENGTHS)})
     print(OUT, OUT.stat().st_size, "bytes")

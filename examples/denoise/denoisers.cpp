@@ -107,7 +107,7 @@ void denoise_stream(const std::filesystem::path& path) {
                                 ": MossFormer2 sees whole windows and cannot stream. Leave out --model, or give two files.");
   const auto model = gated::load_model<Denoiser>(file);
   gated::DenoiseStream<float> stream(model);
-  std::fprintf(stderr, "%td samples a second, %td samples late\n", model.config.rate, stream.latency());
+  std::fprintf(stderr, "%td samples a second, latency %td samples\n", model.config.rate, stream.latency());
   std::vector<std::byte> in(2 * static_cast<std::size_t>(model.config.hop)), out;
   std::vector<float> samples(in.size() / 2);
   Index early = stream.latency();  // output samples that precede the first input

@@ -21,7 +21,7 @@ Index rate_of(const std::filesystem::path& model);
 /// of sound, or one window of MossFormer2, however long the recording is.
 void denoise(const std::filesystem::path& model, const Recording& recording, int threads, const Take& take);
 
-/// Cleans raw 16-bit samples from stdin to stdout, a hop at a time. Each sample leaves latency() samples after it came in.
+/// Cleans raw 16-bit samples from stdin to stdout, a hop at a time. The latency is DenoiseStream::latency() samples.
 /// Errors: FileError if stdin ends within a sample, or stdout is closed; ArgumentError for a model that cannot stream.
 void denoise_stream(const std::filesystem::path& model);
 

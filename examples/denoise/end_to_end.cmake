@@ -13,7 +13,7 @@ file(READ ${FOLDER}/clean.svg picture)
 if(NOT picture MATCHES "dB.*>kHz<.*>8<.*>seconds<")
   message(FATAL_ERROR "the picture lacks its units: ${picture}")
 endif()
-# On this sentence, by a person who is not in the training data, the model gains 5 dB in known noises and 3 dB in unknown ones.
+# The speaker of this sentence is not in the training data. The model gains at least 5 dB in known noises, 3 dB in unknown ones.
 expect_run(0 "known +-?0.0 +[-0-9.]+ +([5-9]|1[0-9])\\.[0-9]\n.*unknown +-?0.0 +[-0-9.]+ +([3-9]|1[0-9])\\.[0-9]\n" --test ${FOLDER}/speech)
 
 set(small --train ${FOLDER}/speech --steps 3 --batch 2 --channels 8 --depth 1)
@@ -37,7 +37,7 @@ expect_run(2 "OUT.wav is missing: denoise IN.wav OUT.wav." ${NOISY})
 expect_run(2 "expected IN.wav and OUT.wav, or --stream, or --train, or --test.")
 expect_run(2 "--steps is for training. Add --train FOLDER." --steps 3 --test ${FOLDER}/speech)
 expect_run(2 "--train starts a new model. Leave out --model." ${small} ${FOLDER}/x.safetensors --model ${FOLDER}/one.safetensors)
-expect_run(2 "--picture draws a file." --stream --picture x.svg)
+expect_run(2 "--picture needs files." --stream --picture x.svg)
 
 find_program(SH sh)
 if(NOT SH OR WIN32)

@@ -17,7 +17,7 @@ namespace {
 
 using gated::Index, gated::Matrix;
 
-/// Cleans a file, with a progress bar. Ctrl-C keeps what is done.
+/// Cleans a file, with a progress bar. After Ctrl-C, the output file has the part done so far.
 void clean(const denoise::Options& options) {
   const examples::Recording recording(options.in, denoise::rate_of(options.model));
   const bool same = std::filesystem::exists(options.out) && std::filesystem::equivalent(options.in, options.out);

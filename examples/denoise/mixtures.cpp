@@ -58,7 +58,7 @@ std::vector<Samples> read_speech(const fs::path& folder) {
   const auto paths = examples::sorted_entries(folder, [](const fs::directory_entry& entry) {
     return entry.path().extension() == ".wav" || entry.path().extension() == ".raw";
   });
-  gated::require<gated::FileError>(!paths.empty(), folder.string(), ": there are no files *.wav or *.raw.");
+  gated::require<gated::FileError>(!paths.empty(), folder.string(), ": contains no *.wav or *.raw files.");
   std::vector<Samples> speech;
   for (const fs::path& path : paths) {
     speech.push_back(path.extension() == ".raw" ? read_raw(path) : read_mono(path));

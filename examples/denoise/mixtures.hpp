@@ -24,7 +24,7 @@ inline constexpr Noise unknown_noises[] = {Noise::rain, Noise::siren};
 /// Errors: FileError if there are none, and those of read_wav().
 std::vector<Samples> read_speech(const std::filesystem::path& folder);
 
-/// read_speech() of each subfolder, or of the folder if it has none.
+/// Calls read_speech() for each subfolder, or for `folder` itself if it has no subfolders.
 std::vector<std::vector<Samples>> read_groups(const std::filesystem::path& folder);
 
 /// Speech, and the same with noise.
@@ -35,8 +35,8 @@ struct Mixture {
 /// Adds noise of one kind at a signal-to-noise ratio in dB. Babble is made from `voices`.
 Mixture mixed(const Samples& speech, Noise kind, double ratio, std::span<const Samples> voices, Random& random);
 
-/// `samples` samples of speech from one group, at 0.8 to 1.25 times its speed and pitch, with probability 1/3 in a room, with a
-/// known noise at a ratio of -5 to 20 dB. Speech and mixture are then made 0 to 30 dB softer.
+/// Draws `samples` samples of speech from one group, at 0.8 to 1.25 times its speed and pitch. Adds room echoes with
+/// probability 1/3, and a known noise at an SNR of -5 to 20 dB. The level of the speech is -50 to -20 dB.
 Mixture random_mixture(std::span<const std::vector<Samples>> groups, Index samples, Random& random);
 
 }  // namespace denoise

@@ -10,13 +10,13 @@ Options parse_options(int count, char** arguments) {
   CLI::App app(
       "Removes the noise from a recording of speech.\n\n"
       "  denoise noisy.wav clean.wav          a file\n"
-      "  arecord … | denoise --stream | aplay …   while it comes in: raw 16-bit samples at the model's rate\n\n"
+      "  arecord … | denoise --stream | aplay …   live: raw 16-bit samples at the model's rate\n\n"
       "Ctrl-C leaves a valid file of the part done so far; with --train, the model so far.",
       "denoise");
   examples::add_name(app, "in", options.in, "IN.wav", "the recording, mono or stereo, of any rate from 8 to 96 kHz");
   examples::add_name(app, "out", options.out, "OUT.wav", "the result, at the model's rate; with --train, the model");
   examples::add_name(app, "--model", options.model, "FILE",
-                     "a model from --train, or MossFormer2_SE_48K from convert.py\n(the one shipped with the example)");
+                     "a model from --train, or MossFormer2_SE_48K from convert.py\n(default: the shipped model)");
   app.add_flag("--stream", options.stream,
                "read raw samples from stdin and write them to stdout, mono, 16 bits,\nlittle-endian");
   examples::add_name(app, "--picture", options.picture, "FILE.svg", "draw the spectrograms before and after");
@@ -29,7 +29,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--channels", options.channels, Index{2}, Index{4096}, "with --train, the width of the model");
   examples::add_number(app, "--depth", options.depth, Index{1}, Index{100}, "with --train, the number of blocks");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                       "for all random choices");
+                       "the seed for all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
   const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
@@ -46,7 +46,7 @@ Options parse_options(int count, char** arguments) {
           (!options.test.empty() && !file && !options.stream),
       "expected IN.wav and OUT.wav, or --stream, or --train, or --test.");
   gated::require<examples::UsageError>(!file || !options.out.empty(), "OUT.wav is missing: denoise IN.wav OUT.wav.");
-  gated::require<examples::UsageError>(options.picture.empty() || file, "--picture draws a file. Give IN.wav and OUT.wav.");
+  gated::require<examples::UsageError>(options.picture.empty() || file, "--picture needs files. Give IN.wav and OUT.wav.");
   return options;
 }
 

@@ -15,10 +15,10 @@ struct Options {
   std::filesystem::path picture;           ///< an SVG of both spectrograms
   std::filesystem::path train;             ///< a folder of speech to train on
   std::filesystem::path test;              ///< a folder of speech to measure on
-  gated::Index steps = 3000;               ///< in the whole training
+  gated::Index steps = 3000;               ///< number of training steps
   gated::Index batch = 16;                 ///< pieces of 3 seconds per step
   double rate = 3e-3;                      ///< the highest learning rate
-  gated::Index channels = 128, depth = 6;  ///< of a new model
+  gated::Index channels = 128, depth = 6;  ///< width and number of blocks of a new model
   std::uint64_t seed = 1;
   int threads = 1;
 };

@@ -1,8 +1,9 @@
 #!/bin/sh
 # sh examples/denoise/speech.sh [folder]: generates the speech on which the shipped model was trained and measured. Writes train/
-# and test/ to `folder` (build/speech); they share no voices, sentences or speakers.
+# and test/ to `folder` (default: build/speech); the two share no voices, sentences or speakers.
 #
-# Debian's espeak-ng speaks; the people are those of Debian's pocketsphinx-testdata (BSD-2-Clause, Carnegie Mellon University).
+# Debian's espeak-ng synthesizes the voices. The human recordings are from Debian's pocketsphinx-testdata (BSD-2-Clause,
+# Carnegie Mellon University).
 set -eu
 out=${1:-build/speech}
 people=/usr/share/pocketsphinx/test/data

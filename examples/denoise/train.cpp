@@ -13,7 +13,7 @@
 namespace denoise {
 namespace {
 
-/// Pieces of noisy speech, as the loss sees them. With S and X the spectra of speech and mixture, the best real mask is
+/// A batch of noisy speech: the inputs of the loss. With S and X the spectra of speech and mixture, the best real mask is
 ///
 ///     m = Re(S X*) / |X|², from 0 to 1 (the phase-sensitive mask, Erdogan et al. 2015)
 ///

@@ -5,7 +5,7 @@
 
 #include "gated/audio/spectral_mask.hpp"
 
-/// The baseline that a network must beat: a filter that has learned nothing.
+/// The baseline for the model: a filter without learned parameters.
 
 namespace denoise {
 
@@ -14,14 +14,15 @@ namespace denoise {
 inline gated::Vector<float> wiener(const gated::Vector<float>& noisy, const gated::SpectrumOptions& spectrum) {
   constexpr gated::Index memory = 100;  // frames
   constexpr float smoothing = 0.8f, bias = 2, trust = 0.95f, floor = 0.1f;
-  gated::Vector<float> padded = gated::Vector<float>::Zero(noisy.size() + 2 * spectrum.length);  // ends are in only one frame
+  // Pads with silence: otherwise the ends would be in one frame only.
+  gated::Vector<float> padded = gated::Vector<float>::Zero(noisy.size() + 2 * spectrum.length);
   padded.segment(spectrum.length, noisy.size()) = noisy;
   const gated::Matrix<float> power = gated::power_spectrum<float>(padded, spectrum);
   const gated::Index ends = spectrum.length / spectrum.hop;  // frames with silence
   gated::Matrix<float> gains(power.rows(), power.cols());
   for (gated::Index k = 0; k < power.cols(); ++k) {
     std::vector<float> smooth;
-    float speech = 0;  // |S|² of the frame before
+    float speech = 0;  // |S|² of the previous frame
     for (gated::Index t = 0; t < power.rows(); ++t) {
       smooth.push_back(t <= ends ? power(std::min(ends, power.rows() - 1), k)
                                  : smoothing * smooth.back() + (1 - smoothing) * power(t, k));

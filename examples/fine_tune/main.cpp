@@ -52,7 +52,7 @@ void write_example(const fs::path& folder) {
 /// All pictures of a folder, prepared for the model, and their classes.
 struct Pictures {
   std::vector<std::string> labels;
-  Matrix<float> inputs[2];  ///< for training, and held out
+  Matrix<float> inputs[2];  ///< training pictures, held-out pictures
   std::vector<Index> classes[2];
 
   Pictures(const fs::path& folder, const Model::Config& config) {

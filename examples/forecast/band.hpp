@@ -22,7 +22,7 @@ inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& pat
   for (const auto& path : paths) {
     const auto loss = loss_of(path);
     gated::require<gated::ArgumentError>(loss.form == gated::RegressionForm::quantile, "--band: ", path.string(),
-                                         " was trained for the loss ", gated::name_of(loss.form),
+                                         " was trained with loss ", gated::name_of(loss.form),
                                          ", expected quantile. Train it with --fine-tune --loss quantile --quantile 0.1.");
     band.push_back({loss.quantile, load(path)});
     const auto& own = band.back().model;
@@ -30,7 +30,7 @@ inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& pat
         own.config.context == model.config.context && own.out() == model.out() && own.chosen == model.chosen &&
             own.config.known == model.config.known && own.config.resolutions == model.config.resolutions,
         "--band: ", path.string(), " sees ", own.config.context, " rows and forecasts ", own.out(), "; expected ",
-        model.config.context, " and ", model.out(), ", and the series of the model. Fine-tune it from that model.");
+        model.config.context, " and ", model.out(), ", and the same series as the main model. Fine-tune it from that model.");
   }
   std::sort(band.begin(), band.end(), [](const Edge& a, const Edge& b) { return a.quantile < b.quantile; });
   gated::require<gated::ArgumentError>(band.empty() || band[0].quantile < band[1].quantile,

@@ -7,8 +7,8 @@
 
 namespace forecast {
 
-/// The unit in which steps between times are equal. A time is a number of ticks since 1970; for plain numbers, a tick is one
-/// unit of the last digit.
+/// The unit, such as months, in which times are equally spaced. A time is an integer number of ticks: for dates, fractions of a
+/// second since 1970; for plain numbers, units of the last digit.
 struct Calendar {
   enum class Unit {
     tick,     ///< equal durations, or equal differences of plain numbers
@@ -24,16 +24,16 @@ struct Calendar {
   double first = 0, slope = 1;  ///< rows: the tick of row 0, and ticks per row
   double tick = 1;              ///< plain numbers: the value of a tick
 
-  /// The calendar of this unit that fits all of `ticks` (two or more), or none. For plain numbers, `scale` ticks make 1.
+  /// A calendar of this unit for `ticks` (at least two); nullopt if they do not fit. For plain numbers, `scale` ticks make 1.
   static std::optional<Calendar> of(Unit unit, const std::vector<std::int64_t>& ticks, std::int64_t per_second,
                                     std::int64_t scale);
 
   /// Converts ticks to a count of units (ticks, months, weekdays or rows), and back.
   std::int64_t count_of(std::int64_t ticks) const;
   std::int64_t ticks_at(std::int64_t count) const;
-  /// The first count whose date is too late to write; unlimited for ticks and rows, whose limit the caller checks.
+  /// Dates with counts below this have years of four digits. For ticks and rows, the caller checks the limit.
   std::int64_t end() const;
-  /// A difference of counts in words: "3 months", "1 hour", "0.25 seconds"; for plain numbers, "5".
+  /// Describes a difference of counts: "3 months", "1 hour", "0.25 seconds"; for plain numbers, "5".
   std::string spell(std::int64_t count) const;
 };
 

@@ -29,7 +29,6 @@ std::pair<Index, Index> count_separators(std::string_view text, char separator) 
   return {counts[0], counts[1]};
 }
 
-/// The most frequent separator in line 1, if possible one that line 2 has as often.
 char separator_of(std::string_view text) {
   char best = ',';
   std::pair<bool, Index> most{false, 0};

@@ -18,10 +18,11 @@ struct DelimitedText {
   std::vector<Row> rows;
 };
 
-/// Splits UTF-8 text at ',', ';' or tabs: the most frequent in line 1, if possible one that gives line 2 as many fields.
+/// Splits UTF-8 text at ',', ';' or tabs, whichever is most frequent in line 1. A separator that splits lines 1 and 2 into
+/// equally many fields is preferred.
 ///
 /// Lines end in LF, CR or CRLF; empty lines at the end are ignored. Fields may be quoted as in RFC 4180: "a ""b"", c". Blanks
-/// around fields are dropped. `name` names the text in messages.
+/// around fields are dropped. Error messages begin with `name`.
 /// Errors: FileError, with the line, for an unclosed quote and for text after a closing quote.
 DelimitedText split(std::string_view text, const std::string& name);
 

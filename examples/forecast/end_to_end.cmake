@@ -1,6 +1,6 @@
-# Run by ctest. The shipped model's errors are those in the README. Training writes the same model for any number of threads. The
-# model forecasts and can be fine-tuned, including to the quantiles of a band. Gaps are accepted, times continue in their notation,
-# and invalid input is refused.
+# Run by ctest. The shipped model has the MSE stated in the README. Training writes the same model for any number of threads.
+# Fine-tuning works, also with the quantile losses of a band. Gaps are accepted, forecasts continue the times in the input's
+# notation, and invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -27,7 +27,7 @@ expect_run(0 "before +validation MSE.*epoch   1" ${DATA} --model ${FOLDER}/one/m
   --loss huber --share 0.1 --out ${FOLDER}/tuned)
 expect_run(0 "sees 28 rows and forecasts 7" ${DATA} --model ${FOLDER}/tuned/model.safetensors --out ${FOLDER}/tuned)
 
-# A second series has gaps, and the hours are plain counts.
+# The series `wind` has gaps, and the times are plain numbers.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 300)
   math(EXPR load "100 + (${i} * 37) % 24")
@@ -42,7 +42,7 @@ file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
   --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
-# A series that depends on another; the future of the other is known for 7 more rows.
+# `load` equals `wind`, and `wind` continues for 7 more rows.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 407)
   math(EXPR wind "(${i} * ${i} * 7 + ${i} * 13) % 101")
@@ -72,13 +72,13 @@ expect_run(1 "the column \"wind\" has 4 rows after the past, but the model needs
   --model ${FOLDER}/known/model.safetensors --known wind --out ${FOLDER}/known)
 
 expect_run(1 "--frequency: this model takes no frequency token." --frequency 7)
-expect_run(1 "--quantile belongs to --loss quantile, but the loss is huber." ${DATA} --model ${FOLDER}/one/model.safetensors
+expect_run(1 "--quantile requires --loss quantile, but the loss is huber." ${DATA} --model ${FOLDER}/one/model.safetensors
   --fine-tune --loss huber --quantile 0.9 --out ${FOLDER}/tuned)
-# The 90th percentile lies above the mean, and the epoch with the smallest quantile loss is kept.
+# Fine-tuning for the 90th percentile keeps the epoch with the smallest quantile loss.
 expect_run(0 "loss +quantile.*before +validation MSE [0-9.]+   loss [0-9.]+.*epoch   1 .*MSE [0-9.]+   loss [0-9.]+  best" ${DATA}
   --model ${FOLDER}/one/model.safetensors --fine-tune --epochs 1 --loss quantile --quantile 0.9 --share 0.1 --out ${FOLDER}/tuned)
 
-# A model trained for a quantile records its loss, the default of the next training run; two such models make a band.
+# The model file records the training loss, which is the default for further training. Two quantile models make a band.
 set(one --model ${FOLDER}/one/model.safetensors)
 expect_run(0 "loss +quantile" ${DATA} --model ${FOLDER}/tuned/model.safetensors --fine-tune --epochs 1 --share 0.1
   --out ${FOLDER}/again)
@@ -97,12 +97,12 @@ file(READ ${FOLDER}/band/forecast.svg with)
 if(without MATCHES "class=.band" OR NOT with MATCHES "class=.band c2.*>0.1 to 0.9<" OR NOT with MATCHES ">[0-9]+ Dec<.*>2014<")
   message(FATAL_ERROR "forecast.svg has no band or no dates: ${with}")
 endif()
-expect_run(1 "--band: .*one/model.safetensors was trained for the loss squared, expected quantile." ${DATA} ${one} --band
+expect_run(1 "--band: .*one/model.safetensors was trained with loss squared, expected quantile." ${DATA} ${one} --band
   ${FOLDER}/one/model.safetensors --band ${FOLDER}/low/model.safetensors --out ${FOLDER}/band)
 expect_run(1 "--band: both models are for the quantile 0.1." ${DATA} ${one} --band ${FOLDER}/low/model.safetensors --band
   ${FOLDER}/low/model.safetensors --out ${FOLDER}/band)
-expect_run(1 "--band: .*sees 28 rows and forecasts 7; expected 364 and 28, and the series of the model." ${band})
-expect_run(2 "--band is given 1 times; give it twice" --band ${FOLDER}/low/model.safetensors)
+expect_run(1 "--band: .*sees 28 rows and forecasts 7; expected 364 and 28, and the same series as the main model." ${band})
+expect_run(2 "--band: expected two models, got 1. Give it twice" --band ${FOLDER}/low/model.safetensors)
 
 # The README's hourly example.
 find_program(SH sh)

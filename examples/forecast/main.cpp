@@ -14,7 +14,7 @@ namespace {
 
 using namespace forecast;
 
-/// The contents of forecast.csv, transposed: one row per series, each followed by the edges of its band, if any.
+/// The contents of forecast.csv, transposed: one row per series, followed by two rows for its band if there is one.
 struct Forecasts {
   std::vector<std::string> names;
   std::vector<Index> rows;  ///< the row of each series in `values`
@@ -142,8 +142,10 @@ int run(const Options& options) {
   }
   examples::write_svg(options.out / "forecast.svg", figure_of(comparisons, table.axis, table.time_name));
   const auto times = times_after(table, model.out());
-  std::printf("\n  forecast.csv  %s to %s\n  forecast.svg  the last %td rows, forecast without them, and what came\n",
-              times.front().c_str(), times.back().c_str(), model.out());
+  std::printf(
+      "\n  forecast.csv  %s to %s\n"
+      "  forecast.svg  the last %td rows, forecast from earlier rows, and the actual values\n",
+      times.front().c_str(), times.back().c_str(), model.out());
   if (count > most_panels) {
     std::printf("                (the first %zu of %zu series)\n", most_panels, count);
   }

@@ -10,8 +10,8 @@ Options parse_options(int count, char** arguments) {
   Options options;
   std::string loss;
   CLI::App app(
-      "Forecasts time series with a TinyTimeMixer: measures forecasts of the last 20 % of the rows, writes the forecast\n"
-      "of the rows to come, and draws one. Ctrl-C stops training after the current epoch.",
+      "Forecasts time series with a TinyTimeMixer, measures its error on the last 20 % of the rows, and plots the last\n"
+      "forecast whose outcome is known. Ctrl-C stops training after the current epoch.",
       "forecast");
   examples::add_name(app, "data", options.data, "FILE.csv",
                      "a header, a column of times, and columns of numbers; empty\nfields are gaps (the births shipped "
@@ -33,10 +33,11 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the peak learning rate");
   examples::add_number(app, "--share", options.share, 1e-6, 1.0, "share of the training windows to use, from the first on");
   examples::add_name(app, "--known", options.known, "COLUMN",
-                     "a column whose future is known, in rows after the other columns\nend; repeatable, in the model's order");
+                     "a column whose future is known: its values continue after the\n"
+                     "other columns end; repeatable, in the model's order");
   examples::add_name(app, "--band", options.band, "PATH",
                      "a model trained with --loss quantile; give it twice, for the lower\nand the upper edge of a band");
-  app.add_option("--loss", loss, "the training loss (that of the model, or squared)")
+  app.add_option("--loss", loss, "the training loss (the one recorded in --model, or squared)")
       ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}));
   examples::add_number(app, "--quantile", options.quantile, 1e-6, 1 - 1e-6, "for --loss quantile (0.5)");
   examples::add_number(app, "--delta", options.delta, 1e-9, 1e9, "for --loss huber (1)");
@@ -46,8 +47,8 @@ Options parse_options(int count, char** arguments) {
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
                                        "--train starts a new model. Leave out --fine-tune and --model.");
-  gated::require<examples::UsageError>(options.band.empty() || options.band.size() == 2, "--band is given ",
-                                       options.band.size(), " times; give it twice, for a lower and a higher quantile.");
+  gated::require<examples::UsageError>(options.band.empty() || options.band.size() == 2, "--band: expected two models, got ",
+                                       options.band.size(), ". Give it twice, for a lower and a higher quantile.");
   const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
   for (const char* const name : {"--loss", "--quantile", "--delta", "--epochs", "--batch", "--rate", "--share"}) {
     gated::require<examples::UsageError>(options.train || options.fine_tune || !given(name), name,

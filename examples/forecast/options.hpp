@@ -25,7 +25,7 @@ struct Options {
   double rate = 2e-3;
   double share = 1;                           ///< the share of the training windows to use, from the first on
   std::vector<std::string> known;             ///< columns whose future is known
-  std::optional<gated::RegressionForm> loss;  ///< by default that in the model's file, or squared
+  std::optional<gated::RegressionForm> loss;  ///< by default the loss recorded in the model, or squared
   std::optional<double> quantile, delta;      ///< parameters of the losses quantile and huber
   std::vector<std::filesystem::path> band;    ///< models of two quantiles; empty for no band
   std::uint64_t seed = 1;

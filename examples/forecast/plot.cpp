@@ -9,7 +9,7 @@ using examples::Colour, examples::Form, examples::Series, gated::Index;
 examples::Figure figure_of(const std::vector<Comparison>& comparisons, const TimeAxis& axis, const std::string& time_name) {
   const bool alone = comparisons.size() == 1;
   const Line& forecast = comparisons.at(0).forecast;
-  examples::Figure figure{.title = gated::text("The last ", forecast.values.size(), " rows, forecast without them"),
+  examples::Figure figure{.title = gated::text("The last ", forecast.values.size(), " rows, forecast from earlier rows"),
                           .panels = {},
                           .columns = alone ? 1U : 2U};
   const auto series = [&](const char* name, Colour colour, const Line& line) {

@@ -64,7 +64,7 @@ bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
   return !first.empty();
 }
 
-/// Where row `i` is: "in line 12" or "at 2014-12-31".
+/// The location of row `i` for messages: "in line 12" or, for a missing row, "at 2014-12-31".
 std::string where(const Table& table, Index i) {
   const Index line = table.lines[static_cast<std::size_t>(i)];
   return line > 0 ? gated::text("in line ", line) : gated::text("at ", table.times[static_cast<std::size_t>(i)]);
@@ -81,7 +81,8 @@ bool is_row(const std::vector<std::string>& header, const Table& table) {
          }));
 }
 
-/// Raises FileError unless `fields`, the first line, names each column of numbers once.
+/// Checks the header, `fields`.
+/// Errors: FileError if it is a row of numbers, or if the name of a series is empty or repeated.
 void expect_names(const std::vector<std::string>& fields, const Table& table, const std::string& name) {
   require<FileError>(!is_row(fields, table), name,
                      ": line 1 has numbers, expected names. Put a line before it, such as time,load.");
@@ -169,7 +170,7 @@ std::vector<Index> columns_named(const Table& table, const std::vector<std::stri
 }
 
 void arrange(Table& table, const std::vector<Index>& known, const std::vector<Index>& places) {
-  std::vector<Index> from(table.names.size(), -1);  // the old column for each new place
+  std::vector<Index> from(table.names.size(), -1);  // for each new position, the old column
   for (std::size_t i = 0; i < known.size(); ++i) {
     from[static_cast<std::size_t>(places[i])] = known[i];
   }

@@ -37,19 +37,20 @@ Table read_table(const std::filesystem::path& path);
 /// Errors: ArgumentError for an unknown or repeated name.
 std::vector<gated::Index> columns_named(const Table& table, const std::vector<std::string>& names);
 
-/// Moves column `known[i]` to `places[i]` (no duplicates in either), and the other columns, in their order, to the places left.
-/// If `known` is not empty, the past then ends with the last row in which any other column is observed.
+/// Moves column `known[i]` to position `places[i]` (no duplicates in either). The other columns fill the remaining positions in
+/// their order. If `known` is not empty, the past ends with the last row in which a column outside `known` has a value.
 /// Errors: FileError, with the line, for a gap in the past of a known column.
 void arrange(Table& table, const std::vector<gated::Index>& known, const std::vector<gated::Index>& places);
 
-/// Notes for the user, in lines to print: gaps, missing rows, and times in an unknown notation; may be empty.
+/// Lines for the user about gaps, missing rows and times in an unknown notation; empty if there are none.
 std::string notes(const Table& table);
 
-/// The `count` times after the past: those in the table, then the axis continued, or +1, +2, … if the notation is unknown.
+/// The `count` times after the past, from the table as far as it reaches. Later times continue the axis or, if the notation is
+/// unknown, are +1, +2, …
 std::vector<std::string> times_after(const Table& table, gated::Index count);
 
-/// Writes the next times, and the rows of `values` as columns called `names`, with the input's separator and decimal mark. NaN
-/// becomes an empty field.
+/// Writes a CSV with the times after the past and a column per row of `values`, headed by its name in `names`. Separator and
+/// decimal mark are those of the input. NaN becomes an empty field.
 void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
                     const gated::Matrix<float>& values);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t end_of_dates = 253'402'300'800;  // the year 10000
 constexpr int billionths = 9;
-constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // differences then fit into 64 bits
+constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // differences of such ticks fit into 64 bits
 
 /// A column of times, read in one TimeForm.
 struct Candidate {
@@ -24,11 +24,12 @@ struct Candidate {
   Calendar calendar = {};
   std::vector<std::int64_t> counts = {};
   std::int64_t step = 1;
-  std::size_t faults = 0;  ///< the number of neighbouring pairs that are not a step apart
+  std::size_t faults = 0;  ///< the number of neighbouring pairs that are not one step apart
   bool offsets_vary = false;
 };
 
-/// Ticks per second, if `number` is as large as an epoch in seconds, milliseconds, microseconds or nanoseconds; otherwise 0.
+/// Ticks per second of an epoch time in seconds, milliseconds, microseconds or nanoseconds, judged by the size of `number`.
+/// Returns 0 if it is too small for an epoch time.
 std::int64_t ticks_of_epoch(std::int64_t number) {
   const std::int64_t size = std::abs(number);
   for (const int digits : {9, 6, 3, 0}) {
@@ -52,7 +53,7 @@ void find_step(Candidate& candidate) {
   candidate.faults = candidate.counts.size() - 1 - (best == frequency.end() ? 0 : best->second);
 }
 
-/// The times counted in the calendar with the fewest faults; nothing for numbers with too many digits.
+/// Converts times to counts in the calendar with the fewest faults; nullopt for numbers with too many digits.
 std::optional<Candidate> count(const std::vector<ReadTime>& times) {
   Candidate common{.notation = times.back().notation};
   TimeNotation& notation = common.notation;
@@ -96,7 +97,8 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
 
 std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-/// The column, read in the form that fits most texts (in a tie, in each such form); empty if no form fits more than half.
+/// Reads the column in the form that fits most texts; if several forms tie, in each of them. Empty if no form fits more than
+/// half of the texts.
 std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
                                      const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;
@@ -145,7 +147,7 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
     const bool is_told = other.notation.form != TimeForm::month_first || best->notation.form != TimeForm::day_first ||
                          other.notation.separator == '.' || other.faults > best->faults || other.counts == best->counts;
     require<FileError>(is_told, column, ": line ", lines[0], ": ", quote(texts[0]),
-                       " may be day/month or month/day, and no line decides. Write dates as 2014-12-31.");
+                       " is ambiguous between day/month and month/day. Write dates as 2014-12-31.");
   }
   known_ = true;
   notation_ = best->notation;
@@ -184,7 +186,7 @@ std::string TimeAxis::at(Index place) const {
   const bool is_number = notation_.form == TimeForm::number;
   const std::int64_t whole = is_number ? ticks / scale : floor_divide(ticks, scale);
   require<FileError>(fits && (is_number || whole < end_of_dates),
-                     "the forecast reaches times that cannot be written. Take a shorter horizon.");
+                     "the forecast extends beyond the last time that can be written. Use a shorter horizon.");
   return notation_.write(whole, (ticks - whole * scale) * power_of_ten(billionths - notation_.digits));
 }
 

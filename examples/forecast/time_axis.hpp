@@ -11,26 +11,27 @@
 namespace forecast {
 
 /// The times of a table: read from a column, checked for equal steps, and continued in its notation. Calendar months count as
-/// equal steps, and so do weekdays if no row is on a weekend. Of dd/mm and mm/dd, the order with equal steps is taken.
+/// equal steps, and so do weekdays if no row is on a weekend. Ambiguous dates are dd/mm or mm/dd, whichever has equal steps.
 class TimeAxis {
  public:
   TimeAxis() = default;
-  /// Reads `texts`; for error messages, `lines` has the line of each, and `column` names the file and the column. If there is
-  /// only one text, or most are not times, the notation is unknown: nothing is checked, and the place of a text is its row.
+  /// Reads `texts`. Error messages begin with `column` and state the line of a text, from `lines`. If there is only one text,
+  /// or most are not times, the notation is unknown: nothing is checked, and the place of a text is its row index.
   /// Errors: FileError, with the line, for a time in another notation than the first, for rows that are out of order,
-  /// duplicated or between two steps, for dates that fit dd/mm and mm/dd equally well, and if more rows are missing than
-  /// present.
+  /// duplicated or not a whole number of steps apart, for dates that fit dd/mm and mm/dd equally well, and if more rows are
+  /// missing than present.
   TimeAxis(const std::vector<std::string>& texts, const std::vector<gated::Index>& lines, const std::string& column);
 
   bool known() const { return known_; }
   /// The place of each text on the axis, in steps from the first. Skipped places are missing rows.
   const std::vector<gated::Index>& places() const { return places_; }
-  /// The time at a place, which may be after the last; the notation must be known.
+  /// The time at a place, which may lie beyond the last row; the notation must be known.
   /// Errors: FileError for a time too late to be written.
   std::string at(gated::Index place) const;
   /// True if the times are dates.
   bool has_dates() const { return known_ && calendar_.per_second > 0; }
-  /// A place's value for plots: seconds since 1970 for dates, or the number; the place itself if the notation is unknown.
+  /// The x coordinate of a place in plots: seconds since 1970 for dates, otherwise the number or, if the notation is unknown,
+  /// the place itself.
   double value_at(gated::Index place) const;
   /// The step between times: "1 hour", "3 months", or a difference of numbers.
   std::string step() const;

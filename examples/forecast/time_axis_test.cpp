@@ -99,7 +99,7 @@ TEST(TimeAxis, ContinuesEpochsAndCounts) {
   EXPECT_EQ(step_of({"0.5", "1.0"}), "0.5");
 }
 
-TEST(TimeAxis, TellsDayFromMonthByTheStep) {
+TEST(TimeAxis, ChoosesTheDateOrderWithEqualSteps) {
   const Texts days{"10/02/2014", "11/02/2014", "12/02/2014", "13/02/2014"};
   EXPECT_EQ(after(days, 1), (Texts{"14/02/2014"}));
   EXPECT_EQ(after({"02/10/2014", "02/11/2014", "02/12/2014", "02/13/2014"}, 1), (Texts{"02/14/2014"}));
@@ -107,7 +107,7 @@ TEST(TimeAxis, TellsDayFromMonthByTheStep) {
   EXPECT_EQ(after({"01.02.2014", "02.02.2014"}, 1), (Texts{"03.02.2014"}));
   EXPECT_NE(message_of({"01-02-2014", "02-02-2014"}), "no error");
   EXPECT_EQ(message_of({"01/02/2014", "02/02/2014", "03/02/2014"}),
-            "t.csv: line 2: \"01/02/2014\" may be day/month or month/day, and no line decides. Write dates as 2014-12-31.");
+            "t.csv: line 2: \"01/02/2014\" is ambiguous between day/month and month/day. Write dates as 2014-12-31.");
 }
 
 TEST(TimeAxis, CountsWeekdaysIfNoRowIsOnAWeekend) {

@@ -25,7 +25,7 @@ struct Reader {
     rest.remove_prefix(1);
     return first;
   }
-  /// Takes the digits at the front; nothing if there are none.
+  /// Removes and returns the leading digits; nullopt if there are none.
   std::optional<std::string_view> digits() {
     const std::size_t count = std::min(rest.find_first_not_of("0123456789"), rest.size());
     const std::string_view taken = rest.substr(0, count);
@@ -40,7 +40,7 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
   return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
 }
 
-/// Reads ".25" as billionths, and sets `read.notation.digits` to the number of digits.
+/// Reads an optional fraction such as ".25", in billionths; false if it has no digits or more than nine.
 bool read_fraction(Reader& reader, ReadTime& read) {
   if (!reader.at(".")) {
     return true;
@@ -63,7 +63,7 @@ std::optional<ReadTime> read_number(Reader reader) {
   }
   const auto digits = reader.digits();
   const auto whole = digits ? whole_number(*digits) : std::nullopt;
-  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // differences then fit into 64 bits
+  constexpr std::int64_t largest = 4'000'000'000'000'000'000;  // differences of two numbers fit into 64 bits
   if (!whole || *whole > largest || !read_fraction(reader, read) || !reader.rest.empty()) {
     return std::nullopt;
   }

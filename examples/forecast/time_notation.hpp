@@ -14,7 +14,7 @@ struct Stamp {
   std::int64_t offset = 0;     ///< seconds by which local time is ahead of UTC
 };
 
-/// The order of a date's parts, or a number: a count, a year, or an epoch.
+/// The form of a time: a date without separators (compact), a date by the order of its parts, or a number, such as a year.
 enum class TimeForm { compact, year_first, day_first, month_first, number };
 inline constexpr TimeForm time_forms[]{TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first,
                                        TimeForm::number};
@@ -26,14 +26,14 @@ struct TimeNotation {
   bool has_day = true;    ///< false for a month without a day
   char clock_mark = 0;    ///< before the time of day: 'T' or a blank; 0 for none
   int clock_fields = 0;   ///< how many of hours, minutes and seconds are given
-  int digits = 0;         ///< the number of digits after the point
-  int width = 0;          ///< the number of digits of a number with leading zeros; otherwise 0
+  int digits = 0;         ///< the number of digits after the decimal point
+  int width = 0;          ///< the width of a zero-padded number, such as 3 for 007; otherwise 0
   bool pads_date = true;  ///< writes days and months 1 to 9 as 01 to 09
   bool pads_hour = true;  ///< writes hours 0 to 9 as 00 to 09
   std::string zone = {};  ///< "Z", "+01:00", " UTC", or nothing
   bool operator==(const TimeNotation&) const = default;
 
-  /// True if a column may mix both notations: they differ only in digits, padding and in which zone they name.
+  /// True if a column may mix both notations: they may differ in digits, in padding, and in the zone if both have one.
   bool goes_with(const TimeNotation& other) const;
   /// The text of a local time up to the year 9999, or of a number; see Stamp.
   std::string write(std::int64_t whole, std::int64_t billionth) const;

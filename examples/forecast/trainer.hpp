@@ -11,8 +11,8 @@
 
 namespace forecast {
 
-/// A small model with the context, horizon and patch of the options. If the future of some series is known (`known` is not
-/// empty), the model mixes all `series` series.
+/// A small model with context, horizon and patch from the options. If `known` is not empty, forecasts combine all `series`
+/// series; otherwise each series is forecast by itself.
 inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series, const std::vector<Index>& known) {
   return {.series = known.empty() ? 1 : series,
           .context = options.context,
@@ -25,14 +25,14 @@ inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series
           .forecast_mixing = {.enabled = !known.empty()}};
 }
 
-/// The training loss: what the options set, otherwise that of `options.model`, or squared.
+/// The training loss from the options, by default the one that `options.model` was trained with, or squared.
 inline gated::RegressionLossConfig loss_of(const Options& options) {
   gated::RegressionLossConfig loss = options.model.empty() ? gated::RegressionLossConfig{} : loss_of(options.model);
   loss.form = options.loss.value_or(loss.form);
   loss.delta = options.delta.value_or(loss.delta);
   loss.quantile = options.quantile.value_or(loss.quantile);
   const auto belongs = [&loss](const char* option, bool given, gated::RegressionForm form) {
-    gated::require<gated::ArgumentError>(!given || loss.form == form, option, " belongs to --loss ", gated::name_of(form),
+    gated::require<gated::ArgumentError>(!given || loss.form == form, option, " requires --loss ", gated::name_of(form),
                                          ", but the loss is ", gated::name_of(loss.form), ".");
   };
   belongs("--quantile", options.quantile.has_value(), gated::RegressionForm::quantile);
@@ -40,8 +40,8 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
   return loss;
 }
 
-/// Trains `start` as IBM does: AdamW, warm-up over 30 % of the steps, then half a cosine, gradients clipped to norm 1. Returns
-/// the weights with the smallest loss on the rows from 70 to 80 % of all rows: those of an epoch or of `start`.
+/// Trains `start` with IBM's recipe: AdamW, warm-up over 30 % of the steps, then cosine decay, gradients clipped to norm 1.
+/// Returns `start` or the model after an epoch, whichever has the smallest loss on the validation rows (70 to 80 %).
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));

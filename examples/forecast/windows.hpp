@@ -29,7 +29,7 @@ inline std::vector<Index> forecast_series(const Model& model, const Table& table
 struct Series {
   const Table& table;
   Index context, horizon;
-  Index training_rows, test_row;  ///< the number of training rows (70 %), and the first of the last 20 %
+  Index training_rows, test_row;  ///< the number of training rows (70 %); the first test row (at 80 %)
   std::vector<double> mean, deviation;
   Matrix<float> values;  ///< standardised; 0 in gaps
 
@@ -42,7 +42,7 @@ struct Series {
         values(t.values) {
     gated::require<gated::ShapeError>(t.past >= context + horizon, "the series have ", t.past, " rows, but the model sees ",
                                       context, " and forecasts ", horizon,
-                                      ". Give longer series, or use a model with a shorter context.");
+                                      ". Use longer series, or a model with a shorter context.");
     for (Index m = 0; m < t.series(); ++m) {
       double sum = 0, squares = 0, count = 0;
       for (Index i = 0; i < training_rows; ++i) {
@@ -77,7 +77,7 @@ struct Series {
 
 /// A model's input and targets for some windows; all series of a window form one batch item.
 struct Batch {
-  Matrix<float> x, target;  ///< per window a row for each series; in `target`, for each forecast series
+  Matrix<float> x, target;  ///< one row per window and series; `target` has forecast series only
   Matrix<float> future;     ///< known series over the horizon, in the same rows as in x; empty if none
   std::vector<std::uint8_t> observed, target_observed;
   std::vector<Index> resolution;
@@ -150,7 +150,7 @@ inline Matrix<float> forecast_at(const Model& model, const Series& series, Index
   return all;
 }
 
-/// Mean squared and mean absolute errors of standardised series, and the mean of a loss.
+/// The errors of forecasts of standardised series: mean squared error, mean absolute error and mean loss.
 struct Errors {
   gated::RegressionLossConfig loss = {};
   double squares = 0, sizes = 0, losses = 0, count = 0;
@@ -184,8 +184,8 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The seasonal naive forecast of row `row + i` from the rows before `row`, standardised: the latest
-/// observed value that is a whole number of seasons earlier; 0 if there is none.
+/// The standardised seasonal naive forecast of row `row + i` of series `one`: the latest value observed
+/// before `row`, a whole number of seasons earlier; 0 if there is none.
 inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);
   while (before >= 0 && !series.seen(one, before)) {

@@ -1,4 +1,4 @@
-// from_python_check: computes demo.py's results in C++ and expects the same bits in the files that demo.py wrote.
+// from_python_check: computes demo.py's results in C++ and compares them, bit for bit, with the files that demo.py wrote.
 
 #include <cstdio>
 #include <filesystem>

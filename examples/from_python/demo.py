@@ -1,4 +1,4 @@
-"""Digits, a forecast and a text from Python, with the models of the other examples: python3 demo.py [FOLDER for the numbers]"""
+"""Classifies digits, forecasts births and continues a text: python3 demo.py [FOLDER in which to save the results]"""
 
 import os
 import sys

@@ -86,7 +86,7 @@ def _input(x, reads_tokens, lengths=None, mask=None, output_rows=0, other=None):
 
 def _output_of(call, handle, made):
     output = _Output()
-    _call(call, handle, ctypes.byref(made), ctypes.byref(output))  # without memory: only the shape
+    _call(call, handle, ctypes.byref(made), ctypes.byref(output))  # without a buffer, sets only the shape
     y = np.empty((output.rows, output.columns), np.float32)
     output.values, output.capacity = y.ctypes.data_as(_floats), y.size
     _call(call, handle, ctypes.byref(made), ctypes.byref(output))
@@ -94,7 +94,7 @@ def _output_of(call, handle, made):
 
 
 class Model:
-    """Any model that gated knows by its architecture. Threads may share it."""
+    """A model of any architecture that gated supports. Threads may share it."""
 
     def __init__(self, path, weights=None, products=None, threads=1):
         self._as_parameter_ = _handle()
@@ -117,7 +117,7 @@ class Model:
         return [self.about.labels[i].decode() for i in range(self.about.label_count)]
 
     def run(self, x, lengths=None, mask=None, pooled=False, other=None):
-        """forward(x): x holds rows of values, or token ids. `lengths` splits the rows into sequences."""
+        """forward(x), where x is rows of values, or token ids. `lengths` splits x into sequences."""
         other = None if other is None else _input(other, False)
         made, arrays = _input(x, self.about.reads_tokens, lengths, mask, 2 if pooled else 0, other)
         return _output_of("gated_run", self, made)
@@ -127,7 +127,7 @@ class Model:
 
 
 class State:
-    """A sequence that streams through a causal model."""
+    """The state of a sequence that is streamed through a causal model."""
 
     def __init__(self, model, capacity=0, branch_of=None):
         self._as_parameter_ = _handle()
@@ -139,7 +139,7 @@ class State:
         _library.gated_free(self)
 
     def extend(self, x):
-        """The outputs of the next rows or tokens."""
+        """Feeds the next rows or tokens to the model and returns their outputs."""
         made, arrays = _input(x, self.reads_tokens)
         return _output_of("gated_extend", self, made)
 

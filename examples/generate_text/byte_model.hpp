@@ -18,7 +18,7 @@ using ByteModel = std::variant<gated::PreparedModel<GmlpModel>, gated::PreparedM
 /// Errors: FileError for broken files, and for anything but a causal byte-level model of common/byte_models.hpp.
 ByteModel open_model(const std::filesystem::path& checkpoint);
 
-/// A small model with random weights, always the same: `kind` is "gmlp", "toeplitz" or "flash".
+/// A small model with random weights from a fixed seed; `kind` is "gmlp", "toeplitz" or "flash".
 ByteModel random_model(std::string_view kind);
 
 /// Writes a model from random_model(), for open_model().

@@ -26,7 +26,7 @@ void write(const std::string& shown) {
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "cannot write the text.");
 }
 
-/// The part that uses the library: prefill the prompt, then repeat: sample a token, step, show it.
+/// Generation with the library: prefills the prompt, then repeatedly samples a token, feeds it to the model and prints it.
 template <class Model>
 int generate(const gated::PreparedModel<Model>& opened, const text::Options& options) {
   const Model& model = opened.model;
@@ -48,7 +48,7 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
   const double prefill = milliseconds_since(beginning);
 
   gated::Sampler<float> sampler(256, options.sampling, gated::Random(options.seed));
-  double time = 0;  // for sampling and decoding, without output
+  double time = 0;  // sampling and decoding, in ms, without output
   Index count = 0;
   while (examples::stop_signal == 0 && (options.tokens == 0 || count < options.tokens)) {
     const auto start = Clock::now();
@@ -62,8 +62,8 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
 
   if (context.restarts() > 0) {
     const Index longest = model.longest();
-    std::fprintf(stderr, "note: the model was built for %td tokens; %d time%s it forgot all but the last %td and went on.\n",
-                 longest, context.restarts(), context.restarts() > 1 ? "s" : "", std::max<Index>(longest / 2, 1));
+    std::fprintf(stderr, "note: the text outgrew the model's %td tokens %d time%s; only the last %td were kept.\n", longest,
+                 context.restarts(), context.restarts() > 1 ? "s" : "", std::max<Index>(longest / 2, 1));
   }
   const double each = time / static_cast<double>(std::max<Index>(count, 1));
   std::fprintf(stderr, "%td tokens%s, %.3f ms/token, %.0f tokens/s; prefill %.1f ms (prompt of %zu); state %zu bytes\n", count,

@@ -21,16 +21,15 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--top-k", options.sampling.top_k, gated::Index{0}, largest_index,
                        "sample from the K most probable bytes; 0: from all");
   examples::add_number(app, "--top-p", options.sampling.top_p, 0.0, 1.0,
-                       "then from the most probable bytes that together reach this\nprobability, above 0");
+                       "sample from the fewest bytes with at least this total\nprobability, which must be above 0");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for the random choices");
   examples::add_threads(app, options.threads);
-  CLI::Option* const random =
-      app.add_option("--random", options.random,
-                     "instead: a small model with random weights, which writes\nnoise, to measure the speed")
-          ->check(CLI::IsMember({"gmlp", "toeplitz", "flash"}))
-          ->excludes(checkpoint);
-  examples::add_name(app, "--save", options.save, "FILE", "write that model as a checkpoint")->needs(random);
+  CLI::Option* const random = app.add_option("--random", options.random,
+                                             "use a small model with random weights, to measure the\nspeed; its text is noise")
+                                  ->check(CLI::IsMember({"gmlp", "toeplitz", "flash"}))
+                                  ->excludes(checkpoint);
+  examples::add_name(app, "--save", options.save, "FILE", "write the random model to a checkpoint")->needs(random);
   examples::parse(app, count, arguments);
 
   require<UsageError>(options.sampling.top_p > 0, "--top-p: expected more than 0, got 0.");

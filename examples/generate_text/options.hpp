@@ -12,7 +12,7 @@ namespace text {
 struct Options {
   std::filesystem::path checkpoint = GENERATE_TEXT_FOLDER "bible.int8.safetensors";
   std::string random;          ///< "gmlp", "toeplitz" or "flash": a model with random weights instead of a checkpoint
-  std::filesystem::path save;  ///< where to write that model
+  std::filesystem::path save;  ///< where to write the random model
   std::string prompt;
   gated::Index tokens = 256;  ///< 0: until Ctrl-C
   gated::Sampling sampling{};

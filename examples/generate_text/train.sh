@@ -1,8 +1,8 @@
 #!/bin/sh
 # sh examples/generate_text/train.sh [folder]: trains bible.int8.safetensors again, in `folder` (build/bible).
 #
-# The text is the King James Bible, which is in the public domain (in the United Kingdom the Crown keeps a right to print it),
-# from Debian's package bible-kjv: one file per book, one line per verse, an empty line between chapters.
+# The text is the King James Bible from Debian's package bible-kjv: one file per book, one line per verse, an empty line between
+# chapters. It is in the public domain, except that in the United Kingdom only the Crown may license prints.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh

@@ -38,11 +38,11 @@ inline double gelu(double z) { return z / 2 * (1 + std::erf(z / std::sqrt(2.0)))
 /// The parameters of a block.
 struct Block {
   Norm norm;
-  Linear in;  ///< U: channels to hidden
+  Linear in;  ///< U: hidden × channels
   Norm gate_norm;
   Matrix spatial;  ///< W: tokens × tokens
   Vector spatial_bias;
-  Linear out;  ///< V: half of hidden to channels
+  Linear out;  ///< V: channels × hidden / 2
 };
 
 /// The intermediate results of a block.

@@ -11,7 +11,7 @@
 
 namespace small {
 
-/// The distortion of one weight by a format.
+/// How much a format distorts one weight tensor.
 struct WeightDistortion {
   double signal_to_noise = 0;  ///< 10 · log10(Σ w² / Σ (ŵ - w)²), in dB
   double largest_error = 0;    ///< max |ŵ - w| / max |w|
@@ -33,7 +33,7 @@ inline WeightDistortion compare(std::span<const float> exact, std::span<const fl
           largest == 0 ? 0 : error / largest, there == 0 ? 0 : lost / there};
 }
 
-/// The distortion of a model's answers, one row of logits each.
+/// How much quantization distorts a model's answers. An answer is a row of logits.
 class AnswerDistortion {
  public:
   /// Adds the logits of the float model, those of the quantized model, and the label.

@@ -1,4 +1,4 @@
-// quantized_weights: measures what a model loses in bf16 and int8, and writes the model in these formats. See README.md.
+// quantized_weights: measures how much accuracy a model loses in bf16 and int8, and writes quantized models. See README.md.
 
 #include <cstdio>
 #include <functional>
@@ -167,7 +167,7 @@ void measure(const Forecaster& model, const small::Options& options) {
   const Index count = (series.cols() - past) / horizon;
   gated::require<gated::FileError>(model.config.series == 1 && past >= context && count > 0, options.series.string(), ": has ",
                                    series.cols(), " values, expected more than ", 10 * std::max(context, horizon),
-                                   " and a model of one series.");
+                                   "; the model must forecast one series.");
   const float mean = series.leftCols(past).mean();
   const float deviation = std::sqrt((series.leftCols(past).array() - mean).square().mean());
   series = ((series.array() - mean) / deviation).matrix();

@@ -34,7 +34,7 @@ void add_neighbour(const Recordings& all, Index first, Index count, Random& rand
   place(other, start, gain_of(between(-6, 6, random)), window);
 }
 
-/// Noise of power 1, of a kind drawn from `kinds`.
+/// Noise of power 1, of a random kind from `kinds`.
 Vector<float> noise_of(std::span<const examples::Noise> kinds, const Recordings& voices, Random& random) {
   const examples::Noise kind = kinds[static_cast<std::size_t>(drawn(std::ssize(kinds), random))];
   return examples::noise(kind, window_samples, rate, voices.sounds, random);

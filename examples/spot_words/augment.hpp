@@ -36,10 +36,10 @@ struct Example {
 
 /// Draws a training window with recording i of `all`.
 ///
-/// Most recordings are played slower or faster, which shifts pitch and formants, and get another balance of low and high
-/// frequencies. The recording lies anywhere in the window; up to a tenth of it may be cut off. Often a part of another word
-/// precedes or follows. The window may get the echo of a room and noise of 0 to 20 dB. One window in twelve is noise alone
-/// (silence_label), and one in twenty has less than half of a word (unknown_label).
+/// Most recordings are played slower or faster, which shifts pitch and formants, and get a random spectral tilt. The recording
+/// lies anywhere in the window; up to a tenth of it may be cut off. Often a part of another word precedes or follows. The echo
+/// of a room, and noise at a signal-to-noise ratio of 0 to 20 dB, may be added. One window in twelve is noise alone
+/// (silence_label), and one in twenty contains less than half of a word (unknown_label).
 Example draw_example(const Recordings& all, std::size_t i, Random& random);
 
 }  // namespace words

@@ -12,7 +12,7 @@ expect_run(0 "${words}" ${sound})
 expect_run(0 "^$" ${sound} --threshold 1)
 expect_run(0 "^seconds,down,go,left,no,off,on,right,stop,up,yes,_unknown_,_silence_\n-0.45,0" ${sound} --scores)
 
-# Here the whole WAV file is read as raw samples: its header of 44 bytes becomes a click of about a millisecond.
+# Reads the WAV file as raw samples: its header of 44 bytes becomes a click of about a millisecond.
 execute_process(COMMAND ${PROGRAM} - INPUT_FILE ${sound} OUTPUT_VARIABLE said RESULT_VARIABLE code)
 if(NOT code EQUAL 0 OR NOT said MATCHES "${words}")
   message(FATAL_ERROR "spot_words - : exit code ${code}, printed\n${said}")
@@ -28,7 +28,7 @@ if(EXISTS /dev/full)
   endif()
 endif()
 
-# Three words with the same recording: enough to see that everything runs.
+# A smoke test: the same recording serves as two words and as an unknown word.
 foreach(word IN ITEMS alpha beta _unknown_)
   file(COPY ${sound} DESTINATION ${FOLDER}/words/${word})
 endforeach()
@@ -57,4 +57,4 @@ expect_run(2 "--epochs is for training. Add --train." ${sound} --epochs 3)
 expect_run(2 "--depth is for a new model. Leave out --model." ${train} --model ${FOLDER}/one.safetensors)
 set(further --train ${FOLDER}/words --epochs 60 --model ${FOLDER}/one.safetensors)
 expect_run(0 "1 blocks" ${further} --out ${FOLDER}/further.safetensors)
-expect_run(1 "the model has other words" ${further} --words beta --out ${FOLDER}/further.safetensors)
+expect_run(1 "the model's words differ" ${further} --words beta --out ${FOLDER}/further.safetensors)

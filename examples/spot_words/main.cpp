@@ -22,7 +22,7 @@ using namespace words;
 /// Flushes the lines printed so far.
 /// Errors: FileError if stdout is closed or full.
 void show_lines() {
-  gated::require<gated::FileError>(std::fflush(stdout) == 0, "stdout: cannot write; the reader has gone, or the disk is full.");
+  gated::require<gated::FileError>(std::fflush(stdout) == 0, "stdout: cannot write; the pipe is closed, or the disk is full.");
 }
 
 /// Feeds `spotter` with the raw samples on stdin, as they come.

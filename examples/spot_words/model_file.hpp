@@ -58,7 +58,7 @@ inline Keywords load(const std::filesystem::path& path) {
   return opened;
 }
 
-/// Writes a model as it ships: projections in int8, spatial weights, norms and biases in bf16.
+/// Writes a model in the formats of the shipped one: projections in int8, spatial weights, norms and biases in bf16.
 inline void save(const Keywords& keywords, const std::filesystem::path& path) {
   gated::save_parameters(keywords.model, path,
                          {{"architecture", Model::architecture},

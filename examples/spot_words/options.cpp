@@ -18,8 +18,7 @@ Options parse_options(int count, char** arguments) {
       app, "--model", options.model, "FILE",
       "a file from --train (the model shipped with the example); with\n--train, the model to begin with (a new one)");
   app.add_flag("--scores", options.scores, "print the score of every class for every window, as CSV")->needs(sound);
-  examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0,
-                       "the mean score over windows from which a word is reported")
+  examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0, "the lowest averaged score that is reported as a word")
       ->needs(sound);
   examples::add_name(app, "--train", options.train, "FOLDER",
                      "train a model on a folder with a subfolder of WAV files per\n"
@@ -27,8 +26,8 @@ Options parse_options(int count, char** arguments) {
       ->excludes(sound);
   examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on such a folder")->excludes(sound);
   app.add_option("--words", options.words,
-                 "with --train, the words to spot, which are subfolders, separated\n"
-                 "by commas; other subfolders are unknown words (all subfolders\n"
+                 "with --train, the subfolders of the words to spot, separated by\n"
+                 "commas; other subfolders are unknown words (all subfolders\n"
                  "that do not begin with _)")
       ->delimiter(',')
       ->type_name("NAME,...");

@@ -15,10 +15,10 @@ struct Options {
   std::string sound;               ///< a WAV file, or "-" for raw samples on stdin
   std::filesystem::path model;     ///< a file from --train; empty for the shipped one
   bool scores = false;             ///< print every score instead of events
-  double threshold = 0.6;          ///< the averaged score from which an event is reported
+  double threshold = 0.6;          ///< the lowest averaged score that is reported as a word
   std::filesystem::path train;     ///< a folder with a subfolder of WAV files per word
   std::filesystem::path test;      ///< a folder of the same form, to measure the model on
-  std::vector<std::string> words;  ///< the words to spot, which are subfolders; empty for all
+  std::vector<std::string> words;  ///< subfolders of the words to spot; empty for all
   std::filesystem::path out = "spotter.safetensors";
   gated::Index epochs = 40, depth = 6;
   double learning_rate = 2e-3;

@@ -21,12 +21,12 @@ std::vector<fs::path> subfolders(const fs::path& folder) {
   return sorted_entries(folder, [](const fs::directory_entry& entry) { return entry.is_directory(); });
 }
 
-/// The number of frames that resample() makes of `frames` frames.
+/// The number of frames after resampling `frames` frames.
 Index converted(Index frames, Index up, Index down) {
   return static_cast<Index>((static_cast<std::int64_t>(frames) * up + down - 1) / down);
 }
 
-/// At least as many frames as resample()'s filter reads on each side of a frame.
+/// An upper bound on the number of frames that resample()'s filter reads on each side of a frame.
 Index reach_of(Index from) { return 128 * std::max<Index>(1, (from + rate - 1) / rate); }
 
 }  // namespace

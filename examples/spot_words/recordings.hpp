@@ -17,7 +17,7 @@ using gated::Index, gated::Vector;
 /// The sample rate of all sound that models see, in Hz.
 inline constexpr Index rate = 16000;
 
-/// The label of sound that is another word, or a part of any word.
+/// The label of other words and of parts of words.
 inline constexpr const char* unknown_label = "_unknown_";
 /// The label of sound without a word.
 inline constexpr const char* silence_label = "_silence_";
@@ -33,12 +33,12 @@ struct Recordings {
   Index silence() const { return static_cast<Index>(labels.size()) - 1; }
 };
 
-/// The mean of the channels of each sound, at 16 kHz. Sounds of the same rate are resampled together, because computing
+/// Mixes each sound to mono and resamples it to 16 kHz. Sounds of the same rate are resampled together, because computing
 /// the filter's weights takes longer than resampling a word.
 std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds);
 
-/// Calls `take(samples)` for successive one-minute pieces of the WAV file at `path`, at 16 kHz, bit-identical to resampled().
-/// A long recording thus takes little memory. Errors: those of WavFile.
+/// Reads the WAV file at `path` in pieces of one minute, to save memory, and calls `take(samples)` for each: mono, at 16 kHz,
+/// bit-identical to resampled(). Errors: those of WavFile.
 void for_each_piece(const std::filesystem::path& path, const std::function<void(std::span<const float>)>& take);
 
 /// Removes leading and trailing pieces of 10 ms that are at least 40 dB quieter than the loudest piece.

@@ -23,13 +23,13 @@ struct Event {
 ///
 /// Scores are averaged over the last few windows. A word begins where its averaged score reaches the threshold. It ends where
 /// another class scores higher or its score falls below the threshold; the event reports its highest averaged score. Events
-/// less than half a second after another are dropped, because parts of a word may sound like another word.
+/// less than half a second after the previous one are dropped, because parts of a word may sound like another word.
 class Decisions {
  public:
   Decisions(Index classes, double threshold)
       : words_(classes - 2), threshold_(threshold), sum_(static_cast<std::size_t>(classes)) {}
 
-  /// Takes the scores of the window whose middle is at `seconds`. Calls `on_event` for a word that has ended.
+  /// Adds the scores of the window centred at `seconds`. Calls `on_event` if a word has ended.
   void add(double seconds, std::span<const double> scores, const std::function<void(const Event&)>& on_event);
   /// Ends the current word, if any.
   void finish(const std::function<void(const Event&)>& on_event);
@@ -58,7 +58,7 @@ class Spotter {
   /// `keywords` must outlive the spotter. `on_scores` may be empty.
   Spotter(const Keywords& keywords, double threshold, OnScores on_scores, OnEvent on_event);
 
-  /// Takes further samples at 16 kHz.
+  /// Appends samples at 16 kHz.
   void add(std::span<const float> samples);
   /// Ends the sound: appends silence until the last sample is in the middle of the window.
   void finish();

@@ -13,8 +13,8 @@ namespace {
 using gated::test::expect_error;
 using gated::test::temporary;
 
-/// The events of successive windows. `best` has the best class of each: 0 to 2 are words, 3 is unknown, 4 silence. This class
-/// scores 0.9 or, if its number is negative, 0.5.
+/// The events of successive windows. `best` has an entry per window: k if class k scores 0.9, -k if it scores 0.5. Classes 0 to
+/// 2 are words, 3 is unknown, and 4 is silence.
 std::vector<Event> events_of(const std::vector<Index>& best) {
   std::vector<Event> events;
   const auto keep = [&](const Event& event) { events.push_back(event); };
@@ -38,7 +38,7 @@ TEST(Decisions, ReportAWordOnce) {
   EXPECT_NEAR(events[0].seconds, 0.05 * (15 - 1.5), 1e-9);
 }
 
-TEST(Decisions, DropWhatIsShortWeakUnknownOrTooSoon) {
+TEST(Decisions, DropShortWeakUnknownAndEarlyWords) {
   const auto with = [](std::size_t first, std::size_t count, Index label) {
     std::vector<Index> best(40, 4);
     std::fill_n(best.begin() + static_cast<std::ptrdiff_t>(first), count, label);
@@ -67,7 +67,7 @@ TEST(Recordings, AreResampledAndTrimmed) {
   EXPECT_LT((alone[0] - both[0]).cwiseAbs().maxCoeff(), 1e-6F);
 }
 
-TEST(Recordings, AreReadPieceByPiece) {
+TEST(Recordings, AreReadInPieces) {
   const auto path = temporary("long.wav");
   for (const Index from : {16000, 11025}) {
     gated::write_wav(path, {gated::Matrix<float>::Random(130 * from + 7, 2), from}, gated::WavFormat::float32);

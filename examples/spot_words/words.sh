@@ -1,9 +1,9 @@
 #!/bin/sh
-# sh words.sh FOLDER: speaks ten words, and others, by voices of espeak-ng (Debian: apt install espeak-ng). Writes a folder per
-# word below FOLDER/train, and below FOLDER/test words spoken by voices that are in no file of FOLDER/train.
+# sh words.sh FOLDER: records ten words, and unknown words, with the voices of espeak-ng (Debian: apt install espeak-ng). Writes
+# a folder per word to FOLDER/train and to FOLDER/test, which have no voice in common.
 #
-# A voice is a dialect and a variant, such as en-us+f2. Each voice speaks each word once, with different speeds and pitches. A
-# dialect and 18 variants, including all that derive from them, are kept for the test.
+# A voice is a dialect and a variant, such as en-us+f2. Each voice speaks each of the ten words once; speed and pitch vary. One
+# dialect and 18 variants occur only in the test, and no variant in training derives from these.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: sh words.sh FOLDER" >&2; exit 2; }
@@ -24,7 +24,7 @@ for one in $kept_back; do
   echo "$variants" | grep -qx "$one" || { echo "words.sh: this espeak-ng has no variant $one; take it out of kept_back." >&2; exit 1; }
 done
 
-# speak <folder> <voice> <word>: the number of files so far decides speed and pitch.
+# speak <folder> <voice> <word>: speed and pitch depend on the number of files so far.
 count=0
 speak() {
   count=$((count + 1))
@@ -32,7 +32,7 @@ speak() {
   espeak-ng -z -v "$2" -s $((120 + count * 37 % 80)) -p $((25 + count * 23 % 50)) -w "$1/$3/$2.wav" "$3" 2> /dev/null
 }
 
-# speak_other <folder> <voice> <word>: the same, into the folder of unknown words.
+# speak_other <folder> <voice> <word>: as speak, but into the folder of unknown words.
 speak_other() {
   count=$((count + 1))
   mkdir -p "$1/_unknown_"

@@ -12,11 +12,11 @@
 
 namespace digits {
 
-/// The loss of a batch of distorted images and its gradient, on several threads.
+/// Computes the loss and the gradient of a batch of distorted images on several threads.
 ///
-/// The batch is cut into shards of a few images. A thread runs a shard forward and backward on its own tape, so threads
-/// synchronise once per step, and a shard's activations fit a core's cache. Each shard has its own gradient and random
-/// generator, and gradients are added in order: the bits are the same for any number of threads.
+/// The batch is cut into shards of a few images. Each thread runs whole shards forward and backward on its own tape, so threads
+/// synchronise only once per step. A shard's activations fit in a core's cache. Each shard has its own gradient and random
+/// generator, and gradients are added in shard order: results are bit-equal for any number of threads.
 template <class Model>
 class BatchLoss {
  public:
@@ -33,8 +33,8 @@ class BatchLoss {
     }
   }
 
-  /// Adds the gradient of the mean loss over the images with the indices `batch` to `gradient` and returns that loss. All
-  /// random choices come from `random`.
+  /// Returns the mean loss over the images whose indices are in `batch`, and adds its gradient to `gradient`. All random
+  /// choices come from `random`.
   double operator()(const Model& model, Model& gradient, std::span<const gated::Index> batch, gated::Random& random) {
     for (gated::Random& noise : noises_) {
       noise = gated::Random(random.bits());
@@ -62,7 +62,7 @@ class BatchLoss {
  private:
   static constexpr std::size_t shard_size = 8;  // divides every recipe's batch size
 
-  /// The tape and the memory of one thread.
+  /// One thread's tape and buffers.
   struct Worker {
     gated::Tape<float> tape{gated::Threads{1}, {.scaled_depth = true}};
     gated::Matrix<float> inputs;

@@ -1,12 +1,13 @@
 #!/bin/sh
-# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains each kind of mixer on MNIST,
-# from the files in the folder MNIST, and prints a table of the accuracies on the test images.
+# sh examples/train_digits/compare_mixers.sh MNIST [--epochs N] [--seeds N] [--out FOLDER]: trains models with six token mixers
+# on the MNIST files in the folder MNIST, and prints a table of their test accuracies.
 #
-# Each mixer gets the best of eight recipes, four learning rates by two weight decays: the one with the highest accuracy on
-# held-out training images after two epochs. That recipe is then run from several seeds. Patches of 4 × 4 pixels: 49 tokens.
+# For each mixer, tries four learning rates with two weight decays each, for two epochs. Then trains from several seeds with the
+# recipe that has the highest accuracy on held-out training images. Patches of 4 × 4 pixels: 49 tokens.
 #
-# TRAIN_DIGITS is the path of the program (build/release/examples/train_digits/train_digits). Two training runs go on at a time,
-# with one thread each. Finished runs stay in FOLDER (build/mixers); a stopped comparison continues where it stopped.
+# The environment variable TRAIN_DIGITS is the program's path (default: build/release/examples/train_digits/train_digits). Two
+# models train at a time, with one thread each. Finished runs are kept in FOLDER (default: build/mixers), so a stopped
+# comparison can be resumed.
 set -eu
 
 usage() {
@@ -39,7 +40,7 @@ case $out in *" "*) usage ;; esac
 program=${TRAIN_DIGITS:-build/release/examples/train_digits/train_digits}
 mixers="gmlp toeplitz mlp fourier synthesizer attention"
 
-# Reads lines "<folder> <arguments>", each a training run, and starts the runs that are not done yet, two at a time.
+# Reads one training run per line, "<folder> <arguments>", and executes those that are not done yet, two at a time.
 train() {
   while read -r folder arguments; do
     [ -f "$out/$folder/done" ] || echo "$out/$folder $arguments"
@@ -53,7 +54,7 @@ train() {
     exit 1
   }
 }
-recipe() { echo "--mixer $1 --learning-rate ${2%_*} --weight-decay ${2#*_}"; } # <mixer> <rate>_<decay>
+recipe() { echo "--mixer $1 --learning-rate ${2%_*} --weight-decay ${2#*_}"; } # recipe <mixer> <rate>_<decay>
 accuracy() { awk '$1 == "right" { print $2 }' "$1"; }
 
 for mixer in $mixers; do
@@ -64,7 +65,7 @@ for mixer in $mixers; do
   done
 done | train
 
-best() { # <mixer>: the name of its best recipe
+best() { # best <mixer>: prints the name of the mixer's best recipe
   for run in "$out/tuning/$1"/*/done; do
     echo "$(accuracy "$run") $(basename "$(dirname "$run")")"
   done | LC_ALL=C sort -k 1,1nr -s | head -n 1 | cut -d ' ' -f 2

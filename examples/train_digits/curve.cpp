@@ -42,7 +42,7 @@ examples::Figure draw_curve(const History& history, double lowest) {
   return {.title = "Training: loss and accuracy",
           .panels = {{.x = {.from = 0, .to = last}, .y = {.title = "loss", .from = 0}, .series = {each, mean}},
                      {.x = {.title = "epoch", .from = 0, .to = last},
-                      .y = {.title = "held-out images read, %", .from = lowest, .to = 100},
+                      .y = {.title = "accuracy on held-out images, %", .from = lowest, .to = 100},
                       .series = {right},
                       .height = 150}}};
 }

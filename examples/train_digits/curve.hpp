@@ -5,7 +5,7 @@
 
 namespace digits {
 
-/// Curves of a training run over its epochs: the loss, and the accuracy on the held-out images in percent, from `lowest` up.
+/// Plots loss and held-out accuracy of a training run over its epochs. The accuracy axis runs from `lowest` to 100 %.
 examples::Figure draw_curve(const History& history, double lowest);
 
 }  // namespace digits

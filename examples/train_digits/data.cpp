@@ -41,7 +41,7 @@ void read_mnist(const Options& options, Data& data) {
   }
 }
 
-/// The pictures of a folder, prepared as in image_input().
+/// Reads the pictures of a folder, prepared as by gated::ImageInput.
 void read_folder(const Options& options, const std::string& name, Data& data) {
   require<UsageError>(!options.max_pixel, "--max-pixel: in pictures, white is always 255; the option is for a CSV.");
   auto classes = examples::list_classes(options.data);
@@ -75,7 +75,7 @@ void read_folder(const Options& options, const std::string& name, Data& data) {
   data.labels = std::move(classes.labels);
 }
 
-/// The images of a CSV; those with index % 5 == 4 are held out.
+/// Reads the images of a CSV; those with index % 5 == 4 are held out.
 void read_table(const Options& options, const std::string& name, Data& data) {
   require<UsageError>(!options.size, "--size: the images of a CSV keep their size; the option is for a folder of pictures.");
   const std::string file = options.data.string();
@@ -92,7 +92,7 @@ void read_table(const Options& options, const std::string& name, Data& data) {
   for (Index i = 0; i < count; ++i) {
     const float label = table(i, pixels);
     require<FileError>(label >= 0 && label == std::floor(label), file, ": line ", i + 1, ": label ", label,
-                       ", expected a class, counted from 0.");
+                       ", expected a whole number from 0 on.");
     classes.insert(label);
   }
   const auto found = std::ssize(classes);
@@ -141,7 +141,7 @@ Data read_data(const Options& options) {
     read_scanned_digits(data);
   }
   require<FileError>(data.steps_per_epoch() > 0, (options.data.empty() ? options.mnist : options.data).string(), ": ",
-                     data.images.count(), " images to learn from, expected at least ", data.recipe.batch_size, ", one batch.");
+                     data.images.count(), " training images, expected at least ", data.recipe.batch_size, ", one batch.");
   data.recipe = changed(std::move(data.recipe), options);
   data.held_out_inputs = inputs_from(data.held_out.pixels, data.recipe.described());
   return data;

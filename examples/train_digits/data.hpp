@@ -12,18 +12,18 @@ namespace digits {
 /// The data of a training run, and its recipe.
 struct Data {
   Recipe recipe;
-  std::string name;                 ///< identifies the data in the file of a training run
-  std::vector<std::string> labels;  ///< names of the classes; empty if they only have numbers
+  std::string name;                 ///< saved in the training file, to identify the data on resuming
+  std::vector<std::string> labels;  ///< names of the classes; empty if classes are only numbered
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  /// The number of full batches per epoch. The images left over, fewer than a batch, differ from epoch to epoch.
+  /// The number of full batches per epoch. Each epoch skips a different remainder of images, smaller than a batch.
   gated::Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 };
 
-/// Reads the data that the options name.
+/// Reads the data set that the options select.
 /// Errors: FileError and ArgumentError for unreadable or unsuitable data; examples::UsageError for an option that does not
-/// apply to it.
+/// apply to this kind of data.
 Data read_data(const Options& options);
 
 }  // namespace digits

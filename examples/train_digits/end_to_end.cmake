@@ -1,5 +1,5 @@
-# Run by ctest: a short training writes a model that classify_digits reads. The files are byte-identical for any number of
-# threads, and if the run is stopped and resumed as the program's hint says. Invalid input is refused.
+# Run by ctest: a short training run writes a model that classify_digits reads. Its files are byte-identical for any number of
+# threads, and if the run is stopped and resumed with the options that the program prints. Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -37,7 +37,7 @@ foreach(other IN ITEMS two parts)
   endforeach()
 endforeach()
 
-# Only --epochs changes the length of a training run, even of a finished one.
+# A resumed run keeps its length unless --epochs changes it; --epochs also extends a finished run.
 expect_run(0 "2 epochs of.*after epoch 2.*right" ${go_on})
 expect_run(0 "3 epochs of.*after epoch 2.*epoch   3" ${go_on} --epochs 3)
 
@@ -45,7 +45,7 @@ expect_run(0 "" --epochs 2 --out ${FOLDER}/other --seed 2)
 file(SHA256 ${FOLDER}/one/digits_gmlp.safetensors one)
 file(SHA256 ${FOLDER}/other/digits_gmlp.safetensors other)
 if(one STREQUAL other)
-  message(FATAL_ERROR "another seed gives the same model")
+  message(FATAL_ERROR "seeds 1 and 2 train the same model")
 endif()
 
 execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/one/digits_gmlp.safetensors --svg ${FOLDER}/weights.svg
@@ -71,7 +71,7 @@ expect_run(2 "train_digits: --epochs: expected a whole number from 1 to 1000000,
 expect_run(2 "train_digits: --seed: expected a whole number from 0 to 18446744073709551615, got -1" --seed -1)
 expect_run(2 "train_digits: unknown option --epoch; the nearest is --epochs" --epoch 3)
 
-# Files like MNIST's: 160 training images and 32 test images, whose pixels are the bytes of a text.
+# Files in MNIST's format, with 160 training images and 32 test images. Their pixels are the bytes of a text file.
 file(MAKE_DIRECTORY ${FOLDER}/idx)
 function(expect_made command)
   execute_process(COMMAND sh -c "${command}" WORKING_DIRECTORY ${FOLDER}/idx COMMAND_ERROR_IS_FATAL ANY)
@@ -98,7 +98,7 @@ expect_run(1 "train_digits: --patch 3: expected a divisor of the images' 28 pixe
 execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/mnist/mnist_gmlp.safetensors --mnist ${FOLDER}/idx
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code STREQUAL 0 OR NOT said MATCHES "idx: 32 of 32\n.*right +[0-9.]+ %, [0-9]+ of 32")
-  message(FATAL_ERROR "classify_digits cannot read the model of --mnist:\n${said}")
+  message(FATAL_ERROR "classify_digits cannot read the model trained with --mnist:\n${said}")
 endif()
 expect_run(1 "is a training run on digits, expected mnist. Give the options that it was started with" ${mnist}
   --resume ${FOLDER}/one/digits_training.safetensors)
@@ -137,7 +137,7 @@ foreach(picture IN ITEMS four.png waves.jpg)
   execute_process(COMMAND ${CLASSIFY_IMAGE} ${pictures}/${picture} --model ${FOLDER}/of_own/own_gmlp.safetensors --top 1
     RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(NOT code STREQUAL 0 OR NOT said MATCHES "28 x 28 pixels, 2 classes.*${picture}[^\n]*\n +[0-9.]+ %  ${label}\n")
-    message(FATAL_ERROR "classify_image does not see ${label} in ${picture} with the model of --data:\n${said}")
+    message(FATAL_ERROR "classify_image with the model trained with --data does not classify ${picture} as ${label}:\n${said}")
   endif()
 endforeach()
 expect_run(0 "mlp.*32 x 32 pixels" ${own} --mixer mlp --size 32 --epochs 1)
@@ -155,10 +155,10 @@ expect_run(0 "8 x 8 pixels.*1438 to learn from, 359 held out.*of 359 held out.*s
 execute_process(COMMAND ${CLASSIFY} --model ${FOLDER}/of_own/scans_gmlp.safetensors --data ${FOLDER}/own/scans.csv
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code STREQUAL 0 OR NOT said MATCHES "scans.csv: 359 of 1797.*right +[0-9.]+ %, [0-9]+ of 359")
-  message(FATAL_ERROR "classify_digits cannot read the model of --data:\n${said}")
+  message(FATAL_ERROR "classify_digits cannot read the model trained with --data:\n${said}")
 endif()
 
-# Unsuitable data is refused with an error of one sentence.
+# Unsuitable data is refused with a one-line error.
 function(expect_refused_data code path message)
   expect_run(${code} "^train_digits: [^\n]*${message}[^\n]*\n" --data ${FOLDER}/${path} --out ${FOLDER}/of_own ${ARGN})
 endfunction()
@@ -179,7 +179,7 @@ function(expect_refused_rows message)
 endfunction()
 expect_refused_rows("all images are of class 1, expected 2 classes or more." "0,1,1,0,1\n")
 expect_refused_rows("2 classes from 1 to 2. Number them from 0 to 1." "0,1,1,0,1\n1,1,0,0,2\n")
-expect_refused_rows("line 2: label 0.5, expected a class, counted from 0." "0,1,1,0,1\n1,1,0,0,0.5\n")
+expect_refused_rows("line 2: label 0.5, expected a whole number from 0 on." "0,1,1,0,1\n1,1,0,0,0.5\n")
 expect_refused_rows("6 columns, expected the pixels of a square image, in grey or three channels, and its class." "0,1,1,0,1,0\n")
 expect_refused_rows("images of 2 × 2 pixels cannot be cut into 4 to 16 patches per side." "0,1,1,0,0\n1,1,0,0,1\n")
 expect_refused_rows("no pixel is above 0" "0,0,0,0,0\n0,0,0,0,1\n")

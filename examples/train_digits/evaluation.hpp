@@ -7,7 +7,7 @@
 
 namespace digits {
 
-/// The number of `images` that the model classifies correctly; `inputs` has them as inputs_from() prepares them.
+/// The number of `images` that the model classifies correctly; `inputs` holds these images, prepared by inputs_from().
 template <class Model>
 gated::Index count_right(const Model& model, const LabelledImages& images, const gated::Matrix<float>& inputs,
                          const gated::Threads& threads) {

@@ -8,10 +8,10 @@ namespace digits {
 
 /// The history of a training run.
 struct History {
-  std::vector<double> losses;      ///< of each step, on training images
-  std::vector<double> accuracies;  ///< on the held-out images, after each epoch
+  std::vector<double> losses;      ///< one per step, on training images
+  std::vector<double> accuracies;  ///< one per epoch, on the held-out images
 
-  /// All of it as text, for the metadata of the training run's file.
+  /// The history as text, for the training file's metadata.
   std::string text() const;
 
   /// Reads text().

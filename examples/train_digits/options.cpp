@@ -20,7 +20,7 @@ Options parse_options(int count, char** arguments) {
       "Trains a gMLP on scanned digits from scratch, or a model with another token mixer. Ctrl-C stops after the\n"
       "current epoch and saves the training run.",
       "train_digits");
-  std::string mixers = "what mixes the patches:";
+  std::string mixers = "the token mixer:";
   std::vector<std::string> names;
   for (const Mixer& mixer : all_mixers()) {
     mixers += "\n" + std::string(mixer.name) + ": " + mixer.what;
@@ -32,10 +32,10 @@ Options parse_options(int count, char** arguments) {
                                                "JPEG pictures per class, or a CSV with one image per line, its\n"
                                                "pixels, then its class from 0 on");
   examples::add_number(app, "--size", options.size, gated::Index{4}, gated::Index{512},
-                       "side in pixels to which a folder's pictures are resized (28)")
+                       "resize a folder's pictures to this side in pixels (28)")
       ->needs(data);
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F,
-                       "the value of a white pixel in the CSV (the largest in it)")
+                       "the value of a white pixel in the CSV (default: the largest)")
       ->needs(data);
   auto* const mnist =
       app.add_option("--mnist", options.mnist, "train on MNIST, from its four files in this folder (see\nfetch_mnist.sh)")
@@ -45,16 +45,16 @@ Options parse_options(int count, char** arguments) {
       ->needs(mnist);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, training run and pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
-                       "passes over the images (80; MNIST: 40; other data: for 3000\nsteps; with --resume: those of the file)");
+                       "epochs (80; MNIST: 40; other data: 40, or more for 3000 steps;\nwith --resume: as in the file)");
   examples::add_number(app, "--learning-rate", options.learning_rate, 1e-6, 1.0,
-                       "the highest learning rate (the recipe's: 6e-3; MNIST and other\ndata: 4e-3)");
-  examples::add_number(app, "--weight-decay", options.weight_decay, 0.0, 100.0, "the recipe's: 1; MNIST and other data: 0.3");
+                       "peak learning rate (6e-3; MNIST and other data: 4e-3)");
+  examples::add_number(app, "--weight-decay", options.weight_decay, 0.0, 100.0, "weight decay (1; MNIST and other data: 0.3)");
   examples::add_number(app, "--patch", options.patch, gated::Index{1}, gated::Index{512},
-                       "side of a patch in pixels, a divisor of the images' side (the\nrecipe's: 1; MNIST: 2)");
+                       "side of a patch in pixels, a divisor of the images' side (1;\nMNIST: 2)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");
   examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");
-  app.add_flag("--bf16", options.bf16, "matmuls in bf16 (needs AVX512-BF16): faster, different bits");
+  app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
   examples::add_name(app, "--resume", options.resume, "FILE",
                      "continue a stopped training run or, with more --epochs, a\nfinished one");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,

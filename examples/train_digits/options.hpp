@@ -13,22 +13,22 @@ namespace digits {
 struct Options {
   std::filesystem::path out = ".";     ///< the folder for all output
   std::filesystem::path resume = {};   ///< a training run to resume; empty for a new one
-  std::optional<gated::Index> epochs;  ///< of the whole run; by default those of the resumed file or of the recipe
+  std::optional<gated::Index> epochs;  ///< epochs in the whole run; by default as in the resumed file or the recipe
   gated::Index stop_after = 0;         ///< the epoch to stop after; 0 for none
   std::uint64_t seed = 1;
   int threads = 1;
   bool bf16 = false;                 ///< matmuls in bf16
   std::string mixer = "gmlp";        ///< a name from mixers.hpp
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images
-  std::optional<gated::Index> size;  ///< to which pictures from a folder are resized: the side in pixels
-  std::optional<float> max_pixel;    ///< white in a CSV; by default its largest pixel
-  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; if this and `data` are empty: the scanned digits
+  std::optional<gated::Index> size;  ///< the side in pixels to which a folder's pictures are resized
+  std::optional<float> max_pixel;    ///< the value of white in a CSV; by default its largest pixel
+  std::filesystem::path mnist = {};  ///< the folder of MNIST's files; without it and `data`, the scanned digits are used
   bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
   std::optional<double> learning_rate, weight_decay;  ///< by default the recipe's
   std::optional<gated::Index> patch;                  ///< the side of a patch in pixels; by default the recipe's
 
-  /// The part of the command line that chooses the data and changes the recipe.
+  /// The command-line arguments that choose the data and change the recipe.
   std::string recipe_arguments() const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace digits {
 
-/// Limits of the random distortion of an image each time the model sees it; see distort().
+/// Limits of the random distortion that is applied each time the model sees an image; see distort().
 struct Distortion {
   double shift = 0;  ///< pixels
   double turn = 0;   ///< radians
@@ -22,7 +22,7 @@ struct Distortion {
 struct Recipe {
   std::string data;         ///< the name of the data set, used in file names
   std::string description;  ///< the model's configuration in timm's format, copied to the checkpoint
-  gated::Index epochs;      ///< unless the command line says otherwise
+  gated::Index epochs;      ///< the default; --epochs overrides it
   gated::Index batch_size;
   double learning_rate, weight_decay;
   gated::Index warmup;  ///< steps
@@ -68,9 +68,9 @@ inline const Recipe mnist{
     .least_shown = 95,
     .decimals = 2};
 
-/// The recipe for `count` training images of the user, of side × side pixels: MNIST's model with 4 to 16 patches per side, and
-/// more epochs for small sets.
-/// Errors: ArgumentError for a side that cannot be cut into such patches.
+/// The recipe for a user's data set of `count` training images of side × side pixels. The model is MNIST's, with 4 to 16
+/// patches per side; small data sets are trained for more epochs.
+/// Errors: ArgumentError if `side` cannot be cut into 4 to 16 equal patches.
 inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Index channels, gated::Index classes,
                          gated::Index count) {
   using gated::Index;
@@ -96,8 +96,8 @@ inline Recipe recipe_for(const std::string& data, gated::Index side, gated::Inde
   return recipe;
 }
 
-/// The recipe with the settings that the command line gives.
-/// Errors: ArgumentError for a patch that does not divide the images.
+/// The recipe with the settings from the command line.
+/// Errors: ArgumentError if the patch's side does not divide the images' side.
 inline Recipe changed(Recipe recipe, const Options& options) {
   using gated::Index;
   recipe.learning_rate = options.learning_rate.value_or(recipe.learning_rate);

@@ -18,13 +18,13 @@ class Status {
   Status(const Recipe& recipe, gated::Index steps_done, gated::Index steps, gated::Index steps_per_epoch)
       : recipe_(recipe), begun_at_(steps_done), steps_(steps), steps_per_epoch_(steps_per_epoch) {}
 
-  /// The number of epochs between lines that stay, for about sixteen lines in all.
+  /// The number of epochs per permanent progress line; about sixteen lines are printed in all.
   gated::Index epochs_per_line() const { return std::max<gated::Index>(steps_ / steps_per_epoch_ / 16, 1); }
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
-  /// "  epoch  12  [====>     ]  loss 0.612  right 97.8 %   7900 images/s    6 s left": the mean loss of the last epoch's
-  /// steps, and the last measured accuracy. Fits a terminal of 80 columns.
+  /// "  epoch  12  [====>     ]  loss 0.612  right 97.8 %   7900 images/s    6 s left": a line with the mean loss of the last
+  /// epoch's steps and the last measured accuracy. Fits a terminal of 80 columns.
   std::string line(gated::Index steps_done, const History& history) const {
     const auto done = static_cast<double>(steps_done), all = static_cast<double>(steps_);
     const double rate = static_cast<double>(steps_done - begun_at_) / std::max(seconds(), 1e-3);  // steps per second

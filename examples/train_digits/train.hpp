@@ -41,7 +41,7 @@ struct Files {
   std::filesystem::path after = folder / "spatial_weights_after.svg";
 };
 
-/// The number of held-out images that the moving average of the trained model classifies correctly.
+/// The number of held-out images that the model with averaged weights classifies correctly.
 template <class Model>
 Index count_right(const gated::Training<Model>& training, const Data& data) {
   return count_right(training.result(), data.held_out, data.held_out_inputs, training.threads);
@@ -53,7 +53,7 @@ void save(const gated::Training<Model>& training, const History& history, const 
   gated::save_model(training, path, {{"history", history.text()}, {"data", data.name}});
 }
 
-/// Reads a file from save(). The run keeps its schedule, unless `steps` gives a new length.
+/// Reads a file written by save(). The run keeps its schedule unless `steps` sets a new length.
 template <class Model>
 gated::Training<Model> resume(const std::filesystem::path& path, const typename Model::Config& model, const Data& data,
                               std::optional<Index> steps, History& history) {
@@ -83,8 +83,8 @@ gated::Training<Model> begin_or_resume(const Options& options, const typename Mo
   return resume<Model>(options.resume, model, data, steps, history);
 }
 
-/// Trains whole epochs, to the last step or until asked to stop. A run stops and is saved between epochs only: there, the
-/// image order of the next epoch is not drawn yet, so it resumes bit for bit.
+/// Trains whole epochs, to the last step or until asked to stop. A run stops and is saved only between epochs, before the next
+/// epoch's image order is drawn, so it resumes bit for bit.
 template <class Model>
 void run_epochs(gated::Training<Model>& training, History& history, const Data& data, const Options& options,
                 const Files& files) {
@@ -120,7 +120,7 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
   std::printf("\n  time      %.1f s\n", status.seconds());
 }
 
-/// Trains a model of this configuration as the options say. Returns the program's exit code.
+/// Trains a model with the configuration `config` according to the options. Returns the program's exit code.
 template <class Model>
 int train(const Options& options, const Data& data, const typename Model::Config& config) {
   constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
@@ -187,8 +187,8 @@ int train(const Options& options, const Data& data, const typename Model::Config
   return 0;
 }
 
-/// `config` with the largest inner width that gives no more parameters than the gMLP has. `set(config, width)` sets the width;
-/// the number of parameters grows linearly with it.
+/// Returns `config` with the largest inner width at which the model has no more parameters than the gMLP. `set(config, width)`
+/// sets the width; the number of parameters must grow linearly with it.
 template <class Model, class Set>
 typename Model::Config widest(const Data& data, typename Model::Config config, const Set& set) {
   const auto parameters = [&](Index width) {

@@ -18,7 +18,7 @@ struct Document {
   std::size_t held_out;  ///< the index of the first held-out byte
 };
 
-/// The texts for training and measuring.
+/// The texts for training and evaluation.
 class Corpus {
  public:
   /// Reads `files`.
@@ -28,11 +28,11 @@ class Corpus {
   const std::vector<Document>& documents() const { return documents_; }
   std::size_t training_bytes() const { return training_bytes_; }
   std::size_t held_out_bytes() const { return held_out_bytes_; }
-  /// A hash of the texts; different texts share one with probability 2⁻⁶⁴.
+  /// A hash of the texts; different texts collide with probability 2⁻⁶⁴.
   std::uint64_t fingerprint() const { return fingerprint_; }
 
-  /// `length` + 1 successive training bytes of one file, from a uniformly random place, moved back if too near the end. A file
-  /// with fewer training bytes gives all of them.
+  /// Draws `length` + 1 consecutive training bytes of one file from a uniformly random position, moved back if too near the
+  /// end. Returns all training bytes of a file that has fewer.
   std::string_view draw(gated::Index length, gated::Random& random) const;
 
  private:
@@ -41,8 +41,8 @@ class Corpus {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// The files of `texts` in a fixed order. A folder stands for all text files (no zero byte) in and below it, except hidden ones
-/// and links.
+/// The files of `texts` in a fixed order. A folder means all text files (no zero byte) in and below it, except hidden ones and
+/// links.
 /// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 

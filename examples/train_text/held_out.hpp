@@ -13,7 +13,7 @@
 
 namespace text {
 
-/// Measures how well `model` predicts bytes: the mean of -log2 p, in bits.
+/// Measures how well `model` predicts bytes: the mean of -log2 p(correct byte), in bits.
 template <class Model>
 class BitMeter {
  public:
@@ -64,16 +64,16 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
   return gated::mask_tokens(tokens, sequences, {.mask_token = mask_token, .vocabulary = mask_token + 1}, random);
 }
 
-/// The part of each file's held-out text between these shares of its length.
+/// The part of each file's held-out text to measure, from the fraction `from` to the fraction `to` of its length.
 struct HeldOutPart {
   double from = 0, to = 1;
 };
 
 /// The bits per byte of `model` on held-out text.
 ///
-/// Each byte is predicted once, from more than `length` / 2 bytes before it in its file, or from all if there are fewer. The
-/// text is read in strides of `length` / 2 bytes, each the end of a full sequence. Only every `every`-th stride is measured. If
-/// `mlm`, masked bytes of the strides are predicted instead, the same ones in each call.
+/// Each byte is predicted once, from more than `length` / 2 preceding bytes of its file, or from all if there are fewer. The
+/// text is cut into strides of `length` / 2 bytes, each at the end of a full sequence. Only every `every`-th stride is
+/// measured. If `mlm` is set, only masked bytes of the strides are predicted, the same ones in each call.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
                      gated::Workspace<float>& workspace, const HeldOutPart& part = {}) {
@@ -91,10 +91,10 @@ double held_out_bits(const Model& model, const Corpus& corpus, gated::Index leng
       if (strides++ % every != 0) {
         continue;
       }
-      const std::size_t end = std::min(first + stride, bytes.size());  // predicts the bytes first … end - 1
+      const std::size_t end = std::min(first + stride, bytes.size());  // the bytes to predict: first … end - 1
       std::vector<Index> targets;
       if (mlm) {
-        const std::size_t begin = end - std::min(longest, end);  // from the bytes begin … end - 1, some masked
+        const std::size_t begin = end - std::min(longest, end);  // the input: bytes begin … end - 1, some masked
         std::vector<Index> tokens = bytes_of(bytes.substr(begin, end - begin));
         targets.assign(tokens.size(), ignored);
         const auto masked = masked_bytes(gated::Tokens(tokens).subspan(first - begin),
@@ -106,7 +106,7 @@ double held_out_bits(const Model& model, const Corpus& corpus, gated::Index leng
         meter.add(tokens, targets);
         continue;
       }
-      const std::size_t begin = end - 1 - std::min(longest, end - 1);  // from the bytes begin … end - 2
+      const std::size_t begin = end - 1 - std::min(longest, end - 1);  // the input: bytes begin … end - 2
       const std::vector<Index> tokens = bytes_of(bytes.substr(begin, end - 1 - begin));
       targets = bytes_of(bytes.substr(begin + 1, end - 1 - begin));
       std::fill_n(targets.begin(), first - std::min(first, begin + 1), ignored);

@@ -17,7 +17,7 @@ Index fitting_width(Index wanted, const ConfigOf& config_of, Index step = 16) {
   const Index width = examples::fitting_width<Model>(wanted, config_of, step);
   gated::require<ArgumentError>(width > 0, "--parameters ", wanted, ": expected at least ",
                                 gated::parameter_count(Model(config_of(step))),
-                                ", which the narrowest model of these --channels, --depth and --length has.");
+                                ", the size of the narrowest model with these --channels, --depth and --length.");
   return width;
 }
 

@@ -11,8 +11,8 @@ inline constexpr gated::Index mask_token = 256;
 /// The size of the vocabulary: the bytes and, if --mlm is given, the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or aMLP if it has attention. Like all models here, it is causal unless --mlm is given, and one width is fitted to
-/// bring the number of parameters nearest to options.parameters. Here, the fitted width is F, the hidden width.
+/// gMLP, or aMLP if options.attention is set. The fitted width is F, the hidden width. All models here are causal unless --mlm
+/// is given. In each, one width is fitted to bring the number of parameters nearest to options.parameters.
 /// Errors: ArgumentError if even the narrowest model has more parameters.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 
@@ -21,7 +21,7 @@ gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 gated::FlashLanguageModelConfig flash_config(const Options& options);
 
 /// Gated attention units with quadratic scores: A = relu²(q kᵀ / N + B) with rotary positions and a Toeplitz bias B, as in the
-/// FLASH paper, except that N is the longest sequence, so a stream has the same scores. The fitted width is E.
+/// FLASH paper. Here N is the maximum length, so a stream has the same scores. The fitted width is E, the value width.
 gated::GauEncoderConfig gau_config(const Options& options);
 
 /// A Transformer with rotary positions and a Toeplitz bias for each head. The fitted width is the feed-forward's hidden width.

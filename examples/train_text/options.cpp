@@ -53,28 +53,28 @@ Options parse_options(int count, char** arguments) {
   add_name(app, "texts", options.texts, "FILE|FOLDER", "training texts");
 
   const CLI::Option* const described[] = {
-      app.add_option("--model,--mixer", options.model, "the architecture: what mixes the tokens")
+      app.add_option("--model,--mixer", options.model, "the architecture")
           ->check(CLI::IsMember({"gmlp", "amlp", "flash", "gau", "transformer"}))
           ->capture_default_str(),
       app.add_flag("--mlm", options.mlm,
                    "masked language modelling: 15 % of the bytes are masked, and\nthe model predicts them from both sides"),
-      add_word(app, "--gate", options.gate, "of gmlp and amlp: how a block mixes tokens"),
-      add_word(app, "--spatial", options.spatial, "of gmlp and amlp: the form of the spatial weight"),
+      add_word(app, "--gate", options.gate, "gmlp and amlp: how a block mixes tokens"),
+      add_word(app, "--spatial", options.spatial, "gmlp and amlp: the form of the spatial weight"),
       add_number(app, "--attention", options.attention, Index{1}, large,
-                 "of gmlp and amlp: the width of the tiny attention beside the\ngate (amlp: 64, gmlp: none)")
+                 "gmlp and amlp: width of the tiny attention (64; gmlp: none)")
           ->default_str(""),
       add_number(app, "--heads", options.heads, Index{1}, large,
-                 "number of spatial weights (gmlp, amlp: 1) or of heads\n(transformer: 4)")
+                 "number of spatial weights (gmlp and amlp: 1) or attention\nheads (transformer: 4)")
           ->default_str(""),
       add_number(app, "--parameters", options.parameters, Index{1}, Index{2000000000},
-                 "approximate number of parameters, which sets the inner width of\nlayers"),
-      add_number(app, "--channels", options.channels, Index{1}, large, "the width between layers"),
+                 "approximate number of parameters; sets the layers' inner width"),
+      add_number(app, "--channels", options.channels, Index{1}, large, "number of channels"),
       add_number(app, "--depth", options.depth, Index{1}, large, "number of layers"),
       add_number(app, "--length", options.length, Index{2}, large, "bytes per sequence"),
       add_number(app, "--batch", options.batch, Index{1}, large, "sequences per step"),
       add_number(app, "--rate", options.rate, 1e-9, 1.0, "the peak learning rate"),
       add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                 "for initial parameters and batches"),
+                 "seed of initial parameters and batches"),
   };
   for (const CLI::Option* option : described) {
     app.get_option(option->get_name())->group("A new training run");
@@ -91,7 +91,7 @@ Options parse_options(int count, char** arguments) {
   add_number(app, "--stop-after", options.stop_after, Index{1}, Index{1} << 40, "stop after this step, as Ctrl-C does")
       ->default_str("");
   examples::add_threads(app, options.threads);
-  app.add_flag("--bf16", options.bf16, "matmuls in bf16 (needs AVX512-BF16): faster, different bits");
+  app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
   CLI::Option* const out =
       add_name(app, "--out", options.out, "FILE", "where to write the model (text.safetensors, or beside the\nresumed run)");
   add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
@@ -106,7 +106,7 @@ Options parse_options(int count, char** arguments) {
   }
   for (const CLI::Option* option : described) {
     require<UsageError>(option->empty(), option->get_name(),
-                        " describes a new training run; a resumed run keeps its settings. Leave it out.");
+                        " is for new training runs only; a resumed run keeps its settings. Leave it out.");
   }
   if (out->empty()) {
     const auto stem = options.resume.stem();  // text.training

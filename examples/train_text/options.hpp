@@ -12,9 +12,9 @@ namespace text {
 
 /// The command line.
 struct Options {
-  std::vector<std::filesystem::path> texts;  ///< files and folders; none: see default_texts()
+  std::vector<std::filesystem::path> texts;  ///< files and folders; if empty, default_texts()
 
-  // A new training run.
+  // Settings of a new training run.
   std::string model = "gmlp";                                 ///< "gmlp", "amlp", "flash", "gau" or "transformer"
   bool mlm = false;                                           ///< predict masked bytes instead of the next one
   gated::GateForm gate = gated::GateForm::split;              ///< how a block of gMLP and aMLP mixes tokens
@@ -30,13 +30,13 @@ struct Options {
   std::uint64_t seed = 1;
 
   std::filesystem::path resume;  ///< a training run to resume; empty for a new one
-  gated::Index steps = 0;        ///< of the whole run; if 0, those of the file, or as many as fit into `minutes`
-  double minutes = 0;            ///< of training from now on; if 0, `steps` decides
+  gated::Index steps = 0;        ///< steps in the whole run; if 0, as in the resumed file, or as many as fit into `minutes`
+  double minutes = 0;            ///< training time from now on; if 0, `steps` sets the length
   gated::Index stop_after = 0;   ///< the step to stop after; 0 for none
   int threads = 1;
   bool bf16 = false;  ///< matmuls in bf16
   std::filesystem::path out = "text.safetensors";
-  double sample_every = 60;  ///< seconds of training
+  double sample_every = 60;  ///< seconds of training between samples
   gated::Index sample = 200;
 };
 
@@ -44,7 +44,7 @@ struct Options {
 /// Errors: those of examples::parse(); UsageError for conflicting options.
 Options parse_options(int count, char** arguments);
 
-/// The file beside the model `out` that holds the whole training run: text.training.safetensors beside text.safetensors.
+/// The path of the whole training run, which is saved beside the model `out`: text.training.safetensors for text.safetensors.
 std::filesystem::path training_file(const std::filesystem::path& out);
 
 }  // namespace text

@@ -119,7 +119,7 @@ class Trainer {
 
   // --- Progress ---
 
-  /// Makes step `steps` the last. If 0, the run takes as many steps as --minutes allows.
+  /// Sets the run's length in steps; 0 if --minutes will determine it.
   void plan(Index steps) {
     schedule_ = schedule_for(steps);
     training_.set_schedule(schedule_);
@@ -144,7 +144,7 @@ class Trainer {
     ++recent_.steps;
   }
 
-  /// Shows the progress; every ten seconds, or if `now`, in a line that stays.
+  /// Updates the progress line on a terminal. Every ten seconds, or if `now`, prints a permanent line.
   void report(bool now) {
     if (now || recent_.seconds >= 10 || progress_.on_terminal()) {
       char line[160];
@@ -207,7 +207,7 @@ class Trainer {
     return shown + safe.finish();
   }
 
-  /// The model's continuation of a file from the beginning of its held-out text; a different file each time.
+  /// The model's continuation of a file, from where its held-out text begins; each call takes the next file.
   std::string sample() {
     const Document& document = next_document();
     const auto before = std::min(document.held_out, static_cast<std::size_t>(recipe_.length) / 2);
@@ -255,17 +255,17 @@ class Trainer {
   gated::Tape<float> tape_;
   gated::Workspace<float> workspace_;
   std::vector<Index> tokens_, targets_, lengths_;  // of a batch
-  gated::MaskedTokens masked_;                     // the batch with --mlm
+  gated::MaskedTokens masked_;                     // the masked batch, with --mlm
 
-  Index steps_ = 0;     // of this process
-  double seconds_ = 0;  // in all steps
-  double first_ = 0;    // in the first step, slower since it allocates
+  Index steps_ = 0;     // done by this process
+  double seconds_ = 0;  // spent in these steps
+  double first_ = 0;    // seconds of the first step, which is slower since it allocates
   double looked_ = 0;   // seconds_ when look() was last called
-  Index samples_ = 0;   // shown so far
+  Index samples_ = 0;   // samples shown so far
   struct {
     double loss = 0, seconds = 0;
     std::size_t bytes = 0, steps = 0;
-  } recent_;  // since the last line that stays
+  } recent_;  // since the last permanent progress line
   examples::ProgressLine progress_;
 };
 

@@ -35,7 +35,7 @@ Figure draw_matrix(const Matrix<float>& weights) {
   return {.title = {},
           .panels = {{.x = {.title = "from token"}, .y = {.title = "to token"}, .heat_map = HeatMap{.values = weights}},
                      {.title = "mean of all rows",
-                      .x = {.title = "tokens from the token itself"},
+                      .x = {.title = "offset in tokens"},
                       .y = {.title = "weight"},
                       .series = {positive, negative},
                       .height = 120}}};

@@ -1,4 +1,4 @@
-# Run by ctest: pictures of an aMLP that train_text has just trained, with its attention maps.
+# Run by ctest: draws the spatial weights and attention maps of an aMLP that train_text has just trained.
 
 set(work ${FOLDER}/end_to_end)
 file(REMOVE_RECURSE ${work})
@@ -28,7 +28,7 @@ endforeach()
 execute_process(COMMAND ${PROGRAM} ${DIGITS} --attention random --out ${work}/gates
                 RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT code EQUAL 1 OR NOT said MATCHES "--attention: this model has no attention")
-  message(FATAL_ERROR "visualize_gates of a gMLP with --attention: exit code ${code}\n${said}")
+  message(FATAL_ERROR "visualize_gates --attention with a gMLP: exit code ${code}\n${said}")
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 

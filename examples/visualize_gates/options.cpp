@@ -9,7 +9,7 @@ Options parse_options(int count, char** arguments) {
   CLI::App app("Draws the spatial weights of a gMLP or aMLP, and measures how translation-invariant and local they are.",
                "visualize_gates");
   examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors",
-                     "the model (the digits model of examples/classify_digits)");
+                     "the model (default: the digits model of classify_digits)");
   examples::add_timm_model(app, options.timm);
   examples::add_name(app, "--out", options.out, "PREFIX", "pictures are PREFIX_block0.svg, ...")->capture_default_str();
   constexpr auto largest = std::numeric_limits<gated::Index>::max();

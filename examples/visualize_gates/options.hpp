@@ -15,8 +15,8 @@ struct Options {
   std::filesystem::path checkpoint = DEFAULT_CHECKPOINT;
   examples::TimmModel timm;
   std::string out = "gates";             ///< the prefix of the pictures' names
-  std::optional<gated::Index> block;     ///< the block to draw; all, if none
-  std::vector<gated::Index> rows;        ///< tokens whose filters to draw; all, if empty
+  std::optional<gated::Index> block;     ///< the block to draw; by default all
+  std::vector<gated::Index> rows;        ///< the tokens whose filters are drawn; by default all
   std::optional<std::string> attention;  ///< "random", or a CSV file with an input
 };
 

@@ -11,7 +11,7 @@ namespace gates {
 /// What is drawn: the parts of an image classifier or a language model that mix tokens.
 struct Subject {
   std::string description;
-  gated::ImageSize grid;                                     ///< of the tokens; a text is one row high
+  gated::ImageSize grid;                                     ///< the grid of tokens; a text is one row high
   std::vector<gated::SpatialProjection<float>> projections;  ///< one per block
   std::vector<gated::Matrix<float>> attention;               ///< one map per block, if asked for: tokens × tokens
 
@@ -20,8 +20,8 @@ struct Subject {
 
 /// Opens the checkpoint: an image classifier or a language model with its configuration, or a timm image classifier.
 ///
-/// With `attention`, also runs the model on one input, "random" or the first line of that CSV file, and keeps its attention
-/// maps.
+/// If `options.attention` is set, also runs the model on one input, "random" or the first line of that CSV file, and keeps the
+/// attention maps.
 /// Errors: FileError; ArgumentError for a model without gates or attention; ShapeError for an input that does not fit.
 Subject open_subject(const Options& options);
 

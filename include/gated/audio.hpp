@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// Everything for sound: resampling, spectra, features for speech networks, long recordings. WAV files are in gated/io/wav.hpp.
+/// Includes all audio headers: resampling, spectra, features for speech networks, long recordings. For WAV files, see
+/// gated/io/wav.hpp.
 
 #include "gated/audio/decode_windows.hpp"
 #include "gated/audio/in_place_mfcc.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Everything for inference: layers and models. Files are in gated/io, training in gated/train.
+/// Everything for inference: layers and models. File I/O is in gated/io, training in gated/train.
 
 #include "gated/core/summary.hpp"
 #include "gated/layers/depthwise_convolution.hpp"

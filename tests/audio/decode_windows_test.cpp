@@ -13,7 +13,7 @@ namespace {
 using test::expect_error;
 using test::random_vector;
 
-/// A function whose result shows where a segment was cut, and which zeros were appended.
+/// Replaces the network: the result shows where a segment was cut, and which zeros were appended.
 Vector<double> mark(const ConstSignal<double>& segment) {
   Vector<double> y = 100 * segment;
   for (Index i = 0; i < y.size(); ++i) {
@@ -57,7 +57,7 @@ std::vector<double> upstream(std::vector<double> inputs, Index window, Index str
   return outputs;
 }
 
-TEST(DecodeWindows, EqualUpstreamForEveryLength) {
+TEST(DecodeWindows, MatchUpstreamForEveryLength) {
   for (const bool pads : {false, true}) {
     for (const auto& [window, stride, most] : {std::array<Index, 3>{40, 30, 80}, {41, 30, 0}, {16, 16, 20}, {9, 2, 8}}) {
       const DecodeWindows plan{.window = window, .stride = stride, .one_pass_length = most, .pads_one_pass = pads};
@@ -94,7 +94,7 @@ TEST(DecodeWindows, StopAtTheEndOfTheSound) {
     ++windows;
     return Vector<float>(segment);
   });
-  EXPECT_EQ(windows, 4) << "upstream runs 6, of which two give only samples beyond the end";
+  EXPECT_EQ(windows, 4) << "upstream runs 6, but the last two produce only samples past the end";
 }
 
 TEST(DecodeWindows, PresetsAreThoseOfMossFormer2) {

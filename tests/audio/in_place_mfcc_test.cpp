@@ -14,7 +14,7 @@ namespace {
 using test::expect_error;
 using test::random_vector;
 
-/// The coefficients of `samples`, which InPlaceMfcc computes in exactly the required memory, without an allocation.
+/// The MFCCs of `samples`, computed by InPlaceMfcc in exactly the required memory, without allocations.
 template <class Sample>
 Matrix<float> in_place(const std::vector<Sample>& samples, const MfccOptions& options) {
   std::vector<std::byte> memory(InPlaceMfcc::required_bytes(options));
@@ -52,7 +52,7 @@ TEST(InPlaceMfcc, IsBitEqualToMfccForOtherOptions) {
   EXPECT_EQ(in_place(samples, kaldi), mfcc<float>(x, kaldi));
 }
 
-TEST(InPlaceMfcc, TakesSixteenBitSamples) {
+TEST(InPlaceMfcc, AcceptsSixteenBitSamples) {
   std::vector<std::int16_t> samples;
   Vector<float> x(16000);
   for (Index i = 0; i < x.size(); ++i) {

@@ -11,7 +11,7 @@ namespace {
 using test::expect_error;
 using test::random_vector;
 
-/// The features of a small network: 80 samples at 8 kHz, a transform of 128 points.
+/// Feature options for a small network: frames of 80 samples at 8 kHz, a 128-point FFT.
 LogMelOptions small() {
   LogMelOptions options = mossformer2_features();
   options.rate = 8000;
@@ -21,7 +21,7 @@ LogMelOptions small() {
   return options;
 }
 
-/// The log energies of frame f, step by step.
+/// Reference log energies of frame f, computed step by step.
 Vector<double> literal_frame(const Vector<double>& sound, const LogMelOptions& o, Index f) {
   Vector<double> x = sound.segment(f * o.hop, o.length) * o.scale;
   x.array() -= x.mean();
@@ -55,7 +55,7 @@ TEST(LogMel, EqualsItsFormula) {
   }
 }
 
-TEST(LogMel, DeltasRepeatTheEnds) {
+TEST(LogMel, DeltasRepeatTheFirstAndLastFrames) {
   const Matrix<double> features = log_mel_features<double>(random_vector<double>(500, 2, 0.1), small());
   const Index last = features.rows() - 1;
   for (Index d = 1; d <= 2; ++d) {

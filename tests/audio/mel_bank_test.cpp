@@ -62,7 +62,7 @@ TEST(MelBank, KaldiTrianglesSumToOne) {
   const MelBank bank({.form = MelForm::kaldi, .bands = 60, .rate = 48000, .fft = 2048, .low = 20});
   const Vector<double> sums = bank.weights().colwise().sum();
   EXPECT_LT((sums.segment(10, 900).array() - 1).abs().maxCoeff(), 1e-12) << "from the first centre to the last";
-  EXPECT_EQ(sums[1024], 0) << "the bin at half the rate is left out";
+  EXPECT_EQ(sums[1024], 0) << "the Nyquist bin is left out";
 }
 
 TEST(MelBank, RefusesImpossibleEdges) {

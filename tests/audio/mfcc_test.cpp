@@ -11,7 +11,7 @@ namespace {
 using test::expect_error;
 using test::random_vector;
 
-/// The coefficients, step by step.
+/// Reference MFCCs, computed step by step.
 Matrix<double> literal(const Vector<double>& sound, const MfccOptions& o) {
   const MelBank bank({.form = o.mel, .bands = o.mels, .rate = o.rate, .fft = o.spectrum.span()});
   Matrix<double> levels = power_spectrum<double>(sound, o.spectrum) * bank.weights().transpose();

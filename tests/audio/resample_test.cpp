@@ -47,7 +47,7 @@ TEST(Resample, KeepsTonesBelowTheBandEdge) {
     for (const double part : {0.0123, 0.3, 0.77, 0.9}) {
       const Index count = 300 * from / std::min(from, to);
       const Matrix<double> y = resample<double>(tone(part * half, from, count), from, to);
-      // The difference contains errors of amplitude and delay, and all images.
+      // The difference includes errors of amplitude and delay, and all spectral images.
       EXPECT_LT(worst(y, tone(part * half, to, y.rows()), from, to), decibels_90) << from << " to " << to << ", " << part;
     }
   }
@@ -85,7 +85,7 @@ TEST(Resample, HasTheStatedLength) {
 }
 
 TEST(Resample, KeepsSamplesAtTimesCommonToBothRates) {
-  const Matrix<double> x = resample<double>(test::random_matrix<double>(200, 1, 1), 8000, 12000);  // without high frequencies
+  const Matrix<double> x = resample<double>(test::random_matrix<double>(200, 1, 1), 8000, 12000);  // band-limited
   const Matrix<double> y = resample<double>(x, 12000, 48000);
   for (Index t = 60; t < 240; ++t) {
     EXPECT_NEAR(y(4 * t, 0), x(t, 0), 2e-4) << t;

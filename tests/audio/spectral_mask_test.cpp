@@ -11,10 +11,10 @@ namespace {
 using test::expect_error;
 using test::random_vector;
 
-/// The spectra of MossFormer2 at 8 kHz.
+/// Spectrum options of a small MossFormer2 at 8 kHz.
 SpectrumOptions options() { return {.window = {.form = WindowForm::hamming, .periodic = false}, .length = 80, .hop = 16}; }
 
-TEST(SpectralMask, InvertsTheMaskedSpectrum) {
+TEST(SpectralMask, EqualsIstftOfTheMaskedStft) {
   const Vector<double> x = random_vector<double>(795, 1);
   const Matrix<double> mask = test::random_matrix<double>(45, 41, 2).cwiseAbs();
   const Matrix<std::complex<double>> masked = stft<double>(x, options()).cwiseProduct(mask.cast<std::complex<double>>());
@@ -29,7 +29,7 @@ TEST(SpectralMask, OfOnesKeepsEverythingExceptTheTail) {
   EXPECT_TRUE((apply_mask<float>(x, Matrix<float>::Zero(45, 41), options()).array() == 0).all());
 }
 
-TEST(SpectralMask, RefusesAnotherShape) {
+TEST(SpectralMask, RefusesWrongShapes) {
   const Vector<float> x = random_vector<float>(795, 4);
   expect_error<ShapeError>([&] { apply_mask<float>(x, Matrix<float>::Ones(44, 41), options()); },
                            {"apply_mask: the mask is 44 × 41, expected 45 frames × 41 bins for 795 samples"});

@@ -78,7 +78,7 @@ TEST(Spectrum, InverseRestoresTheSound) {
     const Index end = options.span() + (options.frames(samples) - 1) * options.hop;
     EXPECT_GE(samples - end, 0);
     EXPECT_LT(samples - end, options.hop);
-    const Index margin = (options.span() - options.length) / 2 + 1;  // zeros around the window, and where Hann is 0
+    const Index margin = (options.span() - options.length) / 2 + 1;  // zeros around the window, and the zero of a Hann window
     for (Index t = margin; t < end - margin; ++t) {
       ASSERT_NEAR(y[t], x[t], 1e-12) << options.length << ": sample " << t;
     }
@@ -102,7 +102,7 @@ TEST(Spectrum, FloatResultsAreRoundedDoubleResults) {
   EXPECT_EQ(in_float, in_double.cast<std::complex<float>>());
 }
 
-TEST(Spectrum, TakesAChannelOfStereo) {
+TEST(Spectrum, AcceptsOneChannelOfStereo) {
   const Matrix<float> stereo = test::random_matrix<float>(1000, 2, 4);
   const Vector<float> right = stereo.col(1);
   EXPECT_EQ(power_spectrum<float>(stereo.col(1), {}), power_spectrum<float>(right, {}));

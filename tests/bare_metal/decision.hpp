@@ -8,16 +8,16 @@
 
 #include "gated/core/matrix.hpp"
 
-/// What a keyword model decides, computed by the same code on a microcontroller and on a desktop.
+/// The decision of a keyword model, computed by the same code on a microcontroller and on a desktop.
 
 namespace gated::test {
 
-/// The samples of a WAV file that examples/spot_words wrote; they follow a header of 44 bytes.
+/// The samples of a WAV file written by examples/spot_words, after its 44-byte header.
 inline std::span<const std::int16_t> samples_of(std::span<const std::byte> wav) {
   return {reinterpret_cast<const std::int16_t*>(wav.data() + 44), (wav.size() - 44) / 2};
 }
 
-/// First samples of one-second windows of examples/spot_words/three_words.wav. Each window but the last contains a word.
+/// Start of each one-second window of examples/spot_words/three_words.wav, in samples. All but the last contain a word.
 inline constexpr std::array<std::size_t, 4> window_starts{0, 16000, 32000, 44000};
 
 /// The class with the highest score, and a hash of the bits of all scores.

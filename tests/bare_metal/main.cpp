@@ -1,5 +1,5 @@
 // Runs on a Cortex-M7 without an operating system, exceptions or RTTI. Opens the digits checkpoint in flash, classifies
-// held-out images, and compares the logits with PyTorch and the signature with that of other machines.
+// held-out images, and compares the logits with PyTorch's and the signature with that of other machines.
 
 #include <csetjmp>
 #include <cstdio>
@@ -73,7 +73,7 @@ int main() {
   expect(right >= image_count * 9 / 10, "nine of ten digits are recognised");
 
   model.forward(images.topRows(1), again, workspace);
-  expect(again == logits.topRows(1), "an image alone is bit-equal to itself in a batch");
+  expect(again == logits.topRows(1), "an image's logits are bit-equal alone and in a batch");
 
   const std::string signature = gated::signature_text(gated::signature(model));
   std::printf("signature %s\n", signature.c_str());

@@ -1,5 +1,5 @@
-// Runs on a Cortex-M7 without a heap: a KW-MLP whose int8 and bf16 weights stay in flash decides which word a second of sound
-// contains. The decisions and the bits of the scores equal those on a desktop (decisions.hpp).
+// Recognises words on a Cortex-M7 without a heap: a KW-MLP, with int8 and bf16 weights in flash, classifies one-second windows
+// of sound. The decisions and the bits of the scores equal those on a desktop (decisions.hpp).
 
 #include <cstdint>
 #include <span>
@@ -28,7 +28,7 @@ namespace {
 
 using gated::Index;
 
-/// Writes a text by a call to the debugger, here QEMU.
+/// Prints a text through the debugger (semihosting), here QEMU.
 void say(const char* text) {
   register int operation __asm__("r0") = 4;  // SYS_WRITE0
   register const char* argument __asm__("r1") = text;
@@ -52,7 +52,7 @@ float image[98 * 40];
 
 constexpr std::uint32_t unused = 0xA5A5A5A5;
 
-/// Either fills the stack below this function with a pattern, or returns the largest size of the stack since then, in bytes.
+/// stack(true) fills the unused stack with a pattern. stack(false) returns the peak stack size since then, in bytes.
 __attribute__((noinline)) std::uint32_t stack(bool fill) {
   auto* const here = static_cast<std::uint32_t*>(__builtin_frame_address(0)) - 64;
   std::uint32_t* at = bss_end;

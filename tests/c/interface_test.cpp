@@ -17,7 +17,7 @@
 #include "tests/layers/literal.hpp"
 
 // The C functions are in the shared library. The C++ code is this program's own copy of gated, compiled with different flags.
-// Bits are compared in portable arithmetic, in which flags do not matter.
+// Bits are compared in portable arithmetic, whose results do not depend on flags.
 
 namespace gated::c_interface_test {
 namespace {
@@ -31,7 +31,7 @@ struct CInterface : testing::Test {
   }
 };
 
-/// A handle, which the destructor frees.
+/// Owns a handle: the destructor frees it.
 template <class Handle, gated_status (*release)(Handle*)>
 struct Held {
   Handle* handle = nullptr;
@@ -96,7 +96,7 @@ Matrix<float> run(const gated_model* model, const gated_input& input) {
   return y;
 }
 
-/// A randomized model, its file, and the file opened by the library.
+/// A randomized model, its file, and the model that the library loaded from the file.
 template <class Model>
 struct Case {
   Model model;
@@ -128,7 +128,7 @@ const std::vector<Index> ids{1, 4, 9, 2, 0, 7, 3};
 
 // --- Numbers ---
 
-TEST_F(CInterface, ClassifiesWithTheBitsOfCpp) {
+TEST_F(CInterface, ClassificationIsBitEqualToCpp) {
   const Case<GmlpImageClassifier<float>> c(small_classifier(), "c_classifier",
                                            {{"labels", labels_text({"a", "b", "c", "d", "e"})}, {"signature", "0123"}});
   const gated_description about = describe(c.handle());
@@ -216,7 +216,7 @@ TEST_F(CInterface, AttendsToOtherSequences) {
   EXPECT_TRUE(test::same_bits(run(c.handle(), input), expected));
 }
 
-TEST_F(CInterface, RunsModelsOfOtherShapes) {
+TEST_F(CInterface, RunsSeparatorsAndPoseHeads) {
   const MossFormer2Config trunk{
       .depth = 1,
       .block = {.channels = 6, .attention = {.query_key = 4, .chunk = 4, .kernel = 3}, .fsmn = {.inner = 4, .kernel = 3}}};
@@ -236,7 +236,7 @@ TEST_F(CInterface, RunsModelsOfOtherShapes) {
 
 // --- Streams ---
 
-TEST_F(CInterface, StreamsCopiesAndRewinds) {
+TEST_F(CInterface, AStreamCanBeCopiedAndRewound) {
   const Case<GmlpLanguageModel<float>> c(small_text(), "c_stream");
   const Matrix<float> all = c.model.forward(ids);
   HeldState state, branch;
@@ -281,7 +281,7 @@ TEST_F(CInterface, AStateOutlivesItsModel) {
   gated_output output = output_in(y);
   ASSERT_DONE(gated_extend(state.handle, &input, &output));
   EXPECT_TRUE(test::same_bits(y, expected));
-  EXPECT_EQ(gated_rewind(state.handle, 2), GATED_ARGUMENT_ERROR);  // FLASH's state keeps sums over the tokens
+  EXPECT_EQ(gated_rewind(state.handle, 2), GATED_ARGUMENT_ERROR);  // FLASH's state keeps sums, which cannot be rewound
 }
 
 TEST_F(CInterface, AWarmCallAllocatesNothing) {
@@ -329,7 +329,7 @@ TEST_F(CInterface, OpensBytesInAnyFormat) {
   }
 }
 
-TEST_F(CInterface, MultipliesInIntegers) {
+TEST_F(CInterface, MultipliesInInt8) {
   const Case<GmlpImageClassifier<float>> c(small_classifier(), "c_int8");
   gated_source source = source_of(c.path);
   source.weights = "int8-rows";
@@ -369,7 +369,7 @@ TEST_F(CInterface, ThreadsShareAModel) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_F(CInterface, AStateServesOneThread) {
+TEST_F(CInterface, AStateRefusesASecondThread) {
   const Case<FlashLanguageModel<float>> c(small_flash(), "c_one_thread");
   HeldState state;
   ASSERT_DONE(gated_start(c.handle(), 0, &state.handle));

@@ -1,6 +1,6 @@
 # cmake -DLIBRARY=… -DHEADER=… -DNM=… -DSTRIP=… -DMOST=<bytes> -P library.cmake
 #
-# The library must export exactly gated.h's functions, in at most MOST bytes when stripped; MOST is empty if flags add bytes.
+# The library must export exactly gated.h's functions. Stripped, it may have at most MOST bytes; an empty MOST skips this check.
 
 cmake_minimum_required(VERSION 3.21)
 

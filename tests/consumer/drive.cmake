@@ -47,7 +47,7 @@ elseif(ROUTE STREQUAL "add_subdirectory")
   list(APPEND options "-DGATED_CHECKOUT=${GATED_SOURCE_DIR}")
 
 elseif(ROUTE STREQUAL "fetch_content")
-  # A git repository of the working tree's files, committed or not, as far as a consumer needs them.
+  # A git repository with the files that a consumer needs from the working tree, committed or not.
   set(repository "${WORK_DIR}/repository")
   file(COPY "${GATED_SOURCE_DIR}/CMakeLists.txt" "${GATED_SOURCE_DIR}/cmake" "${GATED_SOURCE_DIR}/include"
        DESTINATION "${repository}")

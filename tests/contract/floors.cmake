@@ -1,15 +1,15 @@
 # cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
 #
-# Lists each header, or .inl file with the definitions of a header, that breaks one of these rules, and fails if there are any:
-#   * it includes no header of a higher floor or of a sibling: core <- ops <- {audio, layers} <- models <- {io, train}, io <- c. Sound
-#     needs the Fourier transforms of ops/ and no layers, and no layer needs sound; models and io/ may use both;
+# Fails, and lists the offenders, if a header or .inl file (a header's definitions) breaks one of these rules:
+#   * it includes no header of a higher floor or of a sibling: core <- ops <- {audio, layers} <- models <- {io, train}, io <- c.
+#     audio/ uses the Fourier transforms of ops/ but no layers, and layers/ uses no audio/; models/ and io/ may use both;
 #   * outside io/, it includes no third-party code except Eigen. train/distributed_mpi.hpp may include MPI, but no header may
 #     include train/distributed_mpi.hpp;
 #   * outside io/, it includes no header of the operating system, except in core/aligned_memory.hpp (huge pages), core/team.hpp
 #     (process id) and ops/kernel_form.hpp (instruction sets);
 #   * it does not include <iostream>, because a library does not print;
 #   * it includes, at some depth, core/compiler.hpp, which states the compiler requirements;
-#   * it does not use OpenMP, except core/parallel.hpp, which divides loops.
+#   * it does not use OpenMP, except in core/parallel.hpp, which splits loops among threads.
 
 set(height_of_core 0)
 set(height_of_ops 1)

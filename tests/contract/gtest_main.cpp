@@ -11,7 +11,7 @@
 
 namespace {
 
-/// The GoogleTest filter for tests in source files whose paths end with `file`; empty if there are no such tests.
+/// A GoogleTest filter for the tests in source files whose paths end with `file`; empty if there are none.
 std::string filter_of(std::string_view file) {
   std::string filter;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();

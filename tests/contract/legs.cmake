@@ -1,5 +1,5 @@
 # cmake -DSOURCE_DIR=… -P legs.cmake checks that each leg of cmake/legs.txt has three presets and a line in tests/README.md,
-# that each line of cmake/legs_passed.txt names a leg, and that the leg whose last run is oldest runs next.
+# that each line of cmake/legs_passed.txt names a leg, and that the leg that passed longest ago runs next.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
@@ -46,7 +46,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# expect_order(<legs> <commands>) expects this order of the legs, oldest first, after the commands have recorded passed legs.
+# expect_order(<legs> <commands>) expects that the legs have this order, oldest first, after the commands.
 find_program(SH sh)
 function(expect_order expected)
   set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)

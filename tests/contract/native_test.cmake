@@ -1,4 +1,4 @@
-# cmake -P native_test.cmake tests which compiler flags are chosen for which machine.
+# cmake -P native_test.cmake tests the choice of compiler flags for several machines.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../cmake/native.cmake)
 

@@ -2,7 +2,7 @@
 #
 # Tests cmake/packaging without vcpkg, Conan and Docker. The vcpkg port, run with stand-ins for vcpkg's functions, installs its
 # files, including an SBOM. The Conan recipes are valid Python, and their test program builds and runs. The script for OSS-Fuzz
-# builds a target. REUSE.toml names the licences that LICENSES/ holds.
+# builds a target. REUSE.toml names the licences in LICENSES/.
 
 cmake_minimum_required(VERSION 3.21)
 set(packaging "${SOURCE_DIR}/cmake/packaging")
@@ -114,13 +114,13 @@ list(SORT identifiers)
 file(GLOB texts RELATIVE "${SOURCE_DIR}/LICENSES" "${SOURCE_DIR}/LICENSES/*")
 list(SORT texts)
 if(NOT identifiers STREQUAL texts)
-  message(SEND_ERROR "REUSE.toml names ${identifiers}, but LICENSES holds ${texts}")
+  message(SEND_ERROR "REUSE.toml names ${identifiers}, but LICENSES contains ${texts}")
 endif()
 file(READ "${SOURCE_DIR}/LICENSES/MIT.txt" mit)
 if(NOT mit STREQUAL licence)
   message(SEND_ERROR "LICENSES/MIT.txt differs from LICENSE")
 endif()
-find_program(REUSE reuse)  # version 4 or newer reads REUSE.toml
+find_program(REUSE reuse)  # only version 4 and newer read REUSE.toml
 if(REUSE)
   execute_process(COMMAND ${REUSE} --version OUTPUT_VARIABLE version)
   if(version MATCHES "version ([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 4)
@@ -145,7 +145,7 @@ execute_process(COMMAND "${WORK_DIR}/test_package/test_package" WORKING_DIRECTOR
 
 set(oss_fuzz "${packaging}/oss-fuzz")
 
-# Builds the smallest target as OSS-Fuzz's Docker image does, and runs it on 1000 inputs made from its seeds.
+# Builds the smallest target as OSS-Fuzz's Docker image does, and runs it on 1000 inputs mutated from its seeds.
 find_program(BASH bash)
 find_program(ZIP zip)
 find_program(CLANG clang++)

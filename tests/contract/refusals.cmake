@@ -1,11 +1,11 @@
 # cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -DIS_ELF_OF_X86=… -P refusals.cmake
 #
-# Expects that the first compiler error names the unsupported feature, that the warning about optimisation appears once, and
-# that the linker refuses units with incompatible flags.
+# Expects that the first compiler error names the unsupported feature, that the warning about missing optimisation appears
+# once, and that the linker refuses units with incompatible flags.
 
 cmake_minimum_required(VERSION 3.21)
 
-# Compiles `program` with the further arguments as flags. Sets `status`, and `said` to the compiler's output.
+# Compiles `program` with the further arguments as flags. Sets `status` to the exit status and `said` to the compiler's output.
 macro(compile program)
   file(WRITE "${WORK_DIR}/refused.cpp" "${program}\n")
   execute_process(COMMAND ${compiler} -fsyntax-only ${FLAGS} ${ARGN} "${WORK_DIR}/refused.cpp" RESULT_VARIABLE status
@@ -39,8 +39,8 @@ function(expect_warnings times program)
   endif()
 endfunction()
 
-# Expects that two units with these flags link or, if `refused`, that they fail to link because of a symbol that names the
-# difference.
+# Expects that two units with these flags link. If `refused`, expects instead that linking fails with an error about a symbol
+# that names the setting that differs.
 function(expect_link refused flags_of_one flags_of_other)
   file(WRITE "${WORK_DIR}/one.cpp" "#include <gated/core/matrix.hpp>\nint other();\nint main() { return other(); }\n")
   file(WRITE "${WORK_DIR}/other.cpp" "#include <gated/core/matrix.hpp>\nint other() { return 0; }\n")

@@ -1,7 +1,7 @@
 #include "gated/layers/feed_forward.hpp"
 
-// A shared library that creates, copies, multiplies and frees matrices. If it exports the functions that do this, other
-// libraries share them.
+// A shared library that creates, copies, multiplies and frees matrices. If it exports these functions, other libraries call
+// them too.
 
 extern "C" [[gnu::visibility("default")]] double run() {
   gated::Random random(1);

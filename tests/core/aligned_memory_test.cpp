@@ -25,7 +25,7 @@ TEST(AlignedMemory, MayBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u)
 
 TEST(AlignedMemory, RefusesSizesThatCannotBeAllocated) {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
-  constexpr std::size_t large = most / (sizeof(void*) < 8 ? 8 : 128);  // a 32-bit process may well get most / 16 bytes
+  constexpr std::size_t large = most / (sizeof(void*) < 8 ? 8 : 128);  // a 32-bit process can often allocate most / 16 bytes
   for (const std::size_t count : {large, most / 2, most}) {
     EXPECT_EQ(AlignedMemory<double>(count, std::nothrow).data(), nullptr) << count;
     EXPECT_THROW(AlignedMemory<double>{count}, MemoryError) << count;

@@ -19,7 +19,7 @@ bool is_aligned(const T* p) {
   return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
 }
 
-/// Takes memory as a small model does: in nested frames, and more than the first chunk holds.
+/// Allocates memory like a small model: in nested frames, and more than fits into the first chunk.
 template <class T>
 void run_model(Arena<T>& arena, Index rows) {
   const auto frame = arena.frame();
@@ -143,7 +143,7 @@ TYPED_TEST(ArenaOf, MergesItsChunksWhenTheOutermostFrameEnds) {
   EXPECT_EQ(arena.bytes(), bytes);
 }
 
-TYPED_TEST(ArenaOf, HasTheCapacityOfItsReplacementChunk) {
+TYPED_TEST(ArenaOf, ReplacesItsChunksByOneOfTheRequestedSize) {
   Arena<TypeParam> arena;
   run_model(arena, 5);
   arena.replace_chunks(640);

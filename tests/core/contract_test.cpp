@@ -28,7 +28,7 @@ TEST(Contract, DescribesTheOutputShape) {
   EXPECT_EQ(contract.output_columns(4), 3);
 }
 
-TEST(Contract, TellsCausalLayersFromMixers) {
+TEST(Contract, TellsWhetherALayerIsCausalOrMixesTokens) {
   EXPECT_TRUE(Contract{.sees = Sees::itself}.is_causal());
   EXPECT_FALSE(Contract{.sees = Sees::itself}.mixes_tokens());
   EXPECT_TRUE(Contract{.sees = Sees::past}.is_causal());
@@ -45,10 +45,10 @@ TEST(Contract, ChainsInputAndOutputOfTwoLayers) {
   EXPECT_EQ(both.output_rows(12), 10);
   EXPECT_STREQ(both.in_note, "pixels");
   EXPECT_EQ(both.sees, Sees::past);
-  EXPECT_EQ(first.then({.sees = Sees::itself}).out, 6) << "a layer that keeps the columns";
+  EXPECT_EQ(first.then({.sees = Sees::itself}).out, 6) << "a layer that keeps the number of columns";
 }
 
-TEST(Contract, RequiresWhatEitherPartRequires) {
+TEST(Contract, CombinesTheRequirementsOfBothParts) {
   const Contract whole{.in = 4, .out = 6, .sees = Sees::itself, .multiple = 6, .shows_itself = true};
   const Contract part{.in = 9,
                       .out = 8,
@@ -98,7 +98,7 @@ TEST(Contract, ConvertsLengthLimitsToInputTokens) {
   EXPECT_EQ(both.multiple, 6);
   EXPECT_TRUE(halves.then({}).takes_any_length());
   const Contract four{.of_rows = 1, .rows = 4}, fourfold = four.then({.shortest = 5, .longest = 9, .multiple = 6});
-  EXPECT_EQ(fourfold.shortest, 2) << "one token becomes four, too few";
+  EXPECT_EQ(fourfold.shortest, 2) << "one token becomes four, fewer than 5";
   EXPECT_EQ(fourfold.longest, 2);
   EXPECT_EQ(fourfold.multiple, 3) << "3 tokens become 12, a multiple of 6";
 }
@@ -158,7 +158,7 @@ TEST(ExpectInput, RefusesMasksOutsideTheContract) {
             "Layer: the mask has 2 entries, expected 3, one per token.");
 }
 
-TEST(ExpectStreaming, RefusesLayersThatAreNotCausal) {
+TEST(ExpectStreaming, RefusesLayersThatCannotStream) {
   const auto refusal = [](const Contract& contract) {
     return message_of<ArgumentError>([&] { expect_streaming({"Layer", "start"}, contract); });
   };

@@ -148,7 +148,7 @@ TEST(MatrixView, FillAndAssignStayWithinBounds) {
   EXPECT_TRUE((larger.array() == -7).all());
 }
 
-TEST(MatrixView, AllowsOutputsInPlaceButNoPartialOverlap) {
+TEST(MatrixView, AllowsInPlaceOutputsButNoPartialOverlap) {
   Matrix<float> x = random_matrix<float>(6, 8, 1);
   const auto expect = [&](auto from, auto to) { expect_apart<float>("f", from, to); };
   EXPECT_NO_THROW(expect(x, View<float>(x)));

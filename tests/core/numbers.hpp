@@ -40,7 +40,7 @@ auto bits_of(T x) {
   return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
-/// Succeeds if a and b have equal sizes and bits: 0 differs from -0, and a NaN equals one with the same bits.
+/// Succeeds if a and b have equal sizes and bits: 0 differs from -0, and a NaN equals only a NaN with the same bits.
 template <class A, class B>
 ::testing::AssertionResult same_bits(const A& a, const B& b) {
   if (a.rows() != b.rows() || a.cols() != b.cols()) {

@@ -23,7 +23,7 @@
 namespace gated::parallel_test {
 namespace {
 
-/// Succeeds if a loop runs each task once, all workers are in range, and no two threads use a worker at the same time.
+/// Succeeds if a loop runs each task once, with a valid worker index that no other thread uses at the same time.
 testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks) {
   std::vector<std::atomic<int>> visits(static_cast<std::size_t>(tasks)), busy(static_cast<std::size_t>(threads.count()));
   std::atomic<int> strangers{0}, shared{0};
@@ -42,12 +42,12 @@ testing::AssertionResult runs_each_task_once(const Threads& threads, Index tasks
     }
   }
   if (strangers != 0 || shared != 0) {
-    return testing::AssertionFailure() << strangers << " workers out of range, " << shared << " used by two threads at once";
+    return testing::AssertionFailure() << strangers << " invalid worker indices, " << shared << " shared by two threads";
   }
   return testing::AssertionSuccess();
 }
 
-/// True if a loop whose tasks wait for each other runs on `count` threads. Tasks stop waiting after 30 seconds.
+/// True if `count` tasks that wait for each other run at the same time, one per thread. Each waits at most 30 seconds.
 bool all_come(const Threads& threads, int count) {
   std::atomic<int> arrived{0};
   parallel_for(threads, count, [&](Index, Index) {
@@ -87,7 +87,7 @@ TEST(ParallelFor, RunsInOrderOnOneThread) {
   EXPECT_EQ(order, (std::vector<Index>{0, 1, 2, 3, 4}));
 }
 
-TEST(ParallelFor, NestsLoops) {
+TEST(ParallelFor, RunsNestedLoops) {
   const Threads threads{3};
   std::vector<std::atomic<int>> visits(100);
   parallel_for(threads, 10, [&](Index outer, Index) {
@@ -134,7 +134,7 @@ TEST(Threads, WakeUpAfterSleeping) {
 
 std::atomic<int> begun{0}, ended{0};
 
-/// Counts the calling thread once: in `begun` now, and in `ended` when the thread ends.
+/// Increments `begun` on a thread's first call, and `ended` when that thread exits.
 void count_this_thread() {
   struct Once {
     Once() { ++begun; }
@@ -204,8 +204,8 @@ TEST(Threads, FinishLoopsOnABusyMachine) {
   }
 }
 
-#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // 32-bit systems may grant even the largest stack size
-TEST(Threads, CountOnlyThreadsThatTheSystemCreated) {
+#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // needs a stack size of more than 32 bits
+TEST(Threads, CountOnlyThreadsThatStarted) {
   pthread_attr_t before, huge;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);
   ASSERT_EQ(pthread_attr_init(&huge), 0);
@@ -234,11 +234,11 @@ TEST(Threads, AreSafeToUseAfterFork) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  EXPECT_TRUE(all_come(*threads, 3)) << "the parent keeps its threads";
+  EXPECT_TRUE(all_come(*threads, 3)) << "the parent's threads still work";
 }
 #endif
 
-const Threads kept_until_exit{2};  // the process hangs or aborts at exit if these threads do not end
+const Threads kept_until_exit{2};  // the process would hang or abort at exit if these threads did not end
 
 TEST(Threads, WorkInAStaticVariable) { EXPECT_TRUE(all_come(kept_until_exit, 2)); }
 #else
@@ -260,7 +260,7 @@ TEST(Executor, RunsTheWorkOfALoop) {
   EXPECT_EQ(counts, (std::vector<int>{2, 3, 3}));
 }
 
-TEST(Executor, MaySkipWork) {
+TEST(Executor, MayLeaveWorkToTheCaller) {
   EXPECT_TRUE(runs_each_task_once(Threads(4, [](int, const Work&) {}), 10));
   EXPECT_TRUE(runs_each_task_once(Threads(4, [](int, const Work& work) { work(2); }), 10));
 }

@@ -19,9 +19,9 @@ TEST(ExpectMemory, RefusesSizesThatCannotBeAllocated) {
   EXPECT_NO_THROW(expect_memory<double>("x", 0, most));
   EXPECT_NO_THROW(expect_memory<double>("x", -5));
   if (sizeof(void*) < 8) {
-    GTEST_SKIP() << "a 32-bit process may get as many bytes as Index counts";
+    GTEST_SKIP() << "a 32-bit system may have enough memory for these sizes";
   }
-  const Index large = most / 64;  // more bytes than any system has
+  const Index large = most / 64;  // elements: more than fit in any memory
   EXPECT_EQ(test::message_of<MemoryError>([&] {
               expect_memory<float>({"Layer", "call"}, large);
             }),
@@ -32,32 +32,32 @@ TEST(ExpectMemory, RefusesSizesThatCannotBeAllocated) {
                  " bytes, which cannot be allocated. Choose smaller sizes."));
 }
 
-/// The error message for spending `values` of the budget.
+/// The error message of ParameterBudget::spend(values).
 std::string refusal(Count values) {
   return message_of<FileError>([&] { ParameterBudget::spend(values); });
 }
 
 TEST(ParameterBudget, IsSpentByConstruction) {
-  const ParameterBudget budget(10, "It asks for too much.");
+  const ParameterBudget budget(10, "The model is too large.");
   EXPECT_NO_THROW(ParameterBudget::spend(4));
   EXPECT_NO_THROW(expect_memory<float>("x", 1, 5));
-  EXPECT_EQ(refusal(2), "It asks for too much.");
+  EXPECT_EQ(refusal(2), "The model is too large.");
   EXPECT_NO_THROW(ParameterBudget::spend(1)) << "a refusal spends nothing";
   EXPECT_NO_THROW(ParameterBudget::spend(0));
-  EXPECT_EQ(refusal(1), "It asks for too much.");
+  EXPECT_EQ(refusal(1), "The model is too large.");
 }
 
 TEST(ParameterBudget, RefusesBeforeAllocating) {
-  const ParameterBudget budget(10, "It asks for too much.");
-  EXPECT_EQ(message_of<FileError>([&] { expect_memory<double>("x", most, most); }), "It asks for too much.")
-      << "more than any system has";
+  const ParameterBudget budget(10, "The model is too large.");
+  EXPECT_EQ(message_of<FileError>([&] { expect_memory<double>("x", most, most); }), "The model is too large.")
+      << "more than fits in any memory";
   EXPECT_NO_THROW(expect_memory<double>("x", 10)) << "a refusal spends nothing";
 }
 
-TEST(ParameterBudget, CountsBeyondTheLargestIndex) {
-  const ParameterBudget budget(most, "It asks for too much.");
+TEST(ParameterBudget, CountsBeyondTheRangeOfIndex) {
+  const ParameterBudget budget(most, "The model is too large.");
   EXPECT_NO_THROW(ParameterBudget::spend(Count(most) * most));
-  EXPECT_EQ(refusal(1), "It asks for too much.");
+  EXPECT_EQ(refusal(1), "The model is too large.");
 }
 
 TEST(ParameterBudget, NestsWithoutSpendingTheOuterBudget) {
@@ -72,15 +72,15 @@ TEST(ParameterBudget, NestsWithoutSpendingTheOuterBudget) {
 }
 
 TEST(ParameterBudget, EndsWithItsScope) {
-  std::optional<ParameterBudget> budget(std::in_place, 10, "It asks for too much.");
-  EXPECT_EQ(refusal(11), "It asks for too much.");
+  std::optional<ParameterBudget> budget(std::in_place, 10, "The model is too large.");
+  EXPECT_EQ(refusal(11), "The model is too large.");
   budget.reset();
   EXPECT_NO_THROW(ParameterBudget::spend(most));
   EXPECT_NO_THROW(expect_memory<float>("x", 1000));
 }
 
 TEST(ParameterBudget, IsPerThread) {
-  const ParameterBudget budget(10, "It asks for too much.");
+  const ParameterBudget budget(10, "The model is too large.");
   std::thread([] { EXPECT_NO_THROW(ParameterBudget::spend(1000)); }).join();
   EXPECT_NO_THROW(ParameterBudget::spend(10));
 }

@@ -27,7 +27,7 @@ TEST(ForEachLayer, VisitsTheModelAndEachLayerOnce) {
                                            &model.blocks[1].proj, &*model.blocks[1].attention, &*model.head}));
 }
 
-TEST(Shape, KnowsItsSizesAndCount) {
+TEST(Shape, ReportsSizesAndElementCount) {
   const Shape shape{256, 3, 16, 16};
   EXPECT_EQ(shape.rank(), 4u);
   EXPECT_EQ(shape[1], 3);
@@ -36,7 +36,7 @@ TEST(Shape, KnowsItsSizesAndCount) {
   EXPECT_EQ((Shape{7}).describe(), "[7]");
 }
 
-TEST(Shape, HasOneElementForAScalar) {
+TEST(Shape, OfAScalarHasOneElement) {
   EXPECT_EQ(Shape().count(), 1);
   EXPECT_EQ(Shape().describe(), "[]");
   EXPECT_EQ((Shape{4, 0}).count(), 0);
@@ -53,7 +53,7 @@ TEST(Shape, RefusesFiveDimensions) {
   EXPECT_EQ(test::message_of<ArgumentError>([] { Shape{1, 2, 3, 4, 5}; }), "Shape: 5 dimensions, expected at most 4.");
 }
 
-TEST(ForEachParameter, UsesTheNamesOfCheckpoints) {
+TEST(ForEachParameter, UsesCheckpointNames) {
   EXPECT_EQ(
       paths_of(toy_model()),
       (std::vector<std::string>{"patches.weight", "blocks.0.proj.weight", "blocks.0.proj.bias", "blocks.1.proj.weight",
@@ -86,7 +86,7 @@ TEST(ForEachParameter, ReportsShapeAndRole) {
       model);
 }
 
-TEST(ForEachParameter, PassesTheModelsOwnMemory) {
+TEST(ForEachParameter, PassesSpansOfTheModelsMemory) {
   ToyModel model = toy_model();
   for_each_parameter([](const ParameterInfo&, std::span<float> values) { values[0] = 9; }, model);
   EXPECT_EQ(model.patches(0, 0), 9);
@@ -106,7 +106,7 @@ TEST(ForEachParameter, PassesConstSpansForConstModels) {
       model, other);
 }
 
-TEST(ForEachParameter, WalksSeveralModelsInStep) {
+TEST(ForEachParameter, WalksSeveralModelsInLockstep) {
   ToyModel model = toy_model();
   const ToyModel gradient = toy_model();
   ToyModel moment = toy_model();
@@ -127,7 +127,7 @@ TEST(ForEachParameter, WalksSeveralModelsInStep) {
   EXPECT_EQ(moment.head->weight(4, 1), 2);
 }
 
-/// Expects that for_each_parameter() refuses the toy model together with a copy changed by `change`, in either order.
+/// Expects that for_each_parameter() refuses a toy model and a copy modified by `change`, in either order.
 template <class Change>
 void expect_different(Change change, const std::string& where) {
   const ToyModel model = toy_model();
@@ -156,7 +156,7 @@ TEST(ParameterCount, CountsScalars) {
   EXPECT_EQ(parameter_count(ToyLinear(0, 0)), 0);
 }
 
-TEST(ZerosLike, KeepsOnlyTheStructure) {
+TEST(ZerosLike, CopiesTheStructureButNotTheValues) {
   const ToyModel model = toy_model();
   const ToyModel zeros = zeros_like(model);
   EXPECT_EQ(paths_of(zeros), paths_of(model));

@@ -89,7 +89,7 @@ TEST(Random, HasTheMomentsOfTheNormalDistribution) {
   EXPECT_NEAR(static_cast<double>(beyond_three) / count, 0.0026998, 0.0004);
 }
 
-TEST(FillNormal, ScalesByTheDeviation) {
+TEST(FillNormal, ScalesByTheStandardDeviation) {
   std::vector<double> values(50000);
   Random random(17);
   fill_normal(std::span<double>(values), 0.02, random);

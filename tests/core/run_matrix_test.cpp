@@ -18,7 +18,7 @@ using test::same_bits;
 using R = RunMatrix<float>;
 using M = Matrix<float>;
 
-TEST(RunMatrix, IsNotOwnedInTheCallersMemory) {
+TEST(RunMatrix, DoesNotOwnTheCallersMemory) {
   M x = random_matrix<float>(4, 6, 1);
   const R rows{MatrixView<float>(x)};
   EXPECT_EQ(rows.data, x.data());
@@ -30,7 +30,7 @@ TEST(RunMatrix, IsNotOwnedInTheCallersMemory) {
   EXPECT_FALSE(R().is_owned());
 }
 
-TEST(RunMatrix, IsOwnedByTheOnlyHandle) {
+TEST(RunMatrix, IsOwnedUnlessShared) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse use;
   {
@@ -72,7 +72,7 @@ TEST(RunMatrix, TransfersOwnershipOnMove) {
   EXPECT_TRUE(same_bits(ConstView<float>(rows), y)) << "the elements are unchanged";
 }
 
-TEST(RunMatrix, OutlivesABodyIfItsMemoryIsOutside) {
+TEST(RunMatrix, OutlivesABodyIfMadeOutsideIt) {
   M x = random_matrix<float>(4, 6, 1);
   R callers{MatrixView<float>(x)};
   EXPECT_TRUE(callers.outlive(1));
@@ -86,12 +86,12 @@ TEST(RunMatrix, OutlivesABodyIfItsMemoryIsOutside) {
   EXPECT_TRUE(rows.is_owned());
 }
 
-/// The MatrixUse of a part may belong to an inner body while the part's rows belong to an outer body.
-TEST(RunMatrix, PartOutlivesABodyIfItsWholeDoes) {
+/// An inner body may split off a part of a matrix that an outer body made.
+TEST(RunMatrix, PartsOutliveABodyIfTheirWholeDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
   R part(MatrixView<float>(x).columns(0, 3), &use);
-  EXPECT_EQ(whole.count, 1) << "a part keeps its whole";
+  EXPECT_EQ(whole.count, 1) << "a part keeps its whole alive";
   EXPECT_FALSE(part.outlive(1));
   EXPECT_EQ(part.use(), &use);
   EXPECT_TRUE(part.outlive(3));
@@ -125,19 +125,19 @@ TEST(Split, MakesOwnedPartsOfAMovedWhole) {
   EXPECT_FALSE(left.is_owned());
   EXPECT_TRUE(right.is_owned()) << "parts are independent";
   EXPECT_EQ(r.run.reuse(right).data, right.data);
-  EXPECT_EQ(use->count, 2) << "each part keeps the whole";
+  EXPECT_EQ(use->count, 2) << "each part keeps the whole alive";
   right = {};
   EXPECT_EQ(use->count, 1);
 }
 
-TEST(Split, MakesUnownedPartsOfASharedOrCallersWhole) {
+TEST(Split, MakesUnownedPartsOfASharedOrBorrowedWhole) {
   Running r;
   M x = random_matrix<float>(4, 6, 1);
   std::optional<R> whole = r.run.make(4, 6);
   auto parts = r.run.split(*whole, Index{4}, Index{2});
   EXPECT_FALSE(parts[0].is_owned() || parts[1].is_owned() || whole->is_owned());
   whole.reset();
-  EXPECT_FALSE(parts[0].is_owned()) << "they still share the unowned whole";
+  EXPECT_FALSE(parts[0].is_owned()) << "the parts still share the whole";
   parts[1] = {};
   EXPECT_TRUE(parts[0].is_owned());
   R callers{MatrixView<float>(x)};

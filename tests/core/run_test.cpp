@@ -46,7 +46,7 @@ TEST(Run, RunsTheBodyOfALayer) {
   EXPECT_EQ(r.run.columns(columns), 2);
 }
 
-TEST(Run, ForwardsFurtherArguments) {
+TEST(Run, ForwardsExtraArguments) {
   Running r;
   const Neighbours layer(3, 5);
   const M plain = r.run[r.run(layer, r.input)];
@@ -106,10 +106,10 @@ TEST(Run, WritesTheResultIntoAnyDestination) {
   EXPECT_TRUE(same_bits(block, r.x));
   EXPECT_EQ(r.run(Same(), r.input).data, r.x.data()) << "no copy without a destination";
   place.block(1, 2, 5, 3).setZero();
-  EXPECT_TRUE(place.isZero(0)) << "the surroundings were overwritten";
+  EXPECT_TRUE(place.isZero(0)) << "elements outside the block changed";
 }
 
-TEST(Run, OverwritesOnlyOwnedMovedInputs) {
+TEST(Run, OverwritesInputsOnlyIfOwnedAndMoved) {
   Running r;
   const M before = r.x;
   R own = r.run(Times(2, 3), r.input);
@@ -198,7 +198,7 @@ TEST(Run, ReleasesScratchAndKeepsTheResult) {
   EXPECT_EQ(bytes_of(20), three);
 }
 
-TEST(Run, CountsAReusedPartInItsWhole) {
+TEST(Run, CountsAReusedPartAsAUseOfItsWhole) {
   Running r;
   R both = r.run.make(5, 6);
   r.run[both].setConstant(1);
@@ -215,7 +215,7 @@ TEST(Run, CountsAReusedPartInItsWhole) {
   EXPECT_EQ(whole->count, 0);
 }
 
-/// Returns columns of its input or, if `of_own`, of a matrix that its body made.
+/// Returns two columns of its input, or of a new matrix if `of_own` is true.
 struct Cutting {
   static constexpr const char* name = "Cutting";
   bool of_own = false;
@@ -242,7 +242,7 @@ TEST(Run, ReturnsAPartWithoutACopyIfItOutlivesTheBody) {
   EXPECT_TRUE(same_bits(r.run[made], M(2 * r.x.rightCols(2))));
 }
 
-/// A layer whose result has more columns than its contract says.
+/// A layer that returns more columns than its contract promises.
 struct Liar {
   static constexpr const char* name = "Liar";
   static constexpr auto fields() { return std::tuple{}; }
@@ -250,7 +250,7 @@ struct Liar {
   auto apply(auto&, auto x) const { return x; }
 };
 
-/// Returns its row with a stride equal to its width. A scratch matrix of this width has padded rows, and so another stride.
+/// Returns a row whose stride equals its width; run.make() pads rows of this width to a larger stride.
 struct Restrided : Layer<Restrided, double> {
   static constexpr Index width = 512;
   static constexpr const char* name = "Restrided";
@@ -276,7 +276,7 @@ struct AroundRestrided : Layer<AroundRestrided, double> {
   }
 };
 
-TEST(Run, KeepsAResultOfOneRowWhateverItsStride) {
+TEST(Run, KeepsOneRowResultsOfAnyStride) {
   ASSERT_NE(row_stride<double>(Restrided::width), Restrided::width);
   const M x = random_matrix<double>(1, Restrided::width, 1);
   Workspace<double> workspace;
@@ -332,7 +332,7 @@ TEST(Run, ShowsEachLayerUnderItsPath) {
   EXPECT_EQ(paths(forward), (Names{"blocks.0.times", "blocks.0.totals", "blocks.0", "inner.last", ""}));
 }
 
-/// Runs a grandchild that has the same address as the child that contains it.
+/// Runs a grandchild layer that has the same address as its parent.
 struct Skipper {
   static constexpr const char* name = "Skipper";
   Pair pair{2, 3};
@@ -361,7 +361,7 @@ TEST(Run, ShowsTheOutermostLayerWithAnEmptyPath) {
             Names{""});
 }
 
-/// Runs a layer that is not among its fields, in a run with other sequences.
+/// Runs a layer that fields() does not list, in a nested run with different sequences.
 struct Borrower {
   static constexpr const char* name = "Borrower";
   const Pair* own = nullptr;
@@ -378,7 +378,7 @@ struct Borrower {
   }
 };
 
-TEST(Run, ShowsALayerThatIsNoFieldUnderItsName) {
+TEST(Run, ShowsANonFieldLayerUnderItsName) {
   const Pair pair(2, 3);
   const Borrower layer{nullptr, {Borrower{&pair, {}}}};
   EXPECT_EQ(paths([&](auto& workspace) {
@@ -445,7 +445,7 @@ TEST(Run, ShowsResultsBeforeTheEpilogue) {
   expect(Joining(), {"times", ""});
 }
 
-TEST(Run, ForgetsThePathOfALayerThatThrew) {
+TEST(Run, RestoresThePathAfterAnException) {
   const M x = M::Ones(5, 3);
   Pair pair(2, 3);
   pair.totals.channels = 4;
@@ -461,7 +461,7 @@ TEST(Batch, SwitchesToOtherSequencesOrMasks) {
   const std::vector<std::uint8_t> mask{1, 0, 1, 1, 0}, other{0, 1, 1, 1, 1};
   Running r(Sequences::single(5), mask);
   EXPECT_EQ(r.run.with(Sequences::uniform(5, 1)).sequences().count(), 5);
-  EXPECT_TRUE(r.run.with(Sequences::uniform(5, 1)).mask().empty()) << "the mask was for the other sequences";
+  EXPECT_TRUE(r.run.with(Sequences::uniform(5, 1)).mask().empty()) << "a mask fits only its own sequences";
   EXPECT_EQ(r.run.with(Mask(other)).mask().data(), other.data());
   EXPECT_EQ(r.run.with(Mask(other)).sequences().count(), 1);
   EXPECT_EQ(r.run.mask().data(), mask.data());

@@ -7,7 +7,7 @@
 namespace gated::sequence_groups_test {
 namespace {
 
-/// Counts the visits to each row, and the groups.
+/// The number of visits per row, and the number of groups.
 struct Visits {
   std::vector<int> rows;
   std::atomic<int> groups{0};

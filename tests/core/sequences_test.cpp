@@ -70,14 +70,14 @@ TEST(Sequences, MayDifferInLength) {
   expect_contiguous(s);
 }
 
-TEST(Sequences, MayHoldASingleSequence) {
+TEST(Sequences, MayConsistOfASingleSequence) {
   const Sequences s = Sequences::single(5);
   EXPECT_EQ(s.count(), 1);
   EXPECT_EQ(s.length(0), 5);
   EXPECT_EQ(s.total(), 5);
 }
 
-TEST(Sequences, MayHoldNoSequence) {
+TEST(Sequences, MayConsistOfNoSequence) {
   for (const Sequences& s : {Sequences::uniform(0, 7), Sequences::of_lengths({})}) {
     EXPECT_EQ(s.count(), 0);
     EXPECT_EQ(s.total(), 0);
@@ -86,7 +86,7 @@ TEST(Sequences, MayHoldNoSequence) {
   }
 }
 
-TEST(Sequences, MayAllBeEmpty) {
+TEST(Sequences, MayAllHaveZeroLength) {
   for (const Sequences& s : {Sequences::uniform(3, 0), Sequences::of_lengths({0, 0, 0})}) {
     EXPECT_EQ(s.count(), 3);
     EXPECT_EQ(s.length(2), 0);
@@ -119,7 +119,7 @@ TEST(Sequences, RefuseTotalsBeyondIndex) {
   EXPECT_EQ(Sequences::uniform(0, most).total(), 0);
 }
 
-TEST(Sequences, RefuseADifferentNumberOfRows) {
+TEST(Sequences, RefuseAMismatchedRowCount) {
   const Sequences s = Sequences::of_lengths({3, 4});
   EXPECT_NO_THROW(s.expect_total("Gmlp::forward", 7));
   EXPECT_EQ(test::message_of<ShapeError>([&] { s.expect_total("Gmlp::forward", 8); }),

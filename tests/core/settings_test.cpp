@@ -43,7 +43,7 @@ TEST(ForEachSetting, VisitsNamesAndMembersInOrder) {
   EXPECT_EQ(config.inner.width, 3) << "a nested configuration is one member";
 }
 
-TEST(ForEachSetting, KeepsConst) {
+TEST(ForEachSetting, PassesConstMembersOfAConstConfig) {
   const Config config;
   for_each_setting([](const char*, auto& member) { EXPECT_TRUE(std::is_const_v<std::remove_reference_t<decltype(member)>>); },
                    config);
@@ -77,7 +77,7 @@ TEST(ConfiguredModel, NeedsAConfigAndAnArchitectureName) {
   EXPECT_FALSE(ConfiguredModel<Config>);
 }
 
-TEST(NamesOf, TranslatesBothWays) {
+TEST(NamesOf, MapsValuesToNamesAndBack) {
   EXPECT_EQ(name_of(Colour::green), "green");
   EXPECT_EQ(value_named<Colour>("red"), Colour::red);
   EXPECT_EQ(value_named<Colour>("Red"), std::nullopt);

@@ -36,7 +36,7 @@ TEST(SingleThreadUse, RefusesASecondThreadUntilTheOutermostHoldEnds) {
   EXPECT_EQ(refused_elsewhere(use), "");
 }
 
-TEST(SingleThreadUse, IsFreeInACopy) {
+TEST(SingleThreadUse, CopiesStartUnused) {
   SingleThreadUse use, assigned;
   const SingleThreadUse::Hold hold(use, "");
   SingleThreadUse copy = use;

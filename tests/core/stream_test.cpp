@@ -75,7 +75,7 @@ TEST(Stream, WorksInPlace) {
   });
 }
 
-TEST(Stream, LeavesTheStateUnchangedForNoTokens) {
+TEST(Stream, LeavesTheStateUnchangedForZeroTokens) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);
@@ -97,7 +97,7 @@ TEST(Stream, ShowsTheSameLayersAsABatch) {
     State<double> state = layer.start(length);
     M y(1, 3);
     layer.extend(x, state, y, workspace);
-    EXPECT_EQ(paths, expected) << layer.name << ": shows nothing else while the state is made and checked";
+    EXPECT_EQ(paths, expected) << layer.name << ": start() and the checks of extend() show nothing";
   });
 }
 
@@ -119,7 +119,7 @@ TEST(State, RefusesTwoThreadsAtTheSameTime) {
   std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // one after another
 }
 
-TEST(State, HasTheSizeOfItsLayersMemory) {
+TEST(State, ReportsTheMemoryOfItsLayers) {
   EXPECT_EQ(Neighbours(3, length).start().bytes(), 12 * 3 * sizeof(double));
   EXPECT_EQ(Neighbours(3, length).start(5).bytes(), 5 * 3 * sizeof(double));
   EXPECT_EQ(Totals(3).start().bytes(), 3 * sizeof(double));
@@ -141,7 +141,7 @@ TEST(State, DefaultsToTheCapacityOfTheLayer) {
   EXPECT_EQ(message_of<ArgumentError>([] { Totals(3).start(-1); }), "Totals::start: capacity = -1 must not be negative.");
 }
 
-/// A layer with any given contract.
+/// A layer with the given contract.
 struct Lookahead : Layer<Lookahead, double> {
   static constexpr const char* name = "Lookahead";
 
@@ -179,7 +179,7 @@ TEST(State, NeedsACapacityIfEveryTokenIsKept) {
   EXPECT_EQ(endless.start(7).capacity(), 7);
 }
 
-TEST(State, BranchesWhenCopied) {
+TEST(State, IsIndependentOfItsCopies) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);
@@ -224,8 +224,8 @@ TEST(State, RefusesToRewindSums) {
     State<double> state = both ? tower.layer.start() : totals.layer.start();
     both ? tower.go_on(state, 4) : totals.go_on(state, 4);
     EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(3); }),
-              "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. Copy the "
-              "state where you may want to return.");
+              "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. To "
+              "return to a position, copy the state there.");
     EXPECT_NO_THROW(state.rewind(4)) << "the current position";
     EXPECT_EQ(state.position(), 4);
   }
@@ -275,7 +275,7 @@ TEST(Stream, ExplainsWhatToDoPastTheCapacity) {
   M y(2, 3);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
             "Neighbours::extend: 2 tokens from position 6 exceed the 7 tokens that the state has room for. Rewind it, or "
-            "start anew with a larger capacity.");
+            "call start() with a larger capacity.");
   state = s.layer.start(length);
   s.go_on(state, length);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
@@ -305,7 +305,7 @@ TEST(Stream, RefusesAStateOfAnotherConfiguration) {
             "Tower::extend: the state was made for another configuration. Make one with this model's start().");
   State<double> empty;
   expect_refused<ArgumentError>(s, empty, M::Zero(1, 3), 1, 3);
-  Streamed part(Pair(2, 3));  // its memory has the shape of the tower's first memory
+  Streamed part(Pair(2, 3));  // its stream memory has the shape of the tower's first one
   expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
 }
 
@@ -335,7 +335,7 @@ TEST(Stream, NoticesThatTheModelWasReplaced) {
   }
 }
 
-TEST(Stream, SharesAStateAmongEqualConfigurations) {
+TEST(Stream, AcceptsAStateOfAnEqualConfiguration) {
   Streamed s(Tower(2, 3, length));
   const Tower same(2, 3, length);
   State<double> state = same.start();

@@ -44,7 +44,7 @@ TEST(Summary, MarksZeroAndUninitialisedWeights) {
   EXPECT_NE(table.find("3\nblocks.1"), table.npos) << "a bias may be zero: " << table;
 }
 
-TEST(Summary, ShowsOnlyTheTotalWithoutParameters) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
+TEST(Summary, ShowsOnlyTheTotalOfAnEmptyModel) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }
 
 }  // namespace
 }  // namespace gated::summary_test

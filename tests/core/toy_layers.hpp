@@ -8,7 +8,7 @@
 
 #include "gated/layers/layer.hpp"
 
-/// Small layers to test runs with.
+/// Small layers for tests of runs and streams.
 
 namespace gated::test {
 
@@ -119,7 +119,7 @@ struct Pair : Layer<Pair, double> {
   auto apply(auto& run, auto x) const { return run(totals, run(times, std::move(x))); }
 };
 
-/// Consecutive layers, held in every kind of field.
+/// Consecutive layers in each kind of field: a vector, an optional and a plain member.
 struct Tower : Layer<Tower, double> {
   static constexpr const char* name = "Tower";
 

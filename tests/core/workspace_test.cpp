@@ -39,7 +39,7 @@ TEST(Workspace, AllocatesNothingAfterReserve) {
             0);
 }
 
-TEST(Workspace, ReservesForUnalignedSizes) {
+TEST(Workspace, ReservesRoomForAlignment) {
   Workspace<float> workspace;
   {
     const auto frame = workspace.frame();
@@ -54,7 +54,7 @@ TEST(Workspace, ReservesForUnalignedSizes) {
             0);
 }
 
-TEST(Workspace, LivesInTheCallersMemory) {
+TEST(Workspace, UsesTheCallersMemory) {
   std::vector<std::byte> memory(5000);
   const auto allocations = test::allocations_during([&] {
     Workspace<float> workspace{std::span<std::byte>(memory)};

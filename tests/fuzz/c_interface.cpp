@@ -12,13 +12,13 @@
 #include "tests/fuzz/file_of.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a sequence of valid and invalid calls of the C interface. A call succeeds, or leaves a message and changes
-// nothing. Positions of states follow from the successful calls. Outputs are finite, and nothing is written past them.
+// The input encodes valid and invalid calls of the C interface. Each call succeeds, or sets an error message and changes
+// nothing. The position of a state matches its successful calls. Outputs are finite, and no call writes past its output.
 
 namespace gated::fuzz {
 namespace {
 
-/// Makes choices from the bytes of the input; after its end, every choice is 0.
+/// Reads choices from the bytes of the input. Past the end of the input, every choice is 0.
 class Choices {
  public:
   Choices(const std::uint8_t* data, std::size_t size) : at_(data), end_(data + size) {}
@@ -51,7 +51,7 @@ const std::vector<std::vector<std::byte>>& files() {
   return all;
 }
 
-/// Makes calls, and keeps all handles that they returned, even after they are freed.
+/// Makes calls and keeps all returned handles, even freed ones.
 class Calls {
  public:
   explicit Calls(Choices choices) : choices_(choices) {}
@@ -72,7 +72,7 @@ class Calls {
       (this->*calls[choices_.below(std::size(calls))])();
       for (const auto& [state, position] : open_) {
         ptrdiff_t now = -1;
-        promise(gated_position(state, &now) == GATED_OK && now == position, "a state's position follows from its calls");
+        promise(gated_position(state, &now) == GATED_OK && now == position, "a state's position matches its calls");
       }
     }
   }
@@ -81,7 +81,7 @@ class Calls {
   static constexpr std::size_t room = 64;  // size of an output buffer, in floats
 
   bool succeeds(gated_status status) {
-    promise(status == GATED_OK || *gated_last_error() != '\0', "a failed call leaves a message");
+    promise(status == GATED_OK || *gated_last_error() != '\0', "a failed call sets an error message");
     return status == GATED_OK;
   }
   std::size_t size_of(std::size_t right) { return choices_.rarely() ? choices_.below(255) : right; }
@@ -141,7 +141,7 @@ class Calls {
     y.capacity = choices_.rarely() ? static_cast<ptrdiff_t>(choices_.below(room)) : static_cast<ptrdiff_t>(room);
     return y;
   }
-  /// Checks what a call has written.
+  /// Checks the output buffer after a call.
   void check(bool done, const gated_output& y) {
     const auto written = done && y.values != nullptr ? static_cast<std::size_t>(y.rows * y.columns) : 0;
     promise(std::all_of(result_.begin(), result_.begin() + static_cast<std::ptrdiff_t>(written),
@@ -187,7 +187,7 @@ class Calls {
     gated_state* const state = choices_.one_of(states_);
     const auto position = static_cast<ptrdiff_t>(choices_.below(9)) - 1;
     if (succeeds(gated_rewind(state, position))) {
-      promise(position <= open_.at(state), "a state is not rewound forward");
+      promise(position <= open_.at(state), "rewinding never moves a state forward");
       open_[state] = position;
     }
   }
@@ -218,7 +218,7 @@ class Calls {
   Choices choices_;
   std::vector<gated_model*> models_{nullptr};
   std::vector<gated_state*> states_{nullptr};
-  std::map<gated_state*, ptrdiff_t> open_;  // with their positions
+  std::map<gated_state*, ptrdiff_t> open_;  // each open state and its position
   std::array<ptrdiff_t, 10> tokens_{};
   std::array<float, 400> values_{};
   std::array<ptrdiff_t, 2> lengths_{};

@@ -23,13 +23,13 @@ Sequences sequences_for(const StackConfig<Block>& c) {
   return length == nullptr ? Sequences::of_lengths({3, 2}) : Sequences::single(*length);
 }
 
-/// True if a model with this configuration runs fast and its stream is small.
+/// True if a model with this configuration is fast and its stream state is small.
 bool is_quick(const GmlpConfig& c) { return (Count(c.length) * c.length * c.hidden * c.depth).value() <= most_products; }
 bool is_quick(const FlashConfig& c) { return c.block.chunk <= 1000; }
 bool is_quick(const StackConfig<GatedAttentionUnitConfig>&) { return true; }
 template <class TokenMixer, class ChannelMixer>
 bool is_quick(const StackConfig<MixerBlockConfig<TokenMixer, ChannelMixer>>& c) {
-  return c.block.channels <= most_products / most_values;  // each weight of a token mixer is multiplied with every channel
+  return c.block.channels <= most_products / most_values;  // a token mixer multiplies each weight by every channel
 }
 
 const std::vector<Index>& zeros(Index length) {
@@ -69,7 +69,7 @@ void run(const PoseHead<float>& head) {
   head.decode(head.forward(Matrix<float>::Ones(1, head.in()), workspace));
 }
 
-/// Runs a layer over two sequences and, if it streams, over one step of a stream.
+/// Runs a layer on two sequences and, if it can stream, on one token of a stream.
 template <class L>
 void run_layer(const L& layer) {
   if (layer.in() > most_values) {
@@ -119,7 +119,7 @@ void check(std::string_view json) {
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
   promise(built.value() <= 16 * most_values,
-          "a budget bounds the size of a model");  // which leaves out biases and a training run's copies
+          "a budget bounds the size of a model");  // biases and a training run's copies are not budgeted
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -134,7 +134,7 @@ void check(std::string_view json) {
         promise(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0, "a model round-trips through its file");
       },
       std::as_const(*model), loaded);
-  accepted([&] { run(loaded); });  // may be refused: a sequence may be too long for a position table
+  accepted([&] { run(loaded); });  // may be refused, for example if a sequence is too long for a position table
 }
 
 }  // namespace

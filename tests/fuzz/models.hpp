@@ -9,7 +9,7 @@
 #include "gated/io/model_file.hpp"
 #include "gated/train/training.hpp"
 
-/// Every kind of model that a file may hold.
+/// The kinds of models that the fuzz targets build.
 
 namespace gated::fuzz {
 

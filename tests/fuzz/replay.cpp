@@ -6,7 +6,7 @@
 #include "gated/io/mapped_file.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// Runs a fuzz target on files, as libFuzzer does, but with any compiler: findings in the corpus become regression tests.
+// Runs a fuzz target on the given files without libFuzzer, so that any compiler can replay the corpus as regression tests.
 //   fuzz_csv <file or folder>...
 
 int main(int count, char** arguments) {

@@ -2,8 +2,8 @@
 
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is a WAV file. The samples of an accepted file are finite. They round-trip exactly as floats, and in each PCM
-// format after the first rounding.
+// The input is a WAV file. The samples of an accepted file are finite. Written as floats, they round-trip exactly; written in a
+// PCM format, they are rounded once and then round-trip.
 
 namespace gated::fuzz {
 namespace {
@@ -19,7 +19,7 @@ void read(std::span<const std::byte> file) {
     promise(again.rate == sound.rate && again.samples.rows() == x.rows() && again.samples.cols() == x.cols(),
             "a written file has the same shape and rate");
     promise(format != WavFormat::float32 || again.samples == x, "floats round-trip");
-    promise(parse_wav(encode_wav(again, format), "output").samples == again.samples, "a second writing changes nothing");
+    promise(parse_wav(encode_wav(again, format), "output").samples == again.samples, "writing again changes nothing");
   }
 }
 

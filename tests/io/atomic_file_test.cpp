@@ -44,7 +44,7 @@ void kill_a_save(const std::filesystem::path& path) {
   if (child == 0) {
     AtomicFile file(path);
     file.write(bytes_of_text("half"));
-    ::_exit(0);  // no destructor runs
+    ::_exit(0);  // skips destructors, like a kill
   }
   ASSERT_GT(child, 0);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
@@ -169,7 +169,7 @@ TEST(AtomicFile, KeepsTheOldFileIfTheDiskIsFull) {
     at_once = error.what();
   }
   try {
-    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits in the buffer, whose flush fails
+    write_file_atomically(path, bytes_of_text(std::string(1001, 'x')));  // fits in the buffer; the final flush fails
   } catch (const FileError& error) {
     at_the_end = error.what();
   }

@@ -8,7 +8,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "tests/layers/literal_attention.hpp"
 
-/// Helpers for checkpoints of gated attention models whose tensors have the names of the original code.
+/// Helpers for checkpoints of gated attention models with the original code's tensor names.
 
 namespace gated::test {
 

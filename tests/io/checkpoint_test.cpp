@@ -84,7 +84,7 @@ TEST(Checkpoint, RoundTripsInEveryDtypeAndScalar) {
   }
 }
 
-TEST(Checkpoint, HasThePathsShapesAndMetadataOfTheModel) {
+TEST(Checkpoint, StoresPathsShapesAndMetadata) {
   const auto path = temporary("model.safetensors");
   save_parameters(Model<float>(1), path, {{"config", "{}"}});
   const SafetensorsFile file(path);
@@ -97,7 +97,7 @@ TEST(Checkpoint, HasThePathsShapesAndMetadataOfTheModel) {
   EXPECT_EQ(file.read<float>("blocks.0.weight"), (std::vector<float>{9, 10, 11, 12, 13, 14}));
 }
 
-const NameMap foreign{.origin = "somebody",
+const NameMap foreign{.origin = "another library",
                       .prefix = "model.",
                       .rules = {{"patches", "stem.proj", ShapeForm::flatten_tail},
                                 {"blocks.*.weight", "layers.*.fc.weight", ShapeForm::append_one},
@@ -116,8 +116,8 @@ TEST(Checkpoint, RoundTripsThroughAnyNameMap) {
   EXPECT_EQ(all_values(loaded), all_values(Model<double>(1)));
 }
 
-// A model with a head is saved with the names of the whole model, which include `bert.`; one without a head, with the names of
-// the body alone. Both load with the same map.
+// With a head, the names of the body's tensors contain `bert.` in the file; without a head, they do not. The same map
+// loads both files.
 TEST(Checkpoint, SavesTheBodyPrefixOnlyWithAHead) {
   const NameMap names{.prefix = "model.", .body = "bert.", .heads = {"cls."}, .rules = {{"head", "cls.head"}}};
   const auto path = temporary("model.safetensors");
@@ -152,8 +152,8 @@ TEST(Checkpoint, ListsAllMismatchesAndChangesNothing) {
   EXPECT_EQ(
       what,
       path.string() +
-          ": the file does not fit the model (names of somebody), and nothing was loaded: 2 missing, 2 unexpected, "
-          "1 mis-shaped, 2 unconvertible."
+          ": the file does not fit the model (names of another library), and nothing was loaded: 2 missing, "
+          "2 unexpected, 1 mis-shaped, 2 unconvertible."
           "\n  blocks.0.weight (in the file: model.layers.0.fc.weight): expected [2, 3, 1], got [3, 2, 1]"
           "\n  blocks.0.bias (in the file: model.layers.0.bias): expected [2], got I64, which is not a floating type"
           "\n  blocks.1.weight (in the file: model.layers.1.fc.weight): expected [2, 3, 1], got F64 whose value at index 4 "

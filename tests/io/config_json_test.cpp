@@ -98,7 +98,7 @@ TEST(ConfigJson, RefusesUnknownKeysAndSuggestsTheNearest) {
   expect_refused(R"({"inner": {"epsilom": 1}})", {"unknown key \"inner.epsilom\"", "\"epsilon\""});
 }
 
-TEST(ConfigJson, RefusesValuesOfTheWrongTypeByKey) {
+TEST(ConfigJson, NamesTheKeyOfAValueOfTheWrongType) {
   expect_refused(R"({"depth": "4"})", {"depth is \"4\", expected a whole number"});
   expect_refused(R"({"depth": true})", {"depth is true, expected a whole number"});
   expect_refused(R"({"depth": null})", {"depth is null, expected a whole number"});
@@ -155,7 +155,7 @@ struct Pictures {
   }
 };
 
-TEST(ConfigJson, PerChannelValuesAreOneOrThree) {
+TEST(ConfigJson, PerChannelAcceptsOneOrThreeValues) {
   EXPECT_EQ(to_json(Pictures{}), R"({"mean":0.5})");
   EXPECT_EQ(to_json(Pictures{.mean = {0.25, 0.5, 1}}), R"({"mean":[0.25,0.5,1.0]})");
   EXPECT_EQ(from_json<Pictures>(R"({"mean": 2})").mean, PerChannel(2));

@@ -114,7 +114,7 @@ TEST(Convert, AnIntegerFitsOnlyIfExact) {
   EXPECT_EQ((misfit<std::uint64_t, std::int64_t>({1, ~0ULL})), 1u);
 }
 
-TEST(Convert, RefusesFloatingTensorsAsIntegers) {
+TEST(Convert, RefusesToReadFloatsAsIntegers) {
   EXPECT_FALSE(is_readable_as<std::int32_t>(Dtype::F32));
   EXPECT_FALSE(is_readable_as<std::int64_t>(Dtype::BF16));
   EXPECT_TRUE(is_readable_as<std::int32_t>(Dtype::BOOL));

@@ -10,8 +10,7 @@ namespace {
 
 std::uint32_t sum_of(std::string_view text) { return detail::crc32(std::as_bytes(std::span(text))); }
 
-/// The values are the check value of the CRC catalogue, the checksum that ends every PNG file, and zlib's checksum of a
-/// pangram.
+/// Sources: the CRC catalogue's check value, the IEND chunk of every PNG file, and zlib's checksum of a pangram.
 TEST(Crc32, MatchesPublishedValues) {
   EXPECT_EQ(sum_of(""), 0u);
   EXPECT_EQ(sum_of("123456789"), 0xCBF43926u);
@@ -31,7 +30,7 @@ std::uint32_t divided(std::span<const std::byte> bytes) {
   return ~sum;
 }
 
-TEST(Crc32, EqualsTheRemainderForAnyLengthAndPieces) {
+TEST(Crc32, EqualsPolynomialDivisionForAnySplit) {
   std::vector<std::byte> bytes(70);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::byte>(i * i * 37 % 251);

@@ -54,7 +54,7 @@ TEST(Csv, RefusesLineEndsOfOldMacs) {
   EXPECT_EQ(parse("\"a\rb\"\n1\r\n", {.header_lines = 1}).rows(), 1) << "in a header";
 }
 
-TEST(Csv, RefusesUtf16ByName) {
+TEST(Csv, ReportsUtf16) {
   using namespace std::string_view_literals;
   for (const auto text : {"\xFF\xFE\x31\0,\0\x32\0\n\0"sv, "\xFE\xFF\0\x31\0,\0\x32\0\n"sv, "\x31\0,\0\x32\0\n\0"sv,
                           "\0\x31\0,\0\x32"sv, "\xFF\xFE"sv}) {
@@ -112,7 +112,7 @@ TEST(Csv, DoesNotDependOnTheLocale) {
   std::setlocale(LC_NUMERIC, before.c_str());
 }
 
-TEST(Csv, ReadsFilesAndNamesThem) {
+TEST(Csv, ReadsFilesAndNamesThemInErrors) {
   const auto path = test::temporary("numbers.csv");
   test::write_text(path, "1,2\n3,4\n");
   EXPECT_EQ(read_csv<float>(path)(1, 0), 3.0f);

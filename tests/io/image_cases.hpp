@@ -15,7 +15,7 @@ inline const SafetensorsFile& image_cases() {
   return file;
 }
 
-/// The image of a tensor of height × width × channels bytes.
+/// The image in tensor `name`, whose shape is height × width × channels.
 inline Image image_case(const std::string& name) {
   const TensorEntry& entry = image_cases().tensor(name);
   const auto size = [&](std::size_t i) { return static_cast<Index>(entry.shape[i]); };

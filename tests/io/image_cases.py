@@ -34,7 +34,7 @@ CROPS = [  # width, height, channels, model's edge, crop share
 
 
 def picture(width, height, channels, seed):
-    """Smooth waves, noise, and black-and-white edges, which overshoot."""
+    """Smooth waves, noise, and black-and-white edges, at which bicubic resizing overshoots."""
     random = np.random.default_rng(seed)
     y, x, c = np.mgrid[0:height, 0:width, 0:channels]
     waves = 127 + 90 * np.sin(x * (0.2 + 0.1 * c) + y * 0.15 * (seed + 1))

@@ -24,7 +24,7 @@ TEST(ImageInput, CropsLikeTorchvision) {
   EXPECT_EQ(cases, 6);
 }
 
-TEST(ImageInput, CoversSizesThatAreNotSquare) {
+TEST(ImageInput, CropsToNonSquareSizes) {
   for (const ImageSize size : {ImageSize{8, 24}, ImageSize{24, 8}, ImageSize{7, 7}}) {
     for (const char* const name : {"crop.0.in", "crop.1.in", "resize.6.in", "resize.7.in"}) {
       const Image got = evaluation_crop(image_case(name), size);
@@ -51,7 +51,7 @@ TEST(ImageInput, NormalisesEachChannel) {
   EXPECT_LT((pixels - expected).cwiseAbs().maxCoeff(), 1e-15);
 }
 
-/// The bytes of `image`, which has three channels, in the given order and with `gap` bytes after each row.
+/// The three-channel `image` as a frame in the given pixel order, with `gap` bytes after each row.
 std::vector<std::uint8_t> as_frame(const Image& image, PixelOrder order, Index gap) {
   std::vector<std::uint8_t> bytes;
   for (Index y = 0; y < image.height; ++y) {
@@ -127,7 +127,7 @@ TEST(ImageInput, AllocatesNothingForTheNextFrame) {
   EXPECT_EQ(row, image_input<float>(frame, config));
 }
 
-TEST(ImageInput, AcceptsAnyPicture) {
+TEST(ImageInput, ConvertsColourImagesToGrey) {
   const GmlpImageClassifierConfig grey{.image = {16, 16}, .patch = {4, 4}, .image_channels = 1};
   const Matrix<float> row = image_input<float>(image_case("crop.0.in"), grey);
   EXPECT_EQ(row.rows(), 1);

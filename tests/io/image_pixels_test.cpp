@@ -19,7 +19,7 @@ TEST(ImagePixels, DropsAlphaAndRepeatsGrey) {
   EXPECT_EQ(with_channels({1, 1, 4, {255, 255, 255, 0}}, 1).pixels, (std::vector<std::uint8_t>{255}));
 }
 
-TEST(ImagePixels, RefusesOtherNumbersOfChannels) {
+TEST(ImagePixels, RefusesUnsupportedChannelCounts) {
   test::expect_error<ArgumentError>([] { with_channels({1, 1, 1, {5}}, 4); }, {"channels = 4, expected 1 or 3"});
   test::expect_error<ArgumentError>([] { with_channels({}, 3); }, {"the image is 0 × 0"});
 }

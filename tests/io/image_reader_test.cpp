@@ -64,7 +64,7 @@ TEST(ImageReader, RefusesEveryFlippedBitOfAPngFile) {
     EXPECT_THROW(decode_image(png), FileError) << "bit " << bit % 8 << " of byte " << bit / 8;
     png[bit / 8] = before;
   }
-  png[8 + 25 + 10] ^= std::byte{4};  // among the first bytes of the pixels
+  png[8 + 25 + 10] ^= std::byte{4};  // in the pixel data
   test::expect_error<FileError>([&] { decode_image(png, "x.png"); },
                                 {"x.png: the file is damaged: chunk \"IDAT\" has a wrong checksum"});
 }
@@ -96,8 +96,8 @@ std::vector<std::byte> with_oversized_table() {
   std::vector<std::byte> damaged(bytes.begin(), bytes.end());
   for (std::size_t i = 0; i + 21 < damaged.size(); ++i) {
     if (damaged[i] == std::byte{0xFF} && damaged[i + 1] == std::byte{0xC4}) {
-      damaged[i + 20] = std::byte{0xFF};  // the number of 16-bit codes; next, of 15-bit codes
-      damaged[i + 19] = std::byte{0xFF};
+      damaged[i + 20] = std::byte{0xFF};  // the number of 16-bit codes
+      damaged[i + 19] = std::byte{0xFF};  // the number of 15-bit codes
       break;
     }
   }
@@ -149,7 +149,7 @@ TEST(ImageReader, SurvivesTruncatedFiles) {
   }
 }
 
-// Tests PNG only: products in stb_image may overflow on damaged JPEG files, and the sanitizer rightly reports this.
+// Tests PNG only: on damaged JPEG files, products in stb_image may overflow, which the sanitizer reports.
 TEST(ImageReader, SurvivesDamagedPngFiles) {
   for (const char* const name : {"palette.file", "grey_alpha.file"}) {
     const auto bytes = image_cases().tensor(name).bytes;

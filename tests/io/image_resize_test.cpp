@@ -38,7 +38,7 @@ TEST(ImageResize, KeepsAConstantPictureConstant) {
   }
 }
 
-TEST(ImageResize, APartEqualsThatOfTheWholeResult) {
+TEST(ImageResize, APartEqualsTheCropOfTheWhole) {
   const Image image = image_case("resize.10.in");  // 97 × 64 pixels
   Resizer resizer;
   for (const Interpolation interpolation : {Interpolation::bicubic, Interpolation::bilinear}) {

@@ -39,7 +39,7 @@ TEST(Image, WritesAPngHeaderWithItsSize) {
   EXPECT_EQ(png.substr(png.size() - 8, 4), "IEND");
 }
 
-TEST(Image, DecodesToTheSamePixels) {
+TEST(Image, EncodedPixelsDecodeUnchanged) {
   for (Index channels = 1; channels <= 4; ++channels) {
     const Image image = gradient(67, 33, channels);
     const std::vector<std::byte> png = encode_png(image);

@@ -60,7 +60,7 @@ TEST(JsonWriter, RefusesTextThatIsNotUtf8) {
   EXPECT_THROW(writer.finish<FileError>("json"), FileError);
 }
 
-TEST(JsonWriter, ShowsValuesInMessages) {
+TEST(JsonWriter, FormatsValuesForErrorMessages) {
   const Json list = parsed("[1.0, \"a\"]");
   EXPECT_EQ(shown_json(list), "[1.0,\"a\"]");
   EXPECT_EQ(shown_json(list.elements()), "[1.0,\"a\"]");

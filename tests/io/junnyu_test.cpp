@@ -64,7 +64,7 @@ const Names flash_quad_head{"cls.predictions.bias [11]", "cls.predictions.transf
                             "cls.predictions.transform.dense.bias [6]", "cls.predictions.transform.LayerNorm.scala [1]"};
 const std::string own_frequencies = "trunk.blocks.0.rotary.frequencies";  // not stored by the original
 
-/// A copy of `file` with a whole model's names: `prefix` stands before the names of the body.
+/// A copy of `file` with `prefix` before the names of the body, as in the file of a whole model.
 SafetensorsFile with_prefix(const std::string& prefix, const SafetensorsFile& file) {
   Names removed;
   std::vector<Copy> copies;
@@ -196,7 +196,7 @@ TEST(GauAlpha, HasTheNamesOfTheOriginalWithSeparateScales) {
   EXPECT_TRUE(std::equal(k.begin(), k.end(), ours.row(1).data()));
 }
 
-TEST(GauAlpha, HasTheNamesOfBiases) {
+TEST(GauAlpha, BiasesHaveTheNamesOfTheOriginal) {
   auto config = gau_alpha(false);
   config.trunk.block.bias = config.trunk.block.offset_bias = true;
   const auto model = random_layer<GauEncoder<double>>(config);
@@ -239,8 +239,8 @@ TEST(GauAlpha, NamesAMissingPartOfAStack) {
   test::expect_equal(loaded, GauEncoder<float>(model.config));
 }
 
-/// Expects that a body loads from its own file, and from a whole model's file, where its names have a prefix. Both files must
-/// also load with a further prefix before all names.
+/// Expects that a body loads from its own file, and from the file of a whole model, in which its names have a prefix. Both
+/// files must also load if all their names begin with `module.`.
 template <class Model>
 void expect_both_files(const typename Model::Config& config, const NameMap& names) {
   const auto model = random_layer<Model>(config);

@@ -25,7 +25,7 @@ TEST(Labels, RoundTripThroughAModelFile) {
   EXPECT_NO_THROW(load_model<GmlpImageClassifier<float>>(path));
 }
 
-TEST(Labels, AreFoundInAConfigurationOfTimm) {
+TEST(Labels, AreReadFromATimmConfig) {
   EXPECT_EQ(labels_in({{"config", R"({"architecture": "gmlp_s16_224", "label_names": ["cat", "dog"]})"}}),
             (std::vector<std::string>{"cat", "dog"}));
 }

@@ -49,7 +49,7 @@ struct Version {
   std::string spatial;        ///< name of the spatial weight in the gate, without ".weight"
   std::vector<Index> weight;  ///< shape of the spatial weight
   std::vector<Index> bias;
-  bool leftover = false;  ///< the file also has an unused convolution
+  bool leftover = false;  ///< the file also contains an unused convolution
 };
 
 const Version v0_1_5{"fn.fn.fn", "sgu", {1, n, n}, {1, n}}, v0_1_2{"fn.fn", "sgu", {1, n, n}, {1, n}},
@@ -187,7 +187,7 @@ TEST(Lucidrains, LoadsPartsOfAModel) {
   expect_equal(loaded_gate, block.gate);
 }
 
-TEST(Lucidrains, RefusesVersionsBefore0_0_16ByName) {
+TEST(Lucidrains, RefusesVersionsBefore0_0_16) {
   const auto model = random_trunk<float>();
   Tensors tensors;
   add_trunk(tensors, model, v0_0_18);
@@ -197,7 +197,7 @@ TEST(Lucidrains, RefusesVersionsBefore0_0_16ByName) {
                           {"layers.0.fn.fn.sgu.attn.to_qkv.weight", "g-mlp-pytorch before 0.0.16", "not supported"});
 }
 
-TEST(Lucidrains, RefusesLeftoversInVersionsWithoutThem) {
+TEST(Lucidrains, RefusesUnusedConvolutionsInNewVersions) {
   const auto model = random_trunk<float>();
   Version odd = v0_1_5;
   odd.leftover = true;

@@ -32,7 +32,7 @@ GmlpLanguageModel<T> text_model(const HeadForm head = HeadForm::tied) {
   return model;
 }
 
-/// Expects that an opened model's outputs are bit-equal to `loaded`'s: in batches on one thread and on three, and in steps.
+/// Expects that `opened` and `loaded` have bit-equal outputs: on batches with one and three threads, and in decode steps.
 template <class Model>
 void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
   using T = typename Model::Scalar;
@@ -131,7 +131,7 @@ TEST(MappedModel, ReadsTheFileInPlace) {
   const auto parsed = SafetensorsFile::parse(file.bytes);
   for (const char* const name : {"embedding.weight", "trunk.blocks.1.proj_in.weight"}) {
     const auto tensor = parsed.tensor(name).bytes;
-    const std::size_t row = sizeof(float) * 40 * 44;  // row 44: in the last panel; for the embedding, the last token
+    const std::size_t row = sizeof(float) * 40 * 44;  // row 44 is in the last panel; in the embedding, it is the last token
     std::byte& sign = file.bytes[static_cast<std::size_t>(tensor.data() - file.bytes.data()) + row + 3];
     sign ^= std::byte{0x80};
     EXPECT_FALSE(same_bits(run(), before)) << name;
@@ -140,7 +140,7 @@ TEST(MappedModel, ReadsTheFileInPlace) {
   }
 }
 
-TEST(MappedModel, FindsDamageOnRequestOnly) {
+TEST(MappedModel, VerifiesTheChecksumOnlyOnRequest) {
   const auto path = temporary("text.safetensors");
   save_model(text_model<float>(HeadForm::untied), path);
   const Bytes file(path, 0);

@@ -69,7 +69,7 @@ TEST(Mmpose, HeadsHaveTheNamesOfTheOriginal) {
   expect_loads(head, file, rtmcc_head_names());
 }
 
-TEST(Mmpose, HeadsOpenAloneAndInAWholeModel) {
+TEST(Mmpose, HeadsLoadAloneAndFromAWholeModel) {
   const auto head = random_head();
   const Vector<float> other = Vector<float>::Ones(4);
   const SafetensorsFile whole = test::changed(

@@ -191,7 +191,7 @@ TEST(ModelFile, RefusesAnEmptyPath) {
 TEST(ModelFile, RefusesEveryFlippedBit) {
   const auto model = random_model<GmlpBlock<float>>({.length = 2, .channels = 2, .hidden = 4});
   const auto path = temporary("whole.safetensors");
-  save_model(model, path, {{"note", "a text of the caller's"}});
+  save_model(model, path, {{"note", "the caller's text"}});
   std::string content = test::read_text(path);
   const auto bytes = std::as_bytes(std::span(content));
   load_model<GmlpBlock<float>>(SafetensorsFile::parse(bytes));
@@ -226,7 +226,7 @@ TEST(ModelFile, ReportsFilesThatDoNotNameTheirModel) {
   const auto path = temporary("nameless.safetensors");
   save_parameters(model, path, {{"config", to_json(model.config)}});
   expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
-                          {"does not say in its metadata what it holds",
+                          {"names no architecture in its metadata",
                            "expected \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\"", "save_model()"});
 }
 
@@ -260,11 +260,11 @@ void load_with(const Model& model, const std::string& hostile) {
   load_model<Model>(path);
 }
 
-TEST(ModelFile, BuildsNothingFarLargerThanTheFile) {
+TEST(ModelFile, BuildsNoModelFarLargerThanTheFile) {
   const auto expect_refused = [](const auto& model, const std::string& hostile) {
     SCOPED_TRACE(hostile);
     expect_error<FileError>([&] { load_with(model, hostile); },
-                            {"asks for far more values than the ", " in the file. Nothing was built."});
+                            {"needs far more values than the ", " in the file. The model was not built."});
   };
   const auto expect_contradiction = [](const auto& model, const std::string& hostile) {  // refused before any allocation
     SCOPED_TRACE(hostile);

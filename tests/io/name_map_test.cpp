@@ -9,7 +9,7 @@ namespace {
 
 std::string name_in(const NameMap& names, std::string_view path) { return names.in_file(path, {4, 4}).name; }
 
-TEST(NameMap, DefaultsToOurNames) {
+TEST(NameMap, KeepsNamesByDefault) {
   const FileTensor tensor = NameMap{}.in_file("trunk.blocks.3.proj_in.weight", {2, 3});
   EXPECT_EQ(tensor.name, "trunk.blocks.3.proj_in.weight");
   EXPECT_EQ(tensor.shape, (std::vector<Index>{2, 3}));
@@ -110,7 +110,7 @@ TEST(NameMap, IgnoresByPattern) {
   EXPECT_FALSE(names.ignores(""));
 }
 
-TEST(NameMap, FormsDetermineTheShapeInTheFile) {
+TEST(NameMap, ShapeFormsDetermineTheShapeInTheFile) {
   const auto shape_of = [](ShapeForm form, const Shape& shape) {
     return NameMap{.rules = {{"", "", form}}}.in_file("w", shape).shape;
   };

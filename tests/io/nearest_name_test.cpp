@@ -5,7 +5,7 @@
 namespace gated::nearest_name_test {
 namespace {
 
-TEST(NearestName, EditDistanceCountsInsertDeleteAndReplace) {
+TEST(NearestName, EditDistanceCountsSingleCharacterEdits) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(edit_distance("abc", ""), 3u);
@@ -13,14 +13,14 @@ TEST(NearestName, EditDistanceCountsInsertDeleteAndReplace) {
   EXPECT_EQ(edit_distance("ab", "ba"), 2u);
 }
 
-TEST(NearestName, IsTheFirstOfTheNearest) {
+TEST(NearestName, PrefersTheFirstOfEquallyNearNames) {
   const std::vector<std::string_view> names{"head.bias", "head.weight", "heat.weight"};
   EXPECT_EQ(nearest_name("head.wieght", names), "head.weight");
   EXPECT_EQ(nearest_name("hea.weight", names), "head.weight");
   EXPECT_EQ(nearest_name("x", std::vector<std::string_view>{}), "");
 }
 
-TEST(NearestName, SkipsAbsurdNames) {
+TEST(NearestName, SkipsVeryLongNames) {
   const std::string absurd(1000, 'a');
   EXPECT_EQ(nearest_name("aaaa", std::vector<std::string_view>{absurd, "b"}), "b");
   EXPECT_EQ(nearest_name(absurd, std::vector<std::string_view>{"b"}), "");
@@ -28,7 +28,7 @@ TEST(NearestName, SkipsAbsurdNames) {
   EXPECT_EQ(nearest_name(long_name, std::vector<std::string_view>{too_long, "b"}), "b");
 }
 
-TEST(NearestName, PrintableNamesAreShortWithoutControlCharacters) {
+TEST(NearestName, PrintableTruncatesAndReplacesControlCharacters) {
   EXPECT_EQ(printable("a\nb\x7F\x1B[0m"), "a?b??[0m");
   EXPECT_EQ(printable("größe"), "größe");
   std::string umlauts = "x";

@@ -89,7 +89,7 @@ TEST(Npy, RefusesBrokenFiles) {
   header("{'colour': 1}", "the unknown or duplicate key 'colour'");
   header("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3)}", "newbyteorder");
   header("{'descr': '|O', 'fortran_order': False, 'shape': (2, 3)}", "Objects and strings are not numbers");
-  header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "the array has fields");
+  header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3)}", "this is a structured array");
   header("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2, 3)}", "neither True nor False");
   header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 1)}", "numpy.ascontiguousarray()");
   header("{'descr': '<f4', 'fortran_order': False, 'shape': (2, -3)}", "is not a number");

@@ -12,7 +12,7 @@ using test::temporary;
 
 const std::filesystem::path case_file = std::filesystem::path(GATED_REFERENCE_DIR) / "../io/npy_cases.npz";
 
-TEST(Npz, ReadsEveryTypeOfNumpy) {
+TEST(Npz, ReadsEverySupportedType) {
   const NpzFile file(case_file);
   EXPECT_EQ(file.arrays().size(), 16u);
   for (const char* const name : {"f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1"}) {
@@ -84,7 +84,7 @@ TEST(Npz, RefusesBrokenArchives) {
   refused(changed(directory + 45, '\100'), "outside itself");
   refused(changed(200, static_cast<char>(good[200] ^ 1)), "checksum");
 
-  // First, two directory entries refer to the same array; then, two arrays have the same name.
+  // Two directory entries refer to the same array (`twice`), or two arrays have the same name (`same`, `short_name`).
   const auto path = temporary("x.npz");
   write_npz<float>(path, {{"a", Matrix<float>::Ones(20, 20)}, {"b", Matrix<float>::Zero(1, 1)}});
   std::string twice = test::read_text(path);

@@ -104,7 +104,7 @@ TEST(Origin, TellsKeywordMlpFromAnEarlyGmlpVision) {
   EXPECT_EQ(names_of_saved(config), "kw_mlp_names");
 }
 
-TEST(Origin, DoesNotRecogniseLayersThatAttendToAnEncoder) {
+TEST(Origin, DoesNotRecogniseLayersWithCrossAttention) {
   const auto path = temporary("model.safetensors");
   NameMap names = fairseq_block_names();
   names.prefix = "decoder.layers.0.";
@@ -183,7 +183,7 @@ TEST(Origin, IsReportedOnMismatch) {
                                "gmlp_ti16_224(37).\n"),
             std::string::npos)
       << without_names;
-  EXPECT_EQ(without_names.find("nearest"), std::string::npos) << "no nearest names for foreign names";
+  EXPECT_EQ(without_names.find("nearest"), std::string::npos) << "foreign names get no suggestions";
   const std::string with_names = report(timm_names());
   EXPECT_NE(with_names.find("\n  The shapes are those of gmlp_ti16_224(37).\n"), std::string::npos) << with_names;
   EXPECT_NE(with_names.find("0 missing, 0 unexpected, 246 mis-shaped"), std::string::npos) << with_names;

@@ -93,7 +93,7 @@ TEST(Safetensors, WritesScalarsAndTensorsOfSizeZero) {
 }
 
 TEST(Safetensors, VerifiesContentsInAnyLayout) {
-  const std::string sum = "0831df26eff7b11a";  // computed by another program with the formula that checksum_of() documents
+  const std::string sum = "0831df26eff7b11a";  // computed independently by the formula in checksum_of()'s comment
   const std::string texts = R"({"note": "", "gated.checksum": ")" + sum + R"(", "who": "me"})";
   const auto file_of = [](std::string header, std::string_view data) {
     header.resize((header.size() + 7) / 8 * 8, ' ');
@@ -117,7 +117,7 @@ TEST(Safetensors, VerifiesContentsInAnyLayout) {
   }
   std::string foreign = whole;
   foreign.replace(foreign.find("gated."), 6, "other.");
-  EXPECT_NO_THROW(verify(foreign)) << "a file without a check sum";
+  EXPECT_NO_THROW(verify(foreign)) << "a file without a checksum";
 }
 
 TEST(Safetensors, KeepsTextInAnyScript) {
@@ -201,7 +201,7 @@ TEST(Safetensors, RefusesLossyConversionsBeforeWriting) {
   expect_error<FileError>([&] { file.read<float>("wide", std::span(floats).first(2)); },
                           {"tensor \"wide\" is F64; its value at index 1 does not fit F32"});
   expect_error<FileError>([&] { file.read<std::int8_t>("whole"); }, {"value at index 1 does not fit I8"});
-  expect_error<FileError>([&] { file.read<std::int64_t>("wide"); }, {"is F64, which is not read as integers"});
+  expect_error<FileError>([&] { file.read<std::int64_t>("wide"); }, {"is F64, which cannot be read as integers"});
   expect_error<ShapeError>([&] { file.read<float>("whole", std::span(floats)); }, {"has 2 values, shape [2], but out has 3"});
   EXPECT_EQ(floats, (std::vector<float>{-1, -1, -1}));
 }

@@ -54,7 +54,7 @@ TEST(SafetensorsView, RefusesBrokenFiles) {
     const auto broken = file_of(header, 4);
     expect_error<FileError>([&] { static_cast<void>(SafetensorsView(broken).find("x")); }, {part});
   };
-  refused("[]", "byte 8 of the file is not the {");
+  refused("[]", "byte 8 of the file is not the { expected in a safetensors header");
   refused("{\"x", "the header ends within a string");
   refused("{\"y\":{", "the header ends within an object");
   refused(R"({"x":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", "the dtype F33 is unknown");
@@ -88,7 +88,7 @@ TEST(WeightInFile, ReadsAWeightOfTheGivenNameAndShape) {
   expect_error<FileError>([&] { detail::WeightInFile(view, "r", 2, 2); }, {"r: I8 with scales of 0 × 0"});
   expect_error<FileError>([&] { detail::WeightInFile(view, "u", 4, 1); }, {"u: the dtype is U8, expected F32, BF16 or I8."});
   expect_error<FileError>([&] { detail::WeightInFile(view, "b", 3, 3); }, {"b: the file has 1 × 6 values, expected 3 × 3"});
-  expect_error<ArgumentError>([&] { detail::TensorName(std::string(100, 'x').c_str()); }, {"more than 96 letters"});
+  expect_error<ArgumentError>([&] { detail::TensorName(std::string(100, 'x').c_str()); }, {"more than 96 bytes"});
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class Stories : public ::testing::Test {
     return std::ssize(ids) - 1;
   }
 
-  /// The mean of -log p over the next tokens of the text.
+  /// The mean of -log p(next token) over the text.
   template <class T>
   double loss(const TextTransformer<T>& model, Workspace<T>& workspace) const {
     const auto ids = expected().read<Index>("input");
@@ -94,7 +94,7 @@ TEST_F(Stories, LogitsAndLossMatchTheOriginal) {
   both(float(), 3e-4, 1e-4);
 }
 
-TEST_F(Stories, QuantizedWeightsKeepTheLoss) {
+TEST_F(Stories, QuantizationBarelyChangesTheLoss) {
   const auto model = this->model<float>();
   for (const auto& [format, name] : names_of(WeightFormat{})) {
     const auto prepared = prepare(model, format);

@@ -24,7 +24,7 @@ TextTransformerConfig llama_with(const std::string& more) { return llama_config(
 
 void write_text(const std::filesystem::path& path, const std::string& contents) { std::ofstream(path) << contents; }
 
-TEST(TextNames, LlamaStacksItsProjections) {
+TEST(TextNames, LlamaFilesHaveSeparateProjections) {
   const auto config = llama_with("");
   const auto model = random_layer<TextTransformer<float>>(config);
   const SafetensorsFile file = saved(model, llama_names(config));
@@ -59,7 +59,7 @@ TEST(TextNames, EveryKindOfModelIsSavedAndLoaded) {
   }
 }
 
-TEST(TextNames, StacksWithWrongSizesAreRefused) {
+TEST(TextNames, StackedWeightsOfWrongSizesAreRefused) {
   const auto config = llama_with("");
   NameMap names = llama_names(config);
   names.rules.insert(names.rules.begin(),
@@ -68,10 +68,10 @@ TEST(TextNames, StacksWithWrongSizesAreRefused) {
       [&] {
         (void)names.in_file("trunk.blocks.0.tokens.mixer.qkv.weight", {32, 16});
       },
-      "NameMap: trunk.blocks.0.tokens.mixer.qkv.weight has 32 rows, its pieces in the file have 24."));
+      "NameMap: trunk.blocks.0.tokens.mixer.qkv.weight has 32 rows, but its pieces in the file have 24."));
 }
 
-TEST(TextNames, QuantizedStacksKeepTheirCodes) {
+TEST(TextNames, QuantizedStackedWeightsKeepTheirCodes) {
   using Model = TextTransformer<float>;
   const std::vector<Index> ids{3, 1, 4, 1, 5};
   for (const char* const more : {"", R"(, "headwise_attn_output_gate": true)", R"(, "elementwise_attn_output_gate": true)"}) {
@@ -167,7 +167,7 @@ TEST(TextConfig, ReadsTheOptionsOfEachModel) {
   EXPECT_EQ(bert.trunk.of(2).token_mixer.rotary_base, 160000);
 }
 
-TEST(TextConfig, RefusesOtherModelsByFieldAndName) {
+TEST(TextConfig, NamesTheFieldOfAnUnsupportedModel) {
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { (void)text_transformer_config(R"({"model_type": "gemma2"})"); },
       "config.json: model_type = \"gemma2\", expected one of llama, mistral, qwen2, qwen3, modernbert."));
@@ -222,7 +222,7 @@ TEST(TextTransformerFolder, OpensOneFileOrSeveral) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(TextTransformerFolder, EmbedsAsSentenceTransformersDoes) {
+TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
   const auto folder = test::temporary("embedding");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "1_Pooling");

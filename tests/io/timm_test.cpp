@@ -17,7 +17,7 @@ using test::expect_error;
 
 std::string json_of(const GmlpImageClassifierConfig& config) { return to_json(config); }
 
-TEST(TimmConfig, DefaultsToTimm) {
+TEST(TimmConfig, HasTimmsDefaults) {
   GmlpImageClassifierConfig expected = timm_gmlp(512);
   expected.trunk.depth = 8;
   expected.trunk.hidden = 2048;
@@ -119,7 +119,7 @@ TEST(TimmConfig, AcceptsThreeMeansForOneChannel) {
 }
 
 TEST(TimmConfig, ReadsTheConfigJsonOfAFineTunedModel) {
-  // A file as timm.models.push_to_hf_hub() writes it.
+  // In the format of timm.models.push_to_hf_hub().
   const char* const json = R"({"architecture": "gmlp_s16_224", "num_classes": 2, "num_features": 256, "global_pool": "avg",
       "label_names": ["cat", "dog"], "label_descriptions": {"cat": "a cat", "dog": "a dog"},
       "model_args": {"img_size": 64, "num_blocks": 4, "drop_path_rate": 0.1},
@@ -193,7 +193,7 @@ TEST(TimmConfig, KnowsThePublishedMixers) {
                               {"entry = resmlp_12_224, expected mixer_s32_224"});
 }
 
-TEST(TimmConfig, ReadsBothRatiosAndRoundsThemDown) {
+TEST(TimmConfig, ReadsBothMlpRatiosAndRoundsSizesDown) {
   const auto sizes = [](const auto& config) {
     return std::pair(config.trunk.block.token_mixer.hidden, config.trunk.block.channel_mixer.hidden);
   };
@@ -241,7 +241,7 @@ TEST(TimmConfig, KnowsThePixelScalingOfPublishedModels) {
   EXPECT_EQ(gmixer_24_224().pixel_mean, imagenet);
 }
 
-/// Names and shapes of all tensors in the file of a model. Parameters that share a tensor give one entry.
+/// Names and shapes of all tensors in the file of a model. Parameters that share a tensor share one entry.
 template <class Model>
 std::map<std::string, std::vector<Index>> tensors_of(const Model& model, const NameMap& names) {
   std::map<std::string, std::vector<Index>> tensors;

@@ -82,11 +82,11 @@ TEST(TtmConfig, ReadsTheTrainingLoss) {
             "config.json: loss = \"nll\", expected \"mse\", \"mae\", \"huber\" or \"pinball\".");
 }
 
-TEST(TtmConfig, RefusesUnsupportedModelsByName) {
+TEST(TtmConfig, NamesTheFieldOfAnUnsupportedModel) {
   const auto message = [](const Json& fields) {
     return message_of<ArgumentError>([&] { ttm_config(changed(published, fields)); });
   };
-  const std::string r3 = ", which only TinyTimeMixer r3 has, another model of the same name. It is not supported.";
+  const std::string r3 = ", which only TinyTimeMixer r3 has, a different model. It is not supported.";
   EXPECT_EQ(message({{"decompose", true}}), "config.json: decompose = true" + r3);
   EXPECT_EQ(message({{"multi_quantile_head", true}}), "config.json: multi_quantile_head = true" + r3);
   EXPECT_EQ(message({{"register_tokens", 4}}), "config.json: register_tokens = 4" + r3);
@@ -118,7 +118,7 @@ TEST(TtmConfig, RefusesContradictionsAndWrongTypes) {
   EXPECT_EQ(message_of<ArgumentError>([] { ttm_config("[]"); }), "config.json: expected a JSON object.");
 }
 
-/// Writes a folder like a published one from the constructor arguments and parameters of a case file.
+/// Writes a folder like a published one, with the configuration and parameters of a reference case.
 std::filesystem::path folder_of(const std::string& name, const Json& fields, const std::string& more_tensors = {}) {
   const SafetensorsFile file(text(GATED_REFERENCE_DIR, "/", name, ".safetensors"));
   const Json recorded = Json::parse(file.metadata().at("config"));
@@ -189,7 +189,7 @@ TEST(LoadTtm, RefusesIncompleteOrMismatchedFolders) {
   const std::string wider = message_of<FileError>([] { load_ttm<float>(folder_of("ttm_grad", {{"decoder_d_model", 8}})); });
   EXPECT_NE(wider.find("decoder.adapter.weight"), std::string::npos) << wider;
   const std::string huge = message_of<FileError>([] { load_ttm<float>(folder_of("ttm_grad", {{"d_model", 1 << 20}})); });
-  EXPECT_NE(huge.find("Nothing was built."), std::string::npos) << huge;
+  EXPECT_NE(huge.find("The model was not built."), std::string::npos) << huge;
 }
 
 TEST(TtmNames, RoundTrip) {

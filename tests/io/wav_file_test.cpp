@@ -72,7 +72,7 @@ TEST(WavWriter, WritesACompleteFileAfterEachBlock) {
   }
 }
 
-TEST(WavWriter, RefusesWhatAFileCannotHold) {
+TEST(WavWriter, RefusesInvalidInputAndKeepsTheFile) {
   EXPECT_EQ(message_of<ArgumentError>([] { WavWriter("x.wav", 3, 8000); }),
             "WavWriter: 3 channels at 8000 frames per second, expected 1 or 2 channels at 8000 to 96000.");
   EXPECT_THROW(WavWriter("x.wav", 1, 7999), ArgumentError);
@@ -102,7 +102,7 @@ TEST(WavWriter, KeepsTheFramesThatFit) {
     WavWriter file(path, 1, 8000, format);
     file.write(x.topRows(10));
     const auto bytes = static_cast<rlim_t>(detail::bytes_of(format));
-    const rlimit limit{std::filesystem::file_size(path) + 20 * bytes + 1, before.rlim_max};  // 20 frames and a byte more
+    const rlimit limit{std::filesystem::file_size(path) + 20 * bytes + 1, before.rlim_max};  // room for 20 frames and a byte
     setrlimit(RLIMIT_FSIZE, &limit);
     const std::string message = message_of<FileError>([&] { file.write(x.middleRows(10, 90)); });
     setrlimit(RLIMIT_FSIZE, &before);

@@ -21,7 +21,7 @@ std::string little(std::uint32_t value, std::size_t size) {
   return bytes;
 }
 
-/// A chunk with this name and content, and with its padding.
+/// A chunk with this name and content, padded to an even size.
 std::string chunk(const std::string& name, const std::string& content) {
   return name + little(static_cast<std::uint32_t>(content.size()), 4) + content + std::string(content.size() % 2, '\0');
 }
@@ -110,13 +110,13 @@ TEST(Wav, RoundTrips) {
                            : format == WavFormat::pcm32 ? 0x1p-31f
                                                         : 0;
         EXPECT_LE((again.samples - sound.samples).cwiseAbs().maxCoeff(), step / 2);
-        EXPECT_EQ(encode_wav(again, format), encode_wav(sound, format)) << "a second writing changes nothing";
+        EXPECT_EQ(encode_wav(again, format), encode_wav(sound, format)) << "writing again changes nothing";
       }
     }
   }
 }
 
-TEST(Wav, FilesHaveTheBytesOfTheFormat) {
+TEST(Wav, WritesTheSpecifiedBytes) {
   const auto bytes = [](const Sound& sound, WavFormat format) {
     const auto file = encode_wav(sound, format);
     return std::string(reinterpret_cast<const char*>(file.data()), file.size());
@@ -136,7 +136,7 @@ TEST(Wav, RoundsToTheNearestStepAndClips) {
   sound.samples *= 0x1p-15f;
   const Sound again = parse_wav(encode_wav(sound, WavFormat::pcm16));
   Matrix<float> expected(8, 1);
-  expected << 0, 1, 1, -1, 2, 32767, -32768, 0;  // halves away from 0
+  expected << 0, 1, 1, -1, 2, 32767, -32768, 0;  // halves round away from 0
   EXPECT_EQ(again.samples, expected * 0x1p-15f);
   sound.samples << 1, 2, -2, 1, 1, 1, 1, 1;
   EXPECT_EQ(parse_wav(encode_wav(sound, WavFormat::pcm32)).samples(2, 0), -1);
@@ -184,7 +184,7 @@ TEST(Wav, RefusesOtherFormats) {
   refuse({.tag = 0xFFFE, .bits = 32}, "the extensible chunk \"fmt \" at byte 12 has 16 bytes, expected at least 40");
   refuse({.tag = 0xFFFE, .bits = 32}, "at byte 38 there are 33 valid bits, expected 1 to 32", extension(33, 1));
   refuse({.tag = 0xFFFE, .bits = 32}, "is 2 with 32 bits", extension(32, 2));
-  refuse({.tag = 0xFFFE, .bits = 32}, "the subformat at byte 44 is no encoding", extension(32, 1).substr(0, 23) + "x");
+  refuse({.tag = 0xFFFE, .bits = 32}, "the subformat at byte 44 is unknown", extension(32, 1).substr(0, 23) + "x");
 }
 
 TEST(Wav, RefusesBrokenSamples) {

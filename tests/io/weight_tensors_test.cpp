@@ -188,7 +188,7 @@ TEST(WeightTensors, RefusesFilesWithoutMatchingScales) {
                ? ::testing::AssertionSuccess()
                : ::testing::AssertionFailure() << message;
   };
-  EXPECT_TRUE(says(load({weight}), "I8 without a tensor of scales weight.scale"));
+  EXPECT_TRUE(says(load({weight}), "I8 without the scale tensor weight.scale"));
   EXPECT_TRUE(says(load({weight, scales(four, {2, 2})}), "I8 with scales F32 [2, 2], expected F32 [2, 1]"));
   EXPECT_TRUE(says(load({weight, scales(two, {2})}), "I8 with scales F32 [2], expected F32 [2, 1]"));
   EXPECT_TRUE(says(load({weight, scales(infinite, {2, 1})}), "I8 with a scale of inf"));

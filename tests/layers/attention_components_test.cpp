@@ -129,7 +129,7 @@ TYPED_TEST(AttentionComponentsIn, ToeplitzBiasMatchesTheOriginal) {
   this->expect_equal("junnyu_toeplitz.bias_7x7", this->bias_matrix(bias, 7), true);
 }
 
-TEST(T5Bucket, MatchesTheOriginalForEveryTable) {
+TEST(T5Bucket, MatchesTheOriginal) {
   const auto offsets = integers("t5.relative_position_k_minus_q");
   ASSERT_EQ(offsets.size(), 2199U);
   for (const bool causal : {false, true}) {

@@ -42,7 +42,7 @@ void expect_promises_of_forms(const typename Mixer<float>::Config& config, const
   }
 }
 
-/// Attention that streams and takes masks, but whose body takes no epilogue.
+/// Attention that streams and accepts masks, but cannot fuse an epilogue.
 constexpr GatedAttentionUnitConfig attention{.channels = channels,
                                              .value = 8,
                                              .query_key = 4,
@@ -127,7 +127,7 @@ TEST(Branch, RefusesInvalidConfigurations) {
   EXPECT_THROW(Feeding({.channels = 0}, FeedForwardConfig{.channels = 6}), ArgumentError);
 }
 
-/// Expects y = x for dropped sequences, and branches divided by 1 - drop_path for the others.
+/// Expects y = x for dropped sequences, and branch outputs divided by 1 - drop_path for the others.
 template <class Mixer>
 void expect_stochastic_depth(const typename Mixer::Config& config, NormPosition position) {
   Branch<Mixer> branch({.channels = channels, .norm_position = position, .layer_scale = 0.1, .drop_path = 0.5}, config);

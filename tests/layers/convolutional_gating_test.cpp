@@ -61,7 +61,7 @@ TEST(ConvolutionalGating, EqualsItsFormulaWithAllOptions) {
   }
 }
 
-TEST(ConvolutionalGating, StartsByPassingItsInputOn) {
+TEST(ConvolutionalGating, InitiallyReturnsTheFirstHalfOfItsInput) {
   Random random(1);
   ConvolutionalGatingUnit<double> unit({.hidden = 12, .linear_after_convolution = true});
   unit.initialize(random);

@@ -19,8 +19,8 @@ using test::random_layer;
 using test::random_matrix;
 using test::wide;
 
-/// Configurations with one head and several, with and without biases, with hidden widths equal to and above the number of
-/// channels, and with more memories than a SIMD vector has lanes.
+/// Configurations with one or several heads, with or without biases, with hidden = channels or larger, and with more memories
+/// than SIMD lanes.
 std::vector<ExternalAttentionConfig> configs() {
   return {{.channels = 6, .memories = 5, .memory_bias = false, .out_bias = false},
           {.channels = 6, .heads = 3, .memories = 7},
@@ -160,7 +160,7 @@ TEST(ExternalAttention, HasAsManyParametersAsTheOriginals) {
   EXPECT_EQ(parameter_count(ExternalAttentionHead<float>({.channels = 512})), 2 * 512 * 512 + 512 + 128 * 512 + 2 * 512);
 }
 
-TEST(ExternalAttention, InitialisesLikeTheAuthors) {
+TEST(ExternalAttention, InitialisesLikeTheOriginal) {
   Random random(1);
   const auto deviation = [](const Matrix<double>& m) { return std::sqrt(m.squaredNorm() / static_cast<double>(m.size())); };
   const ExternalAttention<double> layer(eamlp_attention(64, 2), random);

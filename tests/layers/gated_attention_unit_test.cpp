@@ -260,7 +260,7 @@ TYPED_TEST(GatedAttentionUnitOf, IsPlainAttentionIfTheGateIsOne) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, IsAGluIfTokensAttendToThemselvesOnly) {
+TYPED_TEST(GatedAttentionUnitOf, IsAGluIfEachTokenSeesOnlyItself) {
   using T = TypeParam;
   for (const ProjectionLayout layout : {ProjectionLayout::fused, ProjectionLayout::separate}) {
     auto unit = random_layer<GatedAttentionUnit<T>>({.channels = c, .value = e, .query_key = s, .projection = layout});
@@ -403,7 +403,7 @@ TEST(GatedAttentionUnit, RefusesBadInputBeforeWriting) {
   EXPECT_TRUE(is_untouched(y));
 }
 
-TEST(GatedAttentionUnit, RefusesInvalidConfigurationsByOption) {
+TEST(GatedAttentionUnit, RefusesInvalidConfigurations) {
   const auto refuse = [](auto change, const std::string& part) {
     auto config = gau_presets::paper({.channels = c, .max_length = 8, .query_key = s});
     change(config);

@@ -36,7 +36,7 @@ std::vector<GatedCrossAttentionConfig> configs() {
   return all;
 }
 
-/// Cross attention as a layer with one input x, whose columns are the inputs of queries, keys and values. The mask hides keys.
+/// Cross attention as a layer with one input x, whose columns hold the query, key and value inputs. The mask hides keys.
 template <class T>
 struct Beside : Layer<Beside<T>> {
   using Config = GatedCrossAttentionConfig;
@@ -81,7 +81,7 @@ TEST(GatedCrossAttention, KeepsItsPromisesWithThreadedProducts) {
                                 {.lengths = {300, 3, 170}, .trains = false});
 }
 
-TEST(GatedCrossAttention, HasTheParametersOfItsParts) {
+TEST(GatedCrossAttention, HasTheExpectedParameterCount) {
   const Index weights = (e + s) * c + s * key_width + e * value_width + c * e, norm_and_residual = 1 + c;
   EXPECT_EQ(parameter_count(GatedCrossAttention<float>(configs()[0])), weights + norm_and_residual);
   EXPECT_EQ(parameter_count(GatedCrossAttention<float>(configs()[1])), weights + norm_and_residual + (e + s) + s + e + c);
@@ -133,7 +133,7 @@ TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsEachSequenceAlone) {
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, QueriesWithoutKeysKeepOnlyTheResidual) {
+TYPED_TEST(GatedCrossAttentionOf, ReturnsOnlyTheResidualWithoutKeys) {
   using T = TypeParam;
   const auto x = random_matrix<T>(3, c, 2);
   for (const auto& config : configs()) {

@@ -14,7 +14,7 @@ using test::wide;
 
 constexpr Index length = 11, channels = 10;
 
-/// Configurations that change one or a few options each, and one that changes many.
+/// Variants of a plain configuration: one changes many options, the others one or a few each.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
   std::vector<GmlpConfig> configs(14, plain);
@@ -152,9 +152,9 @@ TEST(GmlpBlock, RefusesToStreamIfNotCausal) {
 TEST(GmlpBlock, RefusesStatesOfOtherConfigurations) {
   const auto block = random_block<float>(all_options()[3]);
   std::vector<GmlpConfig> others(4, block.config);
-  others[0].attention_width = 6;  // its state also holds the attention's keys and values
-  others[1].token_shift = 0;      // its state holds no tokens to shift
-  others[2].hidden = 26;          // its state has wider rows
+  others[0].attention_width = 6;  // the state also stores the attention's keys and values
+  others[1].token_shift = 0;      // the state stores no tokens for the shift
+  others[2].hidden = 26;          // the state's rows are wider
   others[3].length = length - 1;
   Workspace<float> workspace;
   const Matrix<float> x = random_matrix<float>(2, channels, 2);

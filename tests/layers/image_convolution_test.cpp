@@ -29,7 +29,7 @@ ImageConvolution<T> convolution_of(const Sizes& s) {
   return layer;
 }
 
-/// A convolution with zeros around the image, as plain loops.
+/// A convolution with zero padding, as plain loops.
 template <class T>
 Matrix<double> literal_convolution(const ImageConvolution<T>& layer, const Matrix<T>& images) {
   const Index height = layer.image.height, width = layer.image.width, maps = layer.weight.rows(), k = layer.kernel;
@@ -80,7 +80,7 @@ TYPED_TEST(ImageConvolutionOf, EqualsItsFormula) {
   }
 }
 
-TYPED_TEST(ImageConvolutionOf, ReadsZerosAroundTheImage) {
+TYPED_TEST(ImageConvolutionOf, PadsTheImageWithZeros) {
   using T = TypeParam;
   ImageConvolution<T> layer(1, {2, 3}, 1, 3);
   layer.weight.setOnes();

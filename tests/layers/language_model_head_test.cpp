@@ -13,7 +13,7 @@ using test::wide;
 
 constexpr Index width = 6, vocabulary = 11;
 
-/// A head and an embedding, which a tied head uses as its weight.
+/// A head with an embedding: a tied head uses the embedding as its weight.
 template <class T>
 struct Reading : Layer<Reading<T>> {
   static constexpr const char* name = "Reading";
@@ -82,7 +82,7 @@ TYPED_TEST(LanguageModelHeadOf, EqualsItsFormulaWithEveryOption) {
   }
 }
 
-TEST(LanguageModelHead, HasTheParametersOfItsOptions) {
+TEST(LanguageModelHead, HasOnlyTheParametersItUses) {
   for (const LanguageModelHeadConfig& config : configs()) {
     const Index of_norm = config.norm == NormForm::none ? 0 : config.norm == NormForm::layer_norm ? 2 * width : 1;
     EXPECT_EQ(parameter_count(LanguageModelHead<float>(config, width, vocabulary)),

@@ -53,7 +53,7 @@ TEST(Layer, ReportsItsContract) {
   EXPECT_EQ(Of<double>().in(), Contract::any);
 }
 
-TEST(Layer, AcceptsAnyColumnsIfUnconstrained) {
+TEST(Layer, AcceptsAnyWidthIfUnconstrained) {
   const M x = random_matrix<double>(5, 7, 1);
   EXPECT_TRUE(same_bits(Of<double>().forward(x), x));
   EXPECT_TRUE(same_bits(Of<double>().forward(x.leftCols(2)), x.leftCols(2)));
@@ -85,7 +85,7 @@ TEST(Layer, NamesItselfInErrors) {
 }
 
 TEST(Layer, AllocatesNothing) {
-  const Times layer(3, 4);  // its body takes no scratch memory
+  const Times layer(3, 4);  // needs no scratch memory
   const M x = random_matrix<double>(5, 4, 1);
   M y(5, 4);
   Workspace<double> workspace;
@@ -137,7 +137,7 @@ TEST(LayerOfSequences, WritesIntoAMatrixOrReturnsOne) {
   EXPECT_EQ(layer.forward(M(0, 3), Sequences::uniform(0, 5), workspace).rows(), 0);
 }
 
-TEST(LayerOfSequences, TakesAMaskIfItsContractSaysSo) {
+TEST(LayerOfSequences, AcceptsAMaskOnlyIfItsContractAllowsIt) {
   const std::vector<std::uint8_t> mask{1, 0, 1};
   Workspace<double> workspace;
   M x(3, 1), expected(3, 1), y(3, 1);
@@ -152,7 +152,7 @@ TEST(LayerOfSequences, TakesAMaskIfItsContractSaysSo) {
                                 [&](M& out) { Times(2, 1).forward(x, Sequences::single(3), out, workspace, mask); });
 }
 
-TEST(LayerOfSequences, NamesItselfAndTheCallInErrors) {
+TEST(LayerOfSequences, NamesTheLayerAndTheCallInErrors) {
   const Neighbours layer(3, 4);
   Workspace<double> workspace;
   const auto forward = [&](Index rows, Index columns, const Sequences& sequences) {
@@ -184,7 +184,7 @@ TEST(LayerOfSequences, NamesItselfAndTheCallInErrors) {
                              2, 3, [&](M& y) { layer.extend(M(1, 3), state, y, workspace); });
 }
 
-TEST(LayerOfSequences, NamesOnlyTheLayerInsideABody) {
+TEST(LayerOfSequences, NamesOnlyTheInnerLayerInNestedErrors) {
   Tower layer(1, 3, 9);
   layer.head->channels = 4;
   Workspace<double> workspace;

@@ -5,7 +5,7 @@
 namespace gated::learned_position_test {
 namespace {
 
-/// LearnedPosition in a layer whose contract has Sees::past: expect_promises() then tests sequences, not single tokens.
+/// LearnedPosition in a layer with Sees::past, for which expect_promises() tests sequences instead of single tokens.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";

@@ -13,8 +13,8 @@ using test::wide;
 
 constexpr auto dynamic = ConvolutionForm::dynamic;
 
-/// Both forms with every option; kernels of one tap, shorter and longer than the sequences; heads of one channel, narrower
-/// than a SIMD vector, and wider than a tile.
+/// Both forms with every option. Kernels: one tap, shorter and longer than the sequences. Heads: one channel, narrower than a
+/// SIMD vector, wider than a tile.
 std::vector<LightweightConvolutionConfig> configurations() {
   std::vector<LightweightConvolutionConfig> all{
       {.channels = 6, .heads = 3, .kernel = 5},
@@ -65,7 +65,7 @@ TEST(LightweightConvolution, EqualsItsFormula) {
   expect_formula<double>();
 }
 
-TEST(LightweightConvolution, NormalisesOverAllTapsAlsoAtTheEnds) {
+TEST(LightweightConvolution, NormalisesOverAllTapsEvenAtTheStart) {
   for (const auto form : {ConvolutionForm::lightweight, dynamic}) {
     LightweightConvolution<double> conv({.channels = 2, .kernel = 5, .form = form, .causal = true});
     (form == dynamic ? conv.scores->weight : conv.weight).setZero();
@@ -89,7 +89,7 @@ TEST(LightweightConvolution, HandlesHugeScores) {
   EXPECT_TRUE(test::same_bits(predicted.forward(x), x));
 }
 
-TEST(LightweightConvolution, StreamsForeverInAStateOfConstantSize) {
+TEST(LightweightConvolution, StreamsForeverWithAStateOfConstantSize) {
   for (const auto form : {ConvolutionForm::lightweight, dynamic}) {
     const auto state =
         LightweightConvolution<float>({.channels = 6, .heads = 2, .kernel = 5, .form = form, .causal = true}).start();

@@ -6,11 +6,11 @@
 #include "gated/layers/gmlp_block.hpp"
 #include "tests/core/numbers.hpp"
 
-/// Formulas of the layers as plain loops in double, and comparisons of a layer's output with them.
+/// The layers' formulas as plain loops in double, and comparisons of layer outputs with these formulas.
 
 namespace gated::test {
 
-/// Randomises every parameter of `model`, so every term of its formula has an effect. Parameters of norms are about 1.
+/// Randomises every parameter of `model`, so every term of its formula has an effect. Norm parameters are drawn around 1.
 template <class Model>
 void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);
@@ -140,7 +140,7 @@ Matrix<double> spatial(const SpatialProjection<T>& layer, const Matrix<double>& 
   return y;
 }
 
-/// A spatial gating unit by its formula. Adds `addition`, unless it is empty, before the activation.
+/// A spatial gating unit by its formula. Before the activation, adds `addition` unless it is empty.
 template <class T>
 Matrix<double> gate(const SpatialGatingUnit<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                     const Matrix<double>& addition) {
@@ -206,7 +206,7 @@ inline Matrix<double> token_shift(const Matrix<double>& x, const Sequences& sequ
   return y;
 }
 
-/// The branch of a gMLP block, without norm and residual, by its formula.
+/// A gMLP block without norm and residual, by its formula.
 template <class T>
 Matrix<double> branch(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences) {
   const Matrix<double> shifted =

@@ -190,7 +190,7 @@ inline Matrix<double> rotate(Matrix<double> x, const Sequences& sequences, Rotar
   return x;
 }
 
-/// T5's relative-position bucket of m = i - j, looked up in the published table of each bucket's smallest distance.
+/// T5's relative-position bucket of the offset m = i - j, from published tables of each bucket's smallest distance.
 inline Index bucket(Index m, bool causal) {
   static const std::vector<Index> two_sided{8, 12, 16, 23, 32, 46, 64, 91};
   static const std::vector<Index> one_sided{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};

@@ -10,7 +10,7 @@
 
 namespace gated::literal {
 
-/// A depthwise convolution by its formula. The rows before a sequence are `before`, or zeros if `before` is empty.
+/// A depthwise convolution by its formula. Rows before a sequence equal `before`, or zero if it is empty.
 template <class T>
 Matrix<double> depthwise(const DepthwiseConvolution<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                          const Vector<double>& before = {}) {
@@ -45,7 +45,7 @@ Matrix<double> convolutional_gating(const ConvolutionalGatingMlp<T>& layer, cons
   return linear(layer.proj_out, hidden.leftCols(half).cwiseProduct(activate(layer.config.gate_activation, gate)));
 }
 
-/// P(r) of RelativeAttention, computed from sines and cosines.
+/// RelativeAttention's position vector P(r), computed from sines and cosines.
 template <class T>
 Matrix<double> position_vector(const RelativeAttention<T>& layer, Index r) {
   const Index channels = layer.config.channels;

@@ -47,7 +47,7 @@ MixedChunkAttentionConfig any(Random& random) {
   return config;
 }
 
-/// A stream keeps sums of finished chunks, so it cannot rewind. With a token shift, a masked token reaches the token after it.
+/// A stream keeps sums of finished chunks, so it cannot rewind. With a token shift, the next token sees a masked token.
 test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Index> lengths) {
   return {.lengths = std::move(lengths), .causal = config.causal, .rewinds = false, .mask_hides = !config.token_shift};
 }
@@ -291,7 +291,7 @@ TEST(MixedChunkAttention, ShowsTheWeightsPerChunk) {
   EXPECT_EQ(maps, (std::vector<std::string>{"weights.0.0 5 5", "weights.0.1 2 2", "weights.1.0 2 2"}));
 }
 
-TEST(MixedChunkAttention, RefusesInvalidConfigurationsByOption) {
+TEST(MixedChunkAttention, RefusesEachInvalidOption) {
   const auto refuse = [](auto change, const std::string& part) {
     auto config = lucidrains(true);
     change(config);

@@ -3,7 +3,7 @@
 #include "literal.hpp"
 #include "tests/promises.hpp"
 
-// Tests of MossFormer2's layers. examples/check_parity compares their outputs with the original's.
+// Tests of MossFormer2's layers. examples/check_parity compares their outputs with those of the original code.
 
 namespace gated::mossformer_block_test {
 namespace {

@@ -79,7 +79,7 @@ TYPED_TEST(NormOf, PropagatesNaN) {
   }
 }
 
-TEST(Norm, StartsWithoutScaleAndShift) {
+TEST(Norm, StartsWithUnitScaleAndZeroShift) {
   const Norm<float> layer(5, 1e-6);
   EXPECT_EQ(layer.form, NormForm::layer_norm);
   EXPECT_TRUE((layer.weight.array() == 1).all());
@@ -89,7 +89,7 @@ TEST(Norm, StartsWithoutScaleAndShift) {
   EXPECT_EQ(Norm<float>(5, 1e-6, NormForm::scale_norm).gain[0], 1);
 }
 
-TEST(Norm, NeedsOnlyChannels) {
+TEST(Norm, CanBeBuiltFromItsChannelsAlone) {
   const Norm<float> norm(8);
   EXPECT_EQ(norm.form, NormForm::layer_norm);
   EXPECT_EQ(norm.eps, Norm<float>().eps);

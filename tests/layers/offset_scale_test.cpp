@@ -84,7 +84,7 @@ TEST(OffsetScale, HooksSeeEachRow) {
   EXPECT_TRUE(near(shown.at("offset_scale.2"), literal::offset_scale(layer.offset_scale, 2, x)));
 }
 
-TEST(OffsetScale, RefusesOtherRowsAndWidths) {
+TEST(OffsetScale, RefusesUnknownRowsAndWrongShapes) {
   const OffsetScale<float> layer(2, 5, true);
   const Matrix<float> x = Matrix<float>::Ones(3, 5), wide = Matrix<float>::Ones(3, 6);
   Matrix<float> y = test::untouched<float>(3, 5), low = test::untouched<float>(2, 5), broad = test::untouched<float>(3, 6);

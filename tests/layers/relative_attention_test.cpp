@@ -69,7 +69,7 @@ TEST(RelativeAttention, HasGradientsAcrossBlocksOfQueries) {
   }
 }
 
-TEST(RelativeAttention, ScoresByOffsetDependOnTheDistanceAlone) {
+TEST(RelativeAttention, OffsetScoresDependOnlyOnTheOffset) {
   RelativeAttention<double> layer(config_of(ScorePosition::offset, false));
   test::shake(layer, 1);
   layer.query.weight.setZero();  // equal queries, equal keys: scores depend on positions only
@@ -91,7 +91,7 @@ TEST(RelativeAttention, ScoresByOffsetDependOnTheDistanceAlone) {
   }
 }
 
-TEST(RelativeAttention, CountsItsParameters) {
+TEST(RelativeAttention, HasTheExpectedParameterCount) {
   const Index d = 512;
   EXPECT_EQ(parameter_count(RelativeAttention<float>({.channels = d})), 5 * d * d + 6 * d);
   EXPECT_EQ(parameter_count(RelativeAttention<float>({.channels = d, .position = ScorePosition::none})), 4 * d * d + 4 * d);
@@ -137,7 +137,7 @@ struct OfItself : Layer<OfItself<T>> {
   }
 };
 
-TEST(AttendByPosition, AddsUpTheGradientsOfASharedInput) {
+TEST(AttendByPosition, SumsTheGradientsOfASharedInput) {
   test::expect_gradients(OfItself<double>(false), random_matrix<double>(7, 4, 2, 0.5),
                          [](auto& tape, const auto& model, Variable x) { return record(tape, model, x); });
 }

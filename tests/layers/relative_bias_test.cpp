@@ -44,7 +44,7 @@ TEST(RelativeBias, HasTheParametersOfItsForm) {
   EXPECT_EQ(RelativeBias<float>(RelativeBiasForm::none, false, 1, 9).for_length(4, workspace), nullptr);
 }
 
-TEST(RelativeBias, RefusesSequencesBeyondAToeplitzBias) {
+TEST(RelativeBias, RefusesSequencesLongerThanAToeplitzBias) {
   const RelativeBias<float> bias(RelativeBiasForm::toeplitz, false, 1, 9);
   EXPECT_EQ(bias.longest(), 9);
   EXPECT_NO_THROW(bias.expect_length("f", 9));

@@ -118,7 +118,7 @@ TYPED_TEST(RotaryEmbeddingOf, RotatesGradientsBack) {
   EXPECT_TRUE(near(Matrix<T>(tape.gradient(input)), wide(x)));
 }
 
-TYPED_TEST(RotaryEmbeddingOf, IsTheIdentityInTheFormNone) {
+TYPED_TEST(RotaryEmbeddingOf, IsTheIdentityIfItsFormIsNone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(4, 5, 1);
   EXPECT_TRUE(same_bits(turned(RotaryEmbedding<T>(Rotary::none, 0, 0.0), Sequences::single(4), x)[0], x));

@@ -51,7 +51,7 @@ TEST(SeriesMixerBlock, MixesSeriesThenPatchesThenFeatures) {
   const Matrix<double> y = block.forward(h, Sequences::uniform(items, series * patches), workspace);
 
   Matrix<double> z = block.series->norm.forward(h, workspace), column(series, 1);
-  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // mixes the series of one feature of one patch
+  SoftmaxGatedTokenMlp<double> alone({.channels = 1, .length = series});  // mixes across series, for one feature of one patch
   alone.mlp.proj_in = block.series->mixer.tokens.mlp.proj_in;
   alone.mlp.proj_out = block.series->mixer.tokens.mlp.proj_out;
   alone.gate = block.series->mixer.tokens.gate;

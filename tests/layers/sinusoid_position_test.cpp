@@ -17,7 +17,7 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// SinusoidPosition in a layer whose contract has Sees::past: expect_promises() then tests sequences, not single tokens.
+/// SinusoidPosition in a layer with Sees::past, for which expect_promises() tests sequences instead of single tokens.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";
@@ -77,7 +77,7 @@ TYPED_TEST(SinusoidPositionOf, CountsPositionsPerSequence) {
   }
 }
 
-TYPED_TEST(SinusoidPositionOf, IsTheIdentityInTheFormNone) {
+TYPED_TEST(SinusoidPositionOf, IsTheIdentityIfItsFormIsNone) {
   using T = TypeParam;
   const auto x = random_matrix<T>(4, 5, 1);
   Matrix<T> y = x;

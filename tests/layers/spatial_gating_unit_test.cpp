@@ -221,7 +221,7 @@ TYPED_TEST(SpatialGatingUnitOf, StartsAsTheIdentity) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, IdentityFormTakesAnyLengthWithoutParameters) {
+TYPED_TEST(SpatialGatingUnitOf, IdentityFormHasNoParametersOrLengthLimit) {
   using T = TypeParam;
   const SpatialGatingUnitConfig config{.channels = 6, .form = GateForm::identity, .spatial = {.length = 3}};
   const SpatialGatingUnit<T> gate(config);
@@ -284,7 +284,7 @@ TEST(SpatialGatingUnit, RefusesToStreamIfNotCausal) {
   EXPECT_NE(message.find("Build it with causal = true"), std::string::npos) << message;
 }
 
-TEST(SpatialGatingUnit, RefusesChannelsThatDoNotSplit) {
+TEST(SpatialGatingUnit, RefusesChannelsThatDoNotDivideEvenly) {
   EXPECT_EQ(message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 7, .spatial = {.length = 4}}); }),
             "SpatialGatingUnit: channels = 7, expected a positive even number: the input is split in halves.");
   EXPECT_EQ(message_of<ArgumentError>([] { SpatialGatingUnit<float>({.channels = 8, .spatial = {.length = 4, .heads = 3}}); }),

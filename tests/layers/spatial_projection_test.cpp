@@ -188,8 +188,8 @@ TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
 }
 
 TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
-  // A non-causal Toeplitz weight uses the FFT from `fourier_from` tokens on. A causal weight uses it for sequences of at least
-  // six tiles (of 8 tokens here), for all tokens after the first tile.
+  // A non-causal Toeplitz weight uses the FFT from `fourier_from` tokens on. In sequences of at least six tiles (of 8 tokens
+  // here), a causal weight uses the FFT after the first tile.
   for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
     const auto plain_config = [&] {
       auto c = config;
@@ -325,7 +325,7 @@ TEST(SpatialProjection, VisitsEachPairOfTokensOnceInStreams) {
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, AppliesAnEpilogueAtItsOffset) {
+TYPED_TEST(SpatialProjectionOf, AppliesAnEpilogueToEverySequence) {
   using T = TypeParam;
   for (const auto& config : all_forms(140)) {
     Mixing<T> layer(config, true);
@@ -393,7 +393,7 @@ TEST(SpatialProjection, ReportsItsWeightPerHead) {
             (Shape{2, 5}));
 }
 
-TEST(SpatialProjection, RefusesOtherLengthsWithARemedy) {
+TEST(SpatialProjection, RefusesOtherLengthsAndSuggestsARemedy) {
   SpatialProjection<float> layer({.length = 196});
   Workspace<float> workspace;
   const auto refusal = [&](const Sequences& sequences) {

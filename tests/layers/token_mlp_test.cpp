@@ -112,7 +112,7 @@ TEST(TokenGlu, EqualsAGluFeedForwardOnTheTranspose) {
   }
 }
 
-TEST(TokenMlp, RefusesOtherLengthsWithARemedy) {
+TEST(TokenMlp, RefusesOtherLengthsAndSuggestsARemedy) {
   const TokenMlp<float> layer({.channels = 4, .length = 12, .hidden = 5});
   Workspace<float> workspace;
   const Matrix<float> x = Matrix<float>::Ones(24, 4);

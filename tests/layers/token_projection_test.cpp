@@ -48,7 +48,7 @@ TEST(TokenProjection, InitialisesSmallWithoutBias) {
   EXPECT_EQ(layer.proj.bias.cwiseAbs().maxCoeff(), 0);
 }
 
-TEST(TokenProjection, RefusesOtherLengthsWithARemedy) {
+TEST(TokenProjection, RefusesOtherLengthsAndSuggestsARemedy) {
   const TokenProjection<float> layer({.channels = 4, .length = 12});
   Workspace<float> workspace;
   const Matrix<float> x = Matrix<float>::Ones(11, 4);

@@ -43,7 +43,7 @@ std::vector<TransformerBlockConfig> configs() {
   }
   all[3].token_mixer.reduction = LinearReduction::mean;
   all[4].token_mixer.reduction = LinearReduction::own_chunk;
-  for (std::size_t i = 0; i < 4; ++i) {  // the first four; own_chunk cannot be causal
+  for (std::size_t i = 0; i < 4; ++i) {  // all but own_chunk, which cannot be causal
     all.push_back(all[i]);
     all.back().token_mixer.causal = true;
   }
@@ -73,7 +73,7 @@ std::vector<TransformerBlockConfig> configs() {
   return all;
 }
 
-/// True if a state of eleven tokens can rewind, because it holds all eleven.
+/// True if a state can rewind after eleven tokens, because it still stores all of them.
 bool can_rewind(const SelfAttentionConfig& attention) {
   return attention.form == AttentionForm::softmax && (attention.window == 0 || attention.window > 11);
 }

@@ -57,7 +57,7 @@ TEST(SpeechDenoiser, RefusesInvalidOptions) {
             "SpeechDenoiser: rate = 7999, expected 8000 to 96000 samples per second.");
 }
 
-TEST(Denoise, TreatsSoundAsSurroundedBySilence) {
+TEST(Denoise, PadsSoundWithSilence) {
   const auto model = random_denoiser<double>(20, 8);
   Workspace<double> workspace;
   for (const Index samples : {1, 7, 8, 9, 160, 163}) {
@@ -75,7 +75,7 @@ TEST(Denoise, TreatsSoundAsSurroundedBySilence) {
             "denoise: there are no samples.");
 }
 
-/// The output of a stream for `x`, then latency() zeros, in blocks of 1, 2, …, `largest`, 1, 2, … samples, without the delay.
+/// Streams `x` and latency() zeros in blocks of 1, 2, …, `largest`, 1, 2, … samples. Returns the output without the delay.
 template <class T>
 Vector<T> streamed(DenoiseStream<T>& stream, const Vector<T>& x, Index largest) {
   Vector<T> y = Vector<T>::Zero(x.size() + stream.latency());

@@ -144,7 +144,7 @@ TYPED_TEST(FlashLanguageModelOf, WarmStepsAllocateNothingAcrossChunks) {
 }
 
 /// Covers every norm, projection layout, position embedding and relative bias, and every form of head.
-TEST(FlashLanguageModel, SpendsItsParametersFromABudget) {
+TEST(FlashLanguageModel, ChargesItsParametersToTheBudget) {
   for (const NormForm norm :
        {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {
     for (const RelativeBiasForm bias : {RelativeBiasForm::none, RelativeBiasForm::t5, RelativeBiasForm::toeplitz}) {

@@ -102,7 +102,7 @@ TEST(FlashState, CannotRewindButCanBeCopied) {
   model.extend(x.topRows(7), state, y.topRows(7), workspace);
   const auto saved = state;
   model.extend(x.bottomRows(5), state, y.bottomRows(5), workspace);
-  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(7); }, "Copy the state where you may want to return."));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(7); }, "To return to a position, copy the state there."));
   EXPECT_EQ(state.position(), 12);
   state = saved;
   EXPECT_EQ(state.position(), 7);

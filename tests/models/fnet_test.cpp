@@ -40,7 +40,7 @@ TEST(Fnet, HasAsManyParametersAsHuggingFace) {
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_large(FnetHead::pretraining))), 238'031'106);
 }
 
-TEST(Fnet, SpendsItsParametersFromABudget) {
+TEST(Fnet, ChargesItsParametersToTheBudget) {
   for (const FnetHead head : {FnetHead::none, FnetHead::masked_words, FnetHead::pretraining}) {
     test::expect_fair_spending<Fnet<float>>(fnet(head, small));
   }
@@ -102,7 +102,7 @@ TEST(Fnet, PoolsTheFirstTokenOfEachText) {
   EXPECT_TRUE(near(output, scores));
 }
 
-TEST(Fnet, PooledVectorsTrain) {
+TEST(Fnet, GradientsFlowThroughPooledVectors) {
   const auto sequences = Sequences::of_lengths({5, 3});
   const auto tokens = random_tokens(8, small.vocabulary);
   auto model = random_layer<Fnet<double>>(fnet(FnetHead::pretraining, small));
@@ -112,7 +112,7 @@ TEST(Fnet, PooledVectorsTrain) {
   });
 }
 
-TEST(Fnet, RefusesLongTextsAndStreams) {
+TEST(Fnet, RefusesLongTextsAndStreaming) {
   const auto model = random_layer<Fnet<float>>(fnet(FnetHead::masked_words, small));
   Workspace<float> workspace;
   const auto tokens = random_tokens(13, small.vocabulary);

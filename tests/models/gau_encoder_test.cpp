@@ -94,13 +94,13 @@ TYPED_TEST(GauEncoderOf, MasksPaddingByDefault) {
   }
 }
 
-TEST(GauEncoder, InitialisesPositionsAsLargeAsEmbeddings) {
+TEST(GauEncoder, InitialisesPositionsAtTheScaleOfEmbeddings) {
   Random random(1);
   const GauEncoder<float> model(flash_quad(), random);
   EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "with and without a norm";
 }
 
-TEST(GauEncoder, HandlesTextsOfPaddingExceptWithSoftmax) {
+TEST(GauEncoder, HandlesAllPaddingTextsExceptWithSoftmax) {
   const std::vector<Index> tokens{0, 0, 3};
   const auto sequences = Sequences::of_lengths({2, 1});
   Workspace<float> workspace;
@@ -130,8 +130,8 @@ TEST(GauEncoder, NamesTheTableThatIsTooShort) {
   EXPECT_EQ(model.longest(), 12);
 }
 
-/// Covers every norm, projection layout, position embedding and relative bias, and tied heads or none.
-TEST(GauEncoder, SpendsItsParametersFromABudget) {
+/// Covers every norm, projection layout, position embedding and relative bias, with a tied head and without a head.
+TEST(GauEncoder, ChargesItsParametersToTheBudget) {
   using Unit = GatedAttentionUnit<float>;
   for (const NormForm norm :
        {NormForm::none, NormForm::layer_norm, NormForm::scale_norm, NormForm::scale_norm_rsqrt, NormForm::rms}) {

@@ -25,7 +25,7 @@ GmlpLanguageModel<float> gmlp(bool causal = true) {
   return model;
 }
 
-/// The tokens that generate() must return, computed in explicit steps.
+/// The tokens that generate() must return, computed with explicit calls of step().
 template <class Model>
 std::vector<Index> literal(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
   Workspace<float> workspace;
@@ -72,7 +72,7 @@ TEST(Generate, StopsAtTheCapacityOfTheModel) {
   for (const Index token : generate(model, prompt)) {
     tokens.push_back(token);
   }
-  EXPECT_EQ(tokens.size(), 10U) << "9 fit after the prompt; the last need not fit";
+  EXPECT_EQ(tokens.size(), 10U) << "9 tokens fit after the prompt; the tenth is sampled but not fed back";
   EXPECT_EQ(std::vector<Index>(tokens.begin(), tokens.end() - 1), literal(model, {}, 9, Random()));
 }
 
@@ -99,7 +99,7 @@ TEST(Generate, RefusesInvalidPromptsAndCounts) {
             "generate: the prompt is empty. Start it with a beginning-of-text token.");
   EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, prompt, {}, -1); }), "generate: tokens = -1 must not be negative.");
   EXPECT_THROW(generate(model, prompt, {.temperature = -1}), ArgumentError);
-  EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "13 tokens in total, 12 fit";
+  EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "12 of 13 tokens fit";
   const auto bidirectional = gmlp(false);
   EXPECT_THROW(generate(bidirectional, prompt), ArgumentError);
   Random random(1);

@@ -10,7 +10,7 @@ namespace {
 using test::allocations_during;
 using test::random_matrix;
 
-/// Number of allocations by `f` after one warm-up call.
+/// Number of allocations in a call of `f` after one warm-up call.
 template <class F>
 long when_warm(F&& f) {
   f();
@@ -25,7 +25,7 @@ TEST(Allocations, AreCounted) {
 #endif
 }
 
-TEST(Allocations, AWarmTrunkNeedsNoneAtVisionSizes) {
+TEST(Allocations, AWarmTrunkAllocatesNothingAtVisionSizes) {
   Random random(1);
   const Gmlp<float> model({.length = 196, .channels = 256, .hidden = 1536, .attention_width = 64}, random);
   const auto x = random_matrix<float>(392, 256, 1);
@@ -40,7 +40,7 @@ TEST(Allocations, AWarmTrunkNeedsNoneAtVisionSizes) {
   }
 }
 
-TEST(Allocations, AWarmClassifierNeedsNone) {
+TEST(Allocations, AWarmClassifierAllocatesNothing) {
   for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
     Random random(1);
     const GmlpImageClassifier<double> model({.image = {32, 48},
@@ -60,7 +60,7 @@ TEST(Allocations, AWarmClassifierNeedsNone) {
   }
 }
 
-TEST(Allocations, AWarmStreamNeedsNone) {
+TEST(Allocations, AWarmStreamAllocatesNothing) {
   for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     for (const Index attention : {0, 16}) {
       Random random(1);
@@ -90,7 +90,7 @@ TEST(Allocations, AWarmStreamNeedsNone) {
   }
 }
 
-TEST(Allocations, AWarmLanguageModelNeedsNone) {
+TEST(Allocations, AWarmLanguageModelAllocatesNothing) {
   for (const SpatialForm spatial : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     Random random(1);
     const GmlpLanguageModel<float> model({.vocabulary = 500,

@@ -98,7 +98,7 @@ TEST(GmlpLanguageModel, RewindsToAnyEarlierToken) {
       EXPECT_TRUE(test::same_bits(y, logits)) << test::describe(config.trunk);
       state.rewind(back);
       if (back > 0 && back < 12) {
-        model.step(10, state, one, workspace);  // a wrong token, taken back
+        model.step(10, state, one, workspace);  // a wrong token, undone by rewind()
         state.rewind(back);
       }
     }

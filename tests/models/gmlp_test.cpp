@@ -99,7 +99,7 @@ TEST(Gmlp, RefusesInvalidConfigurations) {
   EXPECT_NO_THROW(Gmlp<float>{good});
 }
 
-TEST(Gmlp, SpendsItsParametersFromABudget) {
+TEST(Gmlp, ChargesItsParametersToTheBudget) {
   std::vector<GmlpConfig> configs = small_gmlps(true);
   configs.push_back({.length = 1, .channels = 1, .hidden = 2, .depth = 0});
   configs.push_back({.length = 3, .channels = 2, .hidden = 6, .depth = 3, .gate = GateForm::linear, .heads = 2});
@@ -114,7 +114,7 @@ TEST(Gmlp, SpendsItsParametersFromABudget) {
 
 // --- Streams ---
 
-TEST(GmlpState, HasTheExpectedSize) {
+TEST(GmlpState, HasTheExpectedBytesAndCapacity) {
   for (const GmlpConfig& config : small_gmlps(true)) {
     const auto model = random_model<Gmlp<float>>(config);
     const Index gated = config.gate == GateForm::split ? config.hidden / 2 : config.hidden;
@@ -158,7 +158,7 @@ TEST(Gmlp, ScaledFormStreamsUnlessAnotherLayerLooksAhead) {
   EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "attention looks ahead";
 }
 
-TEST(Gmlp, ExplainsWhatToDoPastItsLength) {
+TEST(Gmlp, SuggestsARemedyPastItsLength) {
   const auto model = random_model<Gmlp<float>>(small_gmlps(true)[0]);
   const auto x = random_matrix<float>(small_length, small_channels, 2);
   Workspace<float> workspace;

@@ -54,8 +54,8 @@ Index counted_values(const Model& model) {
   return count;
 }
 
-/// Checks that building a model charges the ParameterBudget for about as many values as the model holds: a budget of twice as
-/// many suffices, of a quarter does not. Biases are not charged.
+/// Checks that building a model charges the ParameterBudget for about as many values as the model has: building succeeds with
+/// a budget of twice that number, and fails with a quarter of it. Biases are not charged.
 template <class Model>
 void expect_fair_spending(const typename Model::Config& config) {
   const Index values = counted_values(Model(config));

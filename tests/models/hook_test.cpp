@@ -19,7 +19,7 @@ using test::same_bits;
 
 using Names = std::set<std::string>;
 
-/// Adds to `all` the paths of all layers inside `layer`, found by its fields(). Each row of an offset scale counts as a layer.
+/// Adds to `all` the paths of all layers inside `layer`, found through fields(). Each row of an offset scale counts as a layer.
 template <class L>
 void add_layers(const L& layer, const std::string& path, Names& all);
 
@@ -51,7 +51,7 @@ void add_layers(const L& layer, const std::string& path, Names& all) {
 }
 
 /// True if `path` names a layer without its own output. Rotary positions rotate other outputs, relative biases are added to
-/// scores, and segment embeddings to word vectors. A hook sees the two matmuls of a gated projection instead.
+/// scores, and segment embeddings to word vectors. Of a gated projection, a hook sees the two matmuls.
 bool has_no_output(const std::string& path) {
   for (const std::string name : {"rotary", "relative_bias", "type_embedding", "projection"}) {
     if (path == name || (path.size() > name.size() && path.ends_with("." + name))) {
@@ -109,7 +109,7 @@ Names weights_of(Index depth, const Names& endings) {
 
 const std::vector<Index> ids{1, 2, 3, 4, 5, 6, 1, 2, 3};
 
-/// Calls `f` with language models for each trunk of a kind: one plain, one with every option around the trunk.
+/// Calls `f` with two language models per trunk of a kind: a plain one, and one with every option outside the trunk.
 template <class Kind, class F>
 void for_each_model(bool causal, const F& f) {
   using Model = LanguageModel<typename Kind::template Trunk<float>>;
@@ -182,7 +182,7 @@ TYPED_TEST(HookOf, SeesTheSameLayersInStreams) {
 TYPED_TEST(HookOf, SeesNoLayersDuringStateChecks) {
   for_each_model<TypeParam>(true, [&](const auto& model) {
     auto state = model.start(12);
-    const auto twin = model;  // a copy: it must first check a state that it did not create
+    const auto twin = model;  // a copy, which checks the state because it did not create it
     Matrix<float> one(1, model.out());
     const Seen seen = hooked([&](auto& workspace) { twin.step(1, state, one, workspace); });
     Names weights;
@@ -192,8 +192,8 @@ TYPED_TEST(HookOf, SeesNoLayersDuringStateChecks) {
 
 // --- Attention weights ---
 
-/// Expects that a hook sees each block's attention weights under the paths `in_batch` for a batch of two sequences of 6 and 3
-/// tokens, and under `in_stream` for a stream of 9 tokens.
+/// Expects these paths of attention weights in each block: `in_batch` for two sequences of 6 and 3 tokens, `in_stream` for a
+/// stream of 9 tokens.
 template <class Kind>
 void expect_weights(const Names& in_batch, const Names& in_stream, const std::string& block = "") {
   const auto prefixed = [&](const Names& endings) {

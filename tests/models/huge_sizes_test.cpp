@@ -147,7 +147,7 @@ void for_each_model(Index size) {
   expect_our_errors<GatedCrossAttention<float>>({.channels = 4, .value = 8, .query_key = 2}, size);
 }
 
-/// The same for speech models.
+/// Calls expect_our_errors() for small speech models.
 void for_each_speech_model(Index size) {
   for (const bool dilated : {false, true}) {
     const MossFormer2Config trunk{.depth = 1,

@@ -54,7 +54,6 @@ auto configs_of() {
   return all;
 }
 
-/// Helpers of the tests.
 template <class C>
 class ImageClassifierOf : public ::testing::Test {
  protected:
@@ -209,7 +208,7 @@ TYPED_TEST(ImageClassifierOf, AWarmCallAllocatesNothing) {
   });
 }
 
-TYPED_TEST(ImageClassifierOf, SpendsItsParametersFromABudget) {
+TYPED_TEST(ImageClassifierOf, ChargesItsParametersToTheBudget) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>()) {
     SCOPED_TRACE(name_of(config.pooling));
@@ -327,7 +326,7 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
   EXPECT_THROW(Model{config}, ArgumentError);
 }
 
-TEST(GmlpImageClassifier, TakesFramesAsRowsOrAsColumns) {
+TEST(GmlpImageClassifier, AcceptsFramesAsRowsOrColumns) {
   GmlpImageClassifierConfig frames = kw_mlp(7);
   frames.trunk.depth = 2;
   const auto by_rows = random_layer<GmlpImageClassifier<float>>(frames);
@@ -373,7 +372,7 @@ TEST(ResmlpImageClassifier, HasAffineNormsOnly) {
   EXPECT_EQ(model.stem_norm->form, NormForm::affine);
 }
 
-TEST(GmlpImageClassifier, SpendsItsParametersFromABudget) {
+TEST(GmlpImageClassifier, ChargesItsParametersToTheBudget) {
   using Model = GmlpImageClassifier<float>;
   for (const Pooling pooling : {Pooling::mean, Pooling::class_token, Pooling::tokens}) {
     for (const Index classes : {0, 7}) {

@@ -61,7 +61,7 @@ TYPED_TEST(ToeplitzError, IsExactlyZeroForConvolutions) {
   EXPECT_TRUE(test::same_bits(mean_filter<T>(w, grid, 99), numbers.template cast<double>().eval()));
 }
 
-TEST(ToeplitzErrorOfNumbers, FollowsTheFormula) {
+TEST(ToeplitzErrorOfNumbers, EqualsItsFormula) {
   Matrix<double> w(3, 3);
   w << 1, 5, 9,  //
       2, 3, 7,   //

@@ -78,7 +78,6 @@ auto configs_of(bool causal, Index length = small_length) {
   return all;
 }
 
-/// Helpers of the tests.
 template <class C>
 class LanguageModelOf : public ::testing::Test {
  protected:
@@ -253,7 +252,7 @@ TYPED_TEST(LanguageModelOf, HandlesEmptyBatches) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, SpendsItsParametersFromABudget) {
+TYPED_TEST(LanguageModelOf, ChargesItsParametersToTheBudget) {
   using Model = typename TypeParam::Model;
   for (auto config : configs_of<TypeParam>(true)) {
     for (const auto form : {HeadForm::none, HeadForm::tied, HeadForm::untied}) {

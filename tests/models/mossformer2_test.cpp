@@ -45,7 +45,7 @@ TEST(MaskNetwork, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(parameter_count(SpeechSeparator<float>(mossformer2_separator())), 55'735'394);
 }
 
-/// For each speaker, wave = the overlap-add of Dᵀ (relu(E w) ⊙ mask) over all frames, sample by sample.
+/// Each speaker's wave is the overlap-add of Dᵀ (relu(E w) ⊙ mask) over all frames w, with encoder E and decoder D.
 TEST(SpeechSeparator, AddsOverlappingFrames) {
   SpeechSeparator<double> model(
       {.window = 4, .masks = {.features = 6, .outputs = 6, .speakers = 2, .trunk = small_trunk(true)}});
@@ -105,7 +105,7 @@ TEST(SpeechSeparator, RefusesInvalidConfigurations) {
   expect_error<ShapeError>([&] { model.forward(random_matrix<float>(1, 15, 1), workspace); }, {"15 samples", "window = 16"});
 }
 
-TEST(MossFormer2Names, LeaveOutTheUnusedSpeaker) {
+TEST(MossFormer2Names, OmitTheUnusedSpeaker) {
   auto config = MaskNetworkConfig{.features = 5, .outputs = 7, .speakers = 2, .trunk = small_trunk()};
   Random random(1);
   const MaskNetwork<float> both(config, random);

@@ -40,7 +40,7 @@ TEST(ParameterCounts, MatchTimm) {
   EXPECT_EQ(count(gmlp_b16_224()), 73'075'392);
 }
 
-TEST(ParameterCounts, MatchTheMixers) {
+TEST(ParameterCounts, MatchThePublishedMixers) {
   const auto expect = [](const auto& config, Index expected) {
     using Model = ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float>;
     EXPECT_EQ(count<Model>(config), expected);
@@ -159,7 +159,7 @@ TEST(ParameterCounts, MatchTheAblationForUnsplitGates) {
 
 TEST(ParameterCounts, MatchThePublishedBranchformers) {
   const auto expect = [](const BranchformerConfig& config, Index in_layers) {
-    EXPECT_EQ(count<Branchformer<float>>(config), in_layers + 2 * config.trunk.block.channels);  // and the last norm
+    EXPECT_EQ(count<Branchformer<float>>(config), in_layers + 2 * config.trunk.block.channels);  // plus the final norm
   };
   expect(branchformer_presets::wenet_aishell(), 33'022'976);
   expect(branchformer_presets::wenet_aishell(true), 33'022'976);

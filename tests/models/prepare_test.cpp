@@ -98,10 +98,10 @@ TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
         };
         EXPECT_TRUE(same_bits(streamed(fast), streamed(plain)));
       }
-      // The stored FFT is read, so changes to the transformed lags have no effect.
+      // Products read the stored FFT, so changes to the transformed lags have no effect.
       Matrix<float>& w = model.blocks[0].gate.proj.weight;
       w.middleCols(form == SpatialForm::toeplitz ? 89 : 1, 29) *=
-          2;  // lags from 30 on, except the elements that detect changes
+          2;  // lags from 30 on, except the elements compared to detect changes
       EXPECT_TRUE(same_bits(model.forward(x, one, fast), before));
       EXPECT_FALSE(same_bits(model.forward(x, one, plain), before));
     }
@@ -137,7 +137,7 @@ TEST(Prepare, PacksEveryProjectionOfEveryModel) {
 
 constexpr WeightFormat small_formats[] = {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows};
 
-/// Expects that `run` gives equal bits with quantized weights and with a float model of the rounded weights.
+/// Expects that `run` returns the same bits with quantized weights as with a float model of the rounded weights.
 template <class Model, class Run>
 void expect_bits_of_rounded(const Model& model, const Run& run) {
   for (const WeightFormat format : small_formats) {
@@ -234,7 +234,7 @@ TEST(Prepare, RefusesWeightsChangedAfterwards) {
   model.trunk.blocks[0].proj_in.weight *= 2;
   const std::string message = test::message_of<ArgumentError>([&] { model.forward(tokens, one, fast); });
   EXPECT_TRUE(message.starts_with("PreparedWeights: a weight of ")) << message;
-  EXPECT_NE(message.find("has changed since prepare(). Prepare the model anew"), std::string::npos);
+  EXPECT_NE(message.find("has changed since prepare(). Call prepare() again"), std::string::npos);
   EXPECT_NO_THROW(model.forward(tokens, one, plain));
   model.trunk.blocks[0].proj_in.weight = changed;
   EXPECT_TRUE(same_bits(model.forward(tokens, one, fast), model.forward(tokens, one, plain)));

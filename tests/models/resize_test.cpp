@@ -128,8 +128,8 @@ TYPED_TEST(Resize, ByOffsetKeepsKnownLagsOnALargerGrid) {
 
 TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   using T = TypeParam;
-  // One dimension, 2 → 4: the new centres are at -1/4 (clamped to 0), 1/4, 3/4 and 5/4 (clamped to 1). A weight on an old token
-  // is shared among the new tokens by the same interpolation, scaled so that shares sum to 1.
+  // One dimension, 2 → 4: the new centres are at -1/4 (clamped to 0), 1/4, 3/4 and 5/4 (clamped to 1). The weight of an old
+  // token is distributed over new tokens by the same interpolation, scaled so that its shares sum to 1.
   auto projection = random_projection<T>({.length = 2}, 2);
   projection.weight << 1, 2, 3, 4;
   projection.bias << 10, 20;
@@ -137,8 +137,8 @@ TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   const Matrix<T> a{{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
   EXPECT_LT((resized.weight - a * projection.weight * a.transpose() / 2).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((resized.bias - projection.bias * a.transpose()).cwiseAbs().maxCoeff(), 1e-5);
-  // 4 → 2: the new centres are at 1/2 and 5/2. A weight on an old token is shared by triangles of width 2: (3/4, 3/4, 1/4, 0)
-  // and its mirror image, scaled so that each column sums to 1.
+  // 4 → 2: the new centres are at 1/2 and 5/2. Triangles of half-width 2 distribute the weight of each old token:
+  // (3/4, 3/4, 1/4, 0) and its mirror image, scaled so that each column sums to 1.
   auto longer = random_projection<T>({.length = 4}, 3);
   const auto shorter = resize_grid(longer, {4, 1}, {2, 1}, GridResize::bilinear);
   const Matrix<T> half{{0.5, 0.5, 0, 0}, {0, 0, 0.5, 0.5}}, spread{{1, 0.75, 0.25, 0}, {0, 0.25, 0.75, 1}};
@@ -150,7 +150,7 @@ TYPED_TEST(Resize, InterpolatesInBothDimensions) {
   for (const auto& [from, to] : grids) {
     const auto projection = random_projection<T>({.length = from.area(), .heads = 2}, 4);
     const auto resized = resize_grid(projection, from, to, GridResize::bilinear);
-    // By the formula, rows are interpolated bilinearly at the new positions, and each row is spread over the new targets.
+    // The formula interpolates the rows bilinearly at the new positions, then spreads each row over the new columns.
     const auto weight = [](Index i, Index j, Index size, Index new_size, double reach) {
       const double x =
           std::clamp((static_cast<double>(i) + 0.5) * static_cast<double>(size) / static_cast<double>(new_size) - 0.5, 0.0,
@@ -194,7 +194,7 @@ TYPED_TEST(Resize, KeepsRowSums) {
                     static_cast<double>(projection.weight.row(old_patch(p, from, to)).sum()), 1e-5);
       }
     }
-    // The bias is resized like the row sums, so set it to the row sums.
+    // The bias is resized like the row sums, so a bias equal to the row sums stays equal.
     projection.bias = projection.weight.rowwise().sum().transpose();
     const auto stretched = resize_grid(projection, from, to, GridResize::bilinear);
     EXPECT_LT((stretched.weight.rowwise().sum().transpose() - stretched.bias).cwiseAbs().maxCoeff(), 2e-6);
@@ -347,7 +347,7 @@ TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
 
 TYPED_TEST(Resize, HandlesAnyModelWithAStackOfGmlpBlocks) {
   using T = TypeParam;
-  using Trunk = Stack<GmlpBlock<T>>;  // the depth of its StackConfig counts, not the block's
+  using Trunk = Stack<GmlpBlock<T>>;  // its depth comes from StackConfig, not from the block
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
   const auto trunk = randomised(Gmlp<T>(block), 16);
   const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);

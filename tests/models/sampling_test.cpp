@@ -198,7 +198,7 @@ TYPED_TEST(SamplerOf, NeverDrawsMinusInfinity) {
   EXPECT_EQ(support(row_of<TypeParam>({-infinity, -infinity, -500}), {.temperature = 0}), (std::set<Index>{2}));
 }
 
-TYPED_TEST(SamplerOf, DrawsPossibleTokensAtBothEndsOfTheInterval) {
+TYPED_TEST(SamplerOf, DrawsOnlyPossibleTokensForExtremeUniforms) {
   const auto logits = row_of<TypeParam>({-infinity, 0.1, 0.3, 0.2, -infinity});
   const Random::State zero{0, 1, 2, 0}, almost_one{0, 1, 2, ~std::uint64_t{0}};
   ASSERT_EQ(Random(zero).uniform(), 0);

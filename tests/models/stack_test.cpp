@@ -31,7 +31,6 @@ struct Case {
   using Model = typename K::template Trunk<T>;
 };
 
-/// Helpers of the tests.
 template <class C>
 class StackOf : public ::testing::Test {
  protected:
@@ -346,7 +345,7 @@ TYPED_TEST(StackOf, ReportsItsArchitectureAndContract) {
   EXPECT_EQ(model.contract().takes_mask, Kind::takes_mask);
 }
 
-TYPED_TEST(StackOf, SpendsItsParametersFromABudget) {
+TYPED_TEST(StackOf, ChargesItsParametersToTheBudget) {
   using Kind = typename TypeParam::Kind;
   using Model = typename TypeParam::Model;
   for (const bool causal : {false, true}) {
@@ -480,7 +479,7 @@ TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
     Workspace<T> workspace;
     auto state = model.start(small_length);
     TestFixture::go_on(model, x, state, 5, workspace);
-    state.rewind(5);  // the current position, always possible
+    state.rewind(5);  // to the current position: always possible
     if constexpr (Kind::remembers_tokens) {
       Matrix<T> astray = Matrix<T>::Constant(7, small_channels, std::numeric_limits<T>::quiet_NaN());
       model.extend(astray, state, astray, workspace);
@@ -493,8 +492,8 @@ TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
       EXPECT_TRUE(same_bits(TestFixture::go_on(model, x, state, 12, workspace), whole));
     } else {
       EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(4); }),
-                "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. Copy "
-                "the state where you may want to return.");
+                "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. To "
+                "return to a position, copy the state there.");
       EXPECT_EQ(state.position(), 5);
     }
     const Index position = state.position();

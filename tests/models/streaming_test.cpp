@@ -58,7 +58,7 @@ void expect_streams(const Model& model) {
   }
 }
 
-/// Tests a block, stacks of blocks, and language models of one kind.
+/// Tests streams of blocks, stacks and language models of one kind.
 template <class Kind>
 void expect_kind_streams() {
   using Trunk = typename Kind::template Trunk<T>;

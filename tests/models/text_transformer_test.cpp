@@ -100,7 +100,7 @@ TEST(TextTransformer, AWindowBoundsTheMemoryOfAStream) {
   auto state = model.start();  // without a capacity
   EXPECT_EQ(state.capacity(), State<float>::unlimited);
   EXPECT_EQ(state.bytes(), 2 * 2 * 11 * 12 * sizeof(float))
-      << "per layer, 8 rows within reach and 3 more, of keys and of values";
+      << "per layer, 11 rows of keys and of values: 8 within reach and 3 more";
   Matrix<float> logits(100, 11);
   for (Index done = 0, step = 1; done < 100; done += step, step = std::min<Index>(2 * step, 100 - done)) {
     auto copy = state;
@@ -108,7 +108,7 @@ TEST(TextTransformer, AWindowBoundsTheMemoryOfAStream) {
                  logits.middleRows(done, step), workspace);
     Matrix<float> first(1, 11);
     model.step(ids[static_cast<std::size_t>(done)], copy, first, workspace);
-    EXPECT_TRUE(same_bits(first, Matrix<float>(logits.row(done)))) << "a copy is a branch, at " << done;
+    EXPECT_TRUE(same_bits(first, Matrix<float>(logits.row(done)))) << "a copied state has equal logits, at " << done;
   }
   EXPECT_TRUE(same_bits(logits, whole));
   EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(50); }, "keeps only the last tokens, so it cannot"));
@@ -188,7 +188,7 @@ TEST(TextTransformer, PoolsTheFirstTokenOrTheMean) {
   EXPECT_TRUE(near(model.pooled(ids, sequences, workspace), mean));
 }
 
-TEST(Stack, RefusesKindsWithoutOptions) {
+TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   TextTransformerConfig config = transformer_decoder(small_decoder());
   config.trunk.kinds = {0, 1};
   EXPECT_TRUE(

@@ -134,7 +134,7 @@ TEST(TinyTimeMixer, UsesTheMaskForScalingOnly) {
   EXPECT_FALSE(same_bits(forecast(some).row(0), before.row(0))) << "masked elements are still read";
 }
 
-/// Records the forecasts for two items of three series on `tape`.
+/// Records on `tape` the forecasts of two items of three series each.
 Variable record_with(Tape<double>& tape, const Model& model, Variable x, const Model::Options<Recording<double>>& options) {
   Recording<double> run(tape, Sequences::uniform(2, 3));
   return run(model, x, options);
@@ -198,7 +198,7 @@ TinyTimeMixerConfig with_resolution() {
   return c;
 }
 
-TEST(TinyTimeMixer, UsesTheResolution) {
+TEST(TinyTimeMixer, DependsOnTheFrequencyTokenOfEachItem) {
   const auto model = random_model<Model>(with_resolution());
   const auto x = random_matrix<double>(5, 21, 1);
   const auto items = Sequences::of_lengths({2, 3});

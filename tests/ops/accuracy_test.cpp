@@ -9,8 +9,8 @@
 /// Each element-wise function is within 2.05 machine epsilons of its long double reference, at every magnitude (worst: 2.03,
 /// SiLU at -5.879, over all floats).
 ///
-/// The error is relative to the reference, unless the function amplifies an error of its argument: for f(x) = x s(w(x)) it is
-/// relative to |f| + |x s'(w) w|, which includes the rounding of w.
+/// The error is relative to the reference, except where a function amplifies the rounding error of an inner argument w(x): for
+/// f(x) = x s(w(x)), the error is relative to |f| + |x s'(w) w|.
 
 namespace gated::accuracy_test {
 namespace {
@@ -35,7 +35,7 @@ class AccuracyOf : public ::testing::Test {
     EXPECT_GT(largest.error, 0.1) << name << " has almost no error: was it compared?";
     this->RecordProperty(name, std::to_string(largest.error));
   }
-  /// As above, with an error relative to the reference.
+  /// Measures the error relative to the reference.
   template <class F, class Truth>
   void expect_two_epsilons(const char* name, const F& f, const Truth& truth) {
     expect_two_epsilons(name, f, truth, [&](Real x) { return std::fabs(truth(x)); });
@@ -47,12 +47,12 @@ TYPED_TEST_SUITE(AccuracyOf, Scalars, );
 constexpr auto value_of = [](auto activation) { return [activation](auto x) { return activation.value(x); }; };
 constexpr auto slope_of = [](auto activation) { return [activation](auto x) { return activation.derivative(x); }; };
 
-TYPED_TEST(AccuracyOf, ExpOfNegatives) {
+TYPED_TEST(AccuracyOf, ExpOfNegativesIsAccurate) {
   this->expect_two_epsilons(
       "exp", [](auto x) { return exp_of_negative(x); }, [](Real x) { return std::exp(std::min(x, 0.0L)); });
 }
 
-TYPED_TEST(AccuracyOf, NormalDensityAndDistribution) {
+TYPED_TEST(AccuracyOf, NormalDensityAndDistributionAreAccurate) {
   this->expect_two_epsilons(
       "density", [](auto x) { return normal_density(x); }, density);
   this->expect_two_epsilons(
@@ -60,7 +60,7 @@ TYPED_TEST(AccuracyOf, NormalDensityAndDistribution) {
       [](Real x) { return distribution(x) + times(std::fabs(x), density(x)); });
 }
 
-TYPED_TEST(AccuracyOf, Gelu) {
+TYPED_TEST(AccuracyOf, GeluIsAccurate) {
   this->expect_two_epsilons(
       "gelu", value_of(Gelu{}), [](Real x) { return times(x, distribution(x)); },
       [](Real x) { return times(std::fabs(x), distribution(x)) + times(x * x, density(x)); });
@@ -69,7 +69,7 @@ TYPED_TEST(AccuracyOf, Gelu) {
       [](Real x) { return distribution(x) + times(std::fabs(x), density(x)); });
 }
 
-TYPED_TEST(AccuracyOf, GeluTanh) {
+TYPED_TEST(AccuracyOf, GeluTanhIsAccurate) {
   const Real root = std::sqrt(8 / pi), cubic = 0.044715L;
   const auto w = [=](Real x) { return root * (x + cubic * x * x * x); };
   const auto v = [=](Real x) { return root * (x + 3 * cubic * x * x * x); };  // x w'
@@ -84,21 +84,21 @@ TYPED_TEST(AccuracyOf, GeluTanh) {
       });
 }
 
-TYPED_TEST(AccuracyOf, Silu) {
+TYPED_TEST(AccuracyOf, SiluIsAccurate) {
   this->expect_two_epsilons("silu", value_of(Silu{}), [](Real x) { return times(x, sigma(x)); });
   this->expect_two_epsilons(
       "derivative", slope_of(Silu{}), [](Real x) { return sigma(x) + times(x, sigma_derivative(x)); },
       [](Real x) { return sigma(x) + std::fabs(times(x, sigma_derivative(x))); });
 }
 
-TYPED_TEST(AccuracyOf, SigmoidAndTanh) {
+TYPED_TEST(AccuracyOf, SigmoidAndTanhAreAccurate) {
   this->expect_two_epsilons("sigmoid", value_of(Sigmoid{}), sigma);
   this->expect_two_epsilons("sigmoid_slope", slope_of(Sigmoid{}), sigma_derivative);
   this->expect_two_epsilons("tanh", value_of(Tanh{}), [](Real x) { return std::tanh(x); });
   this->expect_two_epsilons("tanh_slope", slope_of(Tanh{}), [](Real x) { return 4 * sigma_derivative(2 * x); });
 }
 
-TYPED_TEST(AccuracyOf, Laplace) {
+TYPED_TEST(AccuracyOf, LaplaceIsAccurate) {
   const Real mean = std::sqrt(Real{0.5});
   const auto check = [&](const char* name, auto activation, Real deviation) {
     const auto z = [=](Real x) { return (x - mean) / deviation; };
@@ -113,7 +113,7 @@ TYPED_TEST(AccuracyOf, Laplace) {
   check("laplace_legacy", LaplaceLegacy{}, std::sqrt(0.25L * pi));
 }
 
-TYPED_TEST(AccuracyOf, Relu2) {
+TYPED_TEST(AccuracyOf, Relu2IsAccurate) {
   this->expect_two_epsilons("relu2", value_of(Relu2{}), [](Real x) { return x > 0 ? x * x : 0; });
 }
 

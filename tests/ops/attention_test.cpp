@@ -18,7 +18,7 @@ using test::Op;
 using test::random_matrix;
 using test::same_bits;
 
-constexpr Index width = 4, value = 6;  // columns over all heads: `width` each of q and k, `value` of v
+constexpr Index width = 4, value = 6;  // widths over all heads: `width` for q and for k, `value` for v
 
 /// Masked attention with an epilogue. The columns of x hold q, k and v.
 auto joined_attention(ScoreKernel kernel, bool causal, Index heads) {
@@ -56,7 +56,7 @@ auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
 
-TEST(Attention, EveryKernelWorksInEveryRun) {
+TEST(Attention, EveryKernelWorksInBatchesTapesAndCausalStreams) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (const bool causal : {false, true}) {
       for (const Index heads : {1, 2}) {
@@ -69,7 +69,7 @@ TEST(Attention, EveryKernelWorksInEveryRun) {
   }
 }
 
-TEST(Attention, RunsAgreeBitForBitAcrossBlocksOfQueries) {
+TEST(Attention, BatchesAndStreamsAgreeAcrossBlocksOfQueries) {
   for (const ScoreKernel kernel : {ScoreKernel::relu2, ScoreKernel::softmax}) {
     test::expect_same_in_every_run(layer_of<float>(kernel, true, 2),
                                    {.in = 2 * width + value, .out = value, .lengths = {300, 5, 257, 0, 256}});
@@ -160,7 +160,7 @@ TEST(Attention, NeighbouringHeadsShareKeysAndValues) {
   }
 }
 
-TEST(RepeatColumns, CopiesEachColumn) {
+TEST(RepeatColumns, RepeatsEachColumnConsecutively) {
   const auto repeated = [](auto& run, const auto& x) { return repeat_columns(run, x, 3); };
   expect_op(repeated, {.in = 2, .out = 6});
   Matrix<double> x(1, 2), expected(1, 6);
@@ -172,7 +172,7 @@ TEST(RepeatColumns, CopiesEachColumn) {
   EXPECT_EQ(Matrix<double>(run[repeated(run, RunMatrix<double>(input_view<double>(x)))]), expected);
 }
 
-TEST(Attention, AttendsToOtherSequences) {
+TEST(Attention, AttendsToKeysOfOtherSequences) {
   const Sequences queries = Sequences::of_lengths({5, 2, 3}), others = Sequences::of_lengths({4, 7, 1});
   const auto q = random_matrix<double>(10, 2, 1), k = random_matrix<double>(12, 2, 2), v = random_matrix<double>(12, 3, 3);
   const Scoring<double> scoring{.kernel = ScoreKernel::softmax};
@@ -262,7 +262,7 @@ TEST(Attention, NeverReadsLaterTokensIfCausal) {
   }
 }
 
-TEST(Attention, HasTheSameBitsWhetherThreadsShareAHeadOrTakeOneEach) {
+TEST(Attention, HasEqualBitsWhetherOrNotThreadsShareHeads) {
   const Sequences sequences = Sequences::of_lengths({300, 0, 7, 129});
   const auto x = random_matrix<float>(sequences.total(), 2 * width + value, 1);
   for (const bool causal : {false, true}) {

@@ -68,7 +68,7 @@ std::string describe(const Form& f) { return text(name_of(f.reduction), f.causal
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
 
-TEST(ChunkAttention, EveryFormWorksInEveryRun) {
+TEST(ChunkAttention, EveryFormWorksInBatchesTapesAndCausalStreams) {
   for (const Form& form : forms) {
     SCOPED_TRACE(describe(form));
     expect_op(mixing_of(form), {.in = columns, .out = value, .streams = form.causal});
@@ -110,7 +110,7 @@ TEST(ChunkAttention, NeverReadsLaterTokensIfCausal) {
   }
 }
 
-TEST(ChunkAttention, HasConstantMemoryForAnyLength) {
+TEST(ChunkAttention, AStreamUsesConstantMemory) {
   const auto layer = layer_of<double>(forms[5]);  // two heads
   State<double> state = layer.start();
   EXPECT_EQ(state.capacity(), State<double>::unlimited);

@@ -15,7 +15,7 @@ class ComponentsIn : public ::testing::Test {
  protected:
   static constexpr long double tolerance = sizeof(T) == 4 ? 1e-6L : 1e-12L;
 
-  /// Expects that f(input) equals the original's output up to `tolerance` · (1 + |expected|).
+  /// Expects that f(input) equals the original code's output up to `tolerance` · (1 + |expected|).
   template <class F>
   static void expect_output(const std::string& name, const F& f) {
     const Matrix<T> got = f(test::component<T>(name + ".input"));

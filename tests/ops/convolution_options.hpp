@@ -8,14 +8,14 @@
 
 namespace gated::test {
 
-/// Sizes and forms, without parameters.
+/// Sizes and options of a convolution, but no weights.
 struct ConvolutionOptions {
   Index channels, heads, taps, own_tap;
   bool softmax, bias;
 };
 
-/// Causal and not, with kernels shorter and longer than the sequences, and heads of one channel, narrower than a vector, and wider
-/// than a tile.
+/// Causal and non-causal convolutions. Kernels: shorter and longer than the sequences. Heads: one channel, narrower than a SIMD
+/// vector, wider than a tile.
 inline std::vector<ConvolutionOptions> convolution_options() {
   return {{.channels = 6, .heads = 3, .taps = 5, .own_tap = 4, .softmax = true, .bias = true},
           {.channels = 4, .heads = 4, .taps = 16, .own_tap = 15, .softmax = true, .bias = false},

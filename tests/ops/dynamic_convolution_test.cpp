@@ -39,7 +39,7 @@ test::OpCase case_of(const Options& o) {
   return {.in = o.channels + o.heads * o.taps, .out = o.channels, .streams = o.own_tap == o.taps - 1};
 }
 
-TEST(DynamicConvolution, WorksInEveryRun) {
+TEST(DynamicConvolution, WorksInBatchesTapesAndCausalStreams) {
   for (const Options& options : convolution_options()) {
     test::expect_op<Parameters>(
         options, [](auto& run, const auto& p, auto x) { return convolved(run, p, x); }, case_of(options));

@@ -18,7 +18,7 @@ using test::same_bits;
 
 using R = RunMatrix<double>;
 
-/// Calls f(run, a, b), where the run has four rows and a and b are 4 × 11 matrices.
+/// Calls f(run, a, b) with a batch of four rows and two 4 × 11 matrices.
 template <class F>
 void in_a_batch(const F& f) {
   const auto a = random_matrix<double>(4, 11, 1), b = random_matrix<double>(4, 11, 2);
@@ -28,7 +28,7 @@ void in_a_batch(const F& f) {
   f(run, a, b);
 }
 
-/// Expects that op(x) is y. An owned x that is moved in must be overwritten; a shared x, or the caller's x, must not.
+/// Expects that op(x) equals y. An owned x that is moved in must be overwritten; a shared x, or the caller's x, must not.
 template <class Op>
 void expect_result(Batch<double>& run, const Matrix<double>& x, const Matrix<double>& y, const Op& op) {
   const Matrix<double> before = x;
@@ -120,7 +120,7 @@ TEST(Elementwise, ActivationsHandleAnyWidth) {
   }
 }
 
-TEST(Elementwise, EveryActivationWorksInEveryRun) {
+TEST(Elementwise, EveryActivationWorksInBatchesStreamsAndTapes) {
   for (const auto& [activation, name] : names_of(Activation{})) {
     SCOPED_TRACE(name);
     expect_op([act = activation](auto& run, auto x) { return activate(run, std::move(x), act); }, {.in = 11, .out = 11});
@@ -136,7 +136,7 @@ struct Factors {
   static constexpr auto fields() { return std::tuple{field("factors", &Factors::factors, Role::norm)}; }
 };
 
-TEST(Elementwise, ProductsSumsAndScalesWorkInEveryRun) {
+TEST(Elementwise, ProductsSumsAndScalesWorkInBatchesStreamsAndTapes) {
   const auto gate = [](auto& run, const auto& x) { return multiply(run, run.columns(x, 0, 5), run.columns(x, 5, 5)); };
   const auto square = [](auto& run, const auto& x) { return multiply(run, x, x); };
   const auto sum = [](auto& run, const auto& x) { return add(run, run.columns(x, 0, 5), run.columns(x, 5, 5)); };

@@ -89,7 +89,7 @@ struct Plain {
   }
 };
 
-TEST(FourierMixing, WorksInEveryRun) {
+TEST(FourierMixing, WorksInBatchesAndTapes) {
   test::expect_op(Plain{}, {.in = 21, .out = 21, .lengths = {7, 0, 1, 12, 31, 290, 11}, .streams = false});
   test::expect_op(Joined{}, {.in = 76, .out = 19, .lengths = {7, 0, 1, 12, 31}, .streams = false});
   // Several groups of sequences, which run in parallel.

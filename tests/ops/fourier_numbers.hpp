@@ -9,14 +9,14 @@
 
 #include "gated/core/matrix.hpp"
 
-/// Fourier transforms by definition, in long double, and the tolerance for fast transforms.
+/// The reference Fourier transform, in long double, and the tolerance of fast transforms.
 
 namespace gated::test {
 
 using Exact = std::complex<long double>;
 using ExactColumn = std::vector<Exact>;
 
-/// Σ_t x_t e^(-2πikt/n) for every k.
+/// y_k = Σ_t x_t e^(-2πikt/n) for every k.
 inline ExactColumn literal_transform(const ExactColumn& x) {
   const std::size_t n = x.size();
   ExactColumn turns, y(n);

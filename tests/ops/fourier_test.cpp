@@ -26,7 +26,7 @@ struct Parts {
   Matrix<T> real, imaginary;
 };
 
-/// The fast transform, with one column per vector lane.
+/// The fast transform of each column of x, one column per vector lane.
 template <class T>
 Parts<T> transform(const Parts<T>& x) {
   const auto& over_tokens = detail::fourier::Transform<T>::of(x.real.rows());
@@ -50,7 +50,7 @@ Parts<T> transform(const Parts<T>& x) {
   return y;
 }
 
-/// The transform by definition. Columns of y hold the real parts, then the imaginary parts.
+/// The reference transform. The first half of y's columns are the real parts, the second half the imaginary parts.
 template <class T>
 Matrix<long double> literal(const Parts<T>& x) {
   const Index n = x.real.rows(), columns = x.real.cols();
@@ -85,11 +85,11 @@ TYPED_TEST(FourierOf, EqualsItsDefinitionForAnyLength) {
   }
 }
 
-TYPED_TEST(FourierOf, InvertsUpToTheLength) {
+TYPED_TEST(FourierOf, RoundTripMultipliesByTheLength) {
   using T = TypeParam;
   for (const Index n : {1, 17, 96, 1009, 4096, 5000}) {
     const Parts<T> x{random_matrix<T>(n, 1, 1), random_matrix<T>(n, 1, 2)}, y = transform(x);
-    // Swapping real and imaginary parts before and after the transform inverts its direction.
+    // Swapping real and imaginary parts before and after the transform yields the inverse transform times n.
     const Parts<T> z = transform(Parts<T>{y.imaginary, y.real});
     const auto times = static_cast<long double>(n);
     EXPECT_TRUE(test::near_largest<T>(z.imaginary, x.real.template cast<long double>() * times)) << n;

@@ -18,7 +18,7 @@ struct Weight {
   static constexpr auto fields() { return std::tuple{field("weight", &Weight::weight, Role::weight)}; }
 };
 
-/// A training step from x (5 × 3) to y (5 × 4). Its backward pass runs `f(back, x, y)` with ∂y = dy.
+/// A training step with input x (5 × 3) and output y (5 × 4). The backward pass calls `f(back, x, y)`; the gradient of y is dy.
 struct Step {
   Weight model, gradient = zeros_like(model);
   Matrix<double> x = random_matrix<double>(5, 3, 2), dy = random_matrix<double>(5, 4, 3), dx;
@@ -34,7 +34,7 @@ struct Step {
   }
 };
 
-TEST(Assign, FillsAnyWidthWithinBounds) {
+TEST(Assign, WritesAnyWidthAndStaysInBounds) {
   for (Index columns = 1; columns <= 40; ++columns) {
     const auto x = random_matrix<double>(150, columns, 1);
     for (const int threads : {1, 2}) {
@@ -113,7 +113,7 @@ TEST(AddGradient, ReadsNothingForConstants) {
     EXPECT_NE(back.gradient_of(model->weight.data()), nullptr);
     const double* const nowhere = nullptr;
     add_gradient(back, x, per_channel(nowhere));
-    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // mismatched sizes, never read
+    add_gradient_product(back, x, ConstView<double>(back[x]), ConstView<double>(back[x]));  // bad shapes: must not be read
   });
 }
 
@@ -164,7 +164,7 @@ TEST(AddParameterProduct, AddsAProductForTrainedParametersOnly) {
   EXPECT_TRUE(same_bits(other.weight, Weight().weight));
 }
 
-TEST(AddColumnSums, AddsTheSumsForEveryWidth) {
+TEST(AddColumnSums, IsCorrectForEverySize) {
   for (const Index rows : {0, 1, 37, 64, 65, 500}) {
     for (const Index columns : {1, 7, 16, 63, 64, 130, 300}) {
       const auto x = random_matrix<double>(rows, columns, 1);
@@ -178,7 +178,7 @@ TEST(AddColumnSums, AddsTheSumsForEveryWidth) {
   }
 }
 
-TEST(AssignAndAddColumnSums, EqualsBothCalls) {
+TEST(AssignAndAddColumnSums, EqualsTwoSeparateCalls) {
   Workspace<float> workspace(Threads{2});
   for (const Index columns : {Index{1}, Index{5}, Index{127}, Index{300}}) {
     const Matrix<float> a = random_matrix<float>(70, columns, 1), b = random_matrix<float>(70, columns, 2);

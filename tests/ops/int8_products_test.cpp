@@ -197,14 +197,14 @@ struct PlainTiles {
   }
 };
 
-/// An emulation of the AMX instructions, for machines without AMX, tests how a product is tiled.
+/// Tests the AMX tiling of products with emulated instructions, because the machine may lack AMX.
 TEST(Int8Kernels, TileProductsForAmx) {
   for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
     const Index padded = (words + 15) / 16 * 16;
     std::vector<std::uint32_t> a(static_cast<std::size_t>(32 * padded));
     std::vector<std::byte> panel(static_cast<std::size_t>(padded * 128));
     Random random(1);
-    std::generate(panel.begin(), panel.end(), [&] { return static_cast<std::byte>(random.bits()); });  // and the padding
+    std::generate(panel.begin(), panel.end(), [&] { return static_cast<std::byte>(random.bits()); });  // including padding
     for (Index row = 0; row < 32; ++row) {
       std::generate_n(a.begin() + row * padded, words, [&] { return static_cast<std::uint32_t>(random.bits()); });
     }
@@ -263,7 +263,7 @@ TEST_F(Int8Product, ReadsPreparedWeights) {
   }
 }
 
-TEST_F(Int8Product, EncodesFloatWeightsPreparedOrNot) {
+TEST_F(Int8Product, EncodesPreparedAndPlainFloatWeights) {
   Linear<float> layer(40, 70, false);
   Random random(3);
   fill_normal(layer.weight, 1, random);
@@ -279,7 +279,7 @@ TEST_F(Int8Product, EncodesFloatWeightsPreparedOrNot) {
   }
 }
 
-TEST_F(Int8Product, LeavesBf16WeightsToFloat) {
+TEST_F(Int8Product, UsesFloatProductsForBf16Weights) {
   Linear<float> layer(40, 70, false);
   Random random(3);
   fill_normal(layer.weight, 1, random);
@@ -292,7 +292,7 @@ TEST_F(Int8Product, LeavesBf16WeightsToFloat) {
   EXPECT_TRUE(same_bits(product_in(integers, x, transposed(layer.weight)), product_in(floats, x, transposed(layer.weight))));
 }
 
-TEST_F(Int8Product, LeavesScoresTrianglesAndGreatDepthsToFloat) {
+TEST_F(Int8Product, UsesFloatForScoresTrianglesAndDeepProducts) {
   const auto expect_float = [](const Operand<float>& a, const Operand<float>& b, Index wanted = -1) {
     Workspace<float> integers, floats;
     integers.use(int8_products());
@@ -302,7 +302,7 @@ TEST_F(Int8Product, LeavesScoresTrianglesAndGreatDepthsToFloat) {
     EXPECT_TRUE(same_bits(y, exact));
   };
   const Matrix<float> a = random_matrix<float>(9, 9, 1), b = random_matrix<float>(9, 9, 2);
-  expect_float(a, b);  // b is not marked quantizable
+  expect_float(a, b);  // like scores: b is not marked as quantizable
   expect_float(lower<float>(a, 0), quantizable(Operand<float>(b)));
   expect_float(a, quantizable(Operand<float>(b)), 0);
   const Index depth = detail::gemm::deepest_int8 + 1;
@@ -310,7 +310,7 @@ TEST_F(Int8Product, LeavesScoresTrianglesAndGreatDepthsToFloat) {
   expect_float(deep_a, quantizable(Operand<float>(deep_b)));
 }
 
-TEST_F(Int8Product, TreatsRowsWithoutRangeAsZeros) {
+TEST_F(Int8Product, TreatsRowsOfTinyValuesAsZeros) {
   const Matrix<float> w = random_matrix<float>(40, 33, 2);
   for (const float tiny : {0.0f, 1e-45f, -1e-40f, 0x1p-101f}) {
     Matrix<float> x = random_matrix<float>(3, 33, 1);

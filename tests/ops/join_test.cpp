@@ -59,7 +59,7 @@ Epilogue<Run> named(Run& run, unsigned fields, const MatrixOf<Run>& x, const P& 
           .residual_scale = p.rest_scale.data()};
 }
 
-/// The product of the first `in` columns of x, fused with its epilogue.
+/// The product of the first `in` columns of x with the weight; the epilogue is fused.
 auto joined_product(unsigned fields) {
   return [fields](auto& run, const auto& p, auto x) {
     return product(run, run.columns(x, 0, in), p.weight, p.bias, named(run, fields, x, p));
@@ -137,8 +137,8 @@ TEST(Join, IsANoOpIfEmpty) {
   EXPECT_EQ(join(run, z, {.residual_scale = scale.data()}).data, z.data) << "a scale without a residual";
 }
 
-/// Expects that f overwrites the first operand of its epilogue if the run owns that operand and it is moved in. If the caller
-/// `keeps` handles to the operands, f must overwrite none.
+/// Expects that f writes its result over the first operand of its epilogue. If the caller `keeps` handles to the operands, f
+/// must overwrite none of them.
 template <class F>
 void expect_place(unsigned fields, bool keeps, const F& f) {
   using Run = Batch<double>;
@@ -203,7 +203,7 @@ TEST(Epilogue, KeepsWhatTheBackwardPassNeeds) {
   EXPECT_TRUE(Epilogue<Batch<double>>().is_plain());
 }
 
-TEST(EpilogueOf, LeavesFactorAndBiasesToTheProduct) {
+TEST(EpilogueOf, KeepsFactorAndBiasesOfTheProduct) {
   const auto x = random_matrix<double>(4, in + 3 * out, 1);
   Workspace<double> workspace;
   Batch<double> run(workspace, Sequences::single(4));
@@ -243,7 +243,7 @@ TEST(EpilogueOf, RefusesMismatchedOperands) {
             "Epilogue: residual is 4 × 8, expected 4 × 9, the shape of the result.");
 }
 
-/// A layer whose body passes an epilogue to its product. The body of PlainProjection takes no epilogue.
+/// A layer whose apply() passes an epilogue to its product. PlainProjection::apply() has no epilogue parameter.
 struct Projection : Layer<Projection, double> {
   static constexpr const char* name = "Projection";
   const Weights<double>* p;
@@ -299,7 +299,7 @@ TEST(JoinedResidual, DropsTheBranchButNotTheResidual) {
       EXPECT_LE((recorded({}, 0) - branch).cwiseAbs().maxCoeff(), 1e-13) << "no dropout";
       const Matrix<double> dropped = recorded({.residual_dropout = 0.25}, 0);
       first_dropped = way == Way::join ? dropped : first_dropped;
-      EXPECT_TRUE(same_bits(dropped, first_dropped)) << "each way drops the same elements";
+      EXPECT_TRUE(same_bits(dropped, first_dropped)) << "every way must drop the same elements";
       Index taken = 0;
       for (Index i = 0; i < dropped.size(); ++i) {
         const bool is_taken = std::abs(dropped.data()[i]) < 1e-13;

@@ -64,7 +64,7 @@ TEST_F(KernelFormTest, WeightsPreparedForOneFormWorkInAnother) {
   }
 }
 
-/// A pool of four workers, all run by one separate thread, which calls `before_work` before each loop.
+/// A pool of four workers. Each loop runs them in turn on a new thread, which first calls `before_work`.
 Threads four_threads(const std::function<void()>& before_work) {
   return Threads(4, [before_work](int count, const Work& work) {
     std::thread([&] {
@@ -111,7 +111,7 @@ TEST_F(KernelFormTest, TheFirstRunRefusesAMisspeltForm) {
   Workspace<float> workspace(Threads{2});
   const auto run = [&] { model.forward(x, Sequences::single(2), workspace); };
   for (const char* const misspelt : {"avx", "AVX2", "avx2 ", "neon", "scalar"}) {
-    detail::chosen_form = detail::form_named(misspelt);  // as before main()
+    detail::chosen_form = detail::form_named(misspelt);  // normally set before main(), by GATED_KERNELS
     for (int i = 0; i < 2; ++i) {
       const std::string message = test::message_of<ArgumentError>(run);
       EXPECT_NE(message.find("GATED_KERNELS"), message.npos) << message;

@@ -20,7 +20,7 @@ using test::same_bits;
 
 using Exact = Matrix<long double>;
 
-/// The product a · b (value), and |a| · |b| (size), the scale of its rounding errors.
+/// `value` is a · b. `size` is |a| · |b|; rounding errors are proportional to it.
 struct Product {
   Exact value, size;
 };
@@ -75,7 +75,7 @@ class MatmulOf : public ::testing::Test {
   const Index panel_width = kernels<ProductKernels<T>>().panel_columns, tile_height = kernels<ProductKernels<T>>().tile_rows;
   Workspace<T> workspace;
 
-  /// a · b, written over NaN.
+  /// a · b, written to a matrix of NaN.
   Matrix<T> product(const Operand<T>& a, const Operand<T>& b) {
     Matrix<T> y = Matrix<T>::Constant(a.rows, b.columns, std::numeric_limits<T>::quiet_NaN());
     matmul(a, b, y, workspace);
@@ -115,7 +115,7 @@ TYPED_TEST(MatmulOf, EqualsTheTripleLoopBeyondOneSlab) {
     const Matrix<T> a = random_matrix<T>(rows, depth, 3), b = random_matrix<T>(depth, columns, 4), at = a.transpose();
     const Matrix<T> plain = this->product(a, b), first = this->product(ConstView<T>(a.topRows(5)), b);
     EXPECT_TRUE(is_product(plain, a, b)) << depth << " deep";
-    EXPECT_TRUE(same_bits(plain.topRows(5), first)) << depth << " deep: slabs change the bits";
+    EXPECT_TRUE(same_bits(plain.topRows(5), first)) << depth << " deep: the split into slabs changes the bits";
     EXPECT_TRUE(same_bits(this->product(transposed(at), b), plain)) << depth << " deep, a transposed";
   }
   Workspace<T> shared(Threads{3});
@@ -247,15 +247,15 @@ TYPED_TEST(MatmulOf, ComputesEachRowIndependently) {
   }
 }
 
-/// Values that spoil a result if they are read.
+/// A NaN or an infinity, which spoils any result that reads it.
 template <class T>
 T poison(Index i) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
   return i % 3 == 0 ? std::numeric_limits<T>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
 }
 
-/// Calls `f(a, diagonal, bounds)` for lower-triangular `a` of many shapes. The first bounds[i] columns of row i belong to the
-/// triangle: up to column `diagonal` + i, or to the end of the row. The rest is poison.
+/// Calls `f(a, diagonal, bounds)` for lower-triangular matrices `a` of many shapes. Only the first bounds[i] =
+/// min(depth, `diagonal` + i + 1) elements of row i belong to the triangle. The other elements are poison.
 template <class T, class F>
 void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, const F& f) {
   for (Index rows = 1; rows <= most_rows; ++rows) {
@@ -325,13 +325,13 @@ TYPED_TEST(MatmulOf, NeverReadsBBeyondARowOfATriangle) {
                             bounds.begin();  // the first row of y that reads row `hidden` of b
         ASSERT_TRUE(same_bits(y.topRows(first), clean.topRows(first)))
             << "row " << hidden << " of b, " << a.rows() << " × " << a.cols() << " · " << columns << ", diagonal " << diagonal;
-        ASSERT_FALSE(y.bottomRows(a.rows() - first).array().isFinite().any()) << "rows that must read it";
+        ASSERT_FALSE(y.bottomRows(a.rows() - first).array().isFinite().any()) << "these rows must read the poisoned row of b";
       }
     }
   });
 }
 
-TYPED_TEST(MatmulOf, LowerTrianglesEqualZeroedMatrices) {
+TYPED_TEST(MatmulOf, TreatsElementsAboveATriangleAsZeros) {
   using T = TypeParam;
   for_each_triangle<T>(40, {0, 5}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
     Matrix<T> zeros = a;
@@ -343,7 +343,7 @@ TYPED_TEST(MatmulOf, LowerTrianglesEqualZeroedMatrices) {
   });
 }
 
-TYPED_TEST(MatmulOf, TransposedTrianglesEqualZeroedMatrices) {
+TYPED_TEST(MatmulOf, MultipliesTransposedTriangles) {
   using T = TypeParam;
   for_each_triangle<T>(40, {0, 5, 13}, [&](Matrix<T> a, Index diagonal, const auto& bounds) {
     for (Index i = 0; i < a.rows(); ++i) {
@@ -402,7 +402,7 @@ TYPED_TEST(MatmulOf, RefusesMismatchedShapes) {
   EXPECT_THROW(matmul(transposed(a), fits, y, this->workspace), ShapeError);
 }
 
-/// Prepared weights with the codes of `weight` in `encoded`, packed for the kernels in use.
+/// The codes in `encoded` as prepared weights for `weight`, packed for the kernels in use.
 PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedWeight& encoded) {
   PreparedWeights<float> prepared;
   prepared

@@ -39,7 +39,7 @@ struct Sequence {
     return y;
   }
 
-  /// The result by definition: relu² attention within each chunk, plus linear attention with its LinearReduction.
+  /// The result by definition: relu² attention within each chunk, plus linear attention reduced by m.reduction.
   Matrix<double> literal(const ChunkMixing<T>& m) const {
     const Index n = values.rows(), c = m.chunk, chunks = (n + c - 1) / c;
     const auto dot = [](const auto& a, const auto& b) { return a.template cast<double>().dot(b.template cast<double>()); };
@@ -107,7 +107,7 @@ TYPED_TEST(MixedChunkOf, EqualsItsFormulaForAnyLengthAndChunk) {
   }
 }
 
-TYPED_TEST(MixedChunkOf, AppliesAnEpilogueAtItsOffset) {
+TYPED_TEST(MixedChunkOf, AppliesAnEpilogueAcrossChunks) {
   using T = TypeParam;
   for (const ChunkMixing<T>& mixing : this->forms(4)) {
     Sequence<T> sequence(14);
@@ -141,7 +141,7 @@ TYPED_TEST(MixedChunkOf, NeverReadsLaterTokensIfCausal) {
   }
 }
 
-TEST(Remember, AddsToAMemoryOrStartsOne) {
+TEST(Remember, InitialisesOrUpdatesAMemory) {
   const auto k = random_matrix<double>(5, 3, 1), v = random_matrix<double>(5, 4, 2);
   Matrix<double> memory = Matrix<double>::Constant(3, 4, std::numeric_limits<double>::quiet_NaN());
   Workspace<double> workspace;

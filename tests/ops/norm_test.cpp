@@ -116,7 +116,7 @@ TYPED_TEST(NormaliseOf, SkipsAbsentParameters) {
   }
 }
 
-TYPED_TEST(NormaliseOf, ClampsByEpsOrAddsItInsideTheRoot) {
+TYPED_TEST(NormaliseOf, UsesEpsAsEachFormDefines) {
   for (const NormForm form : forms) {
     for (const double eps : {1e-5, 1e-6, 1e-12}) {
       for (const double deviation : {1e-2, 1e-4, 1e-8}) {
@@ -228,7 +228,7 @@ TYPED_TEST(NormaliseOf, AgreesWithTheOpInEveryRun) {
     EXPECT_TRUE(same_bits(run[other], expected)) << name_of(form);
     EXPECT_TRUE(same_bits(run[own], before)) << "not moved";
     EXPECT_TRUE(same_bits(run[normalise(run, std::move(callers), norm.parameters())], expected)) << name_of(form);
-    EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
+    EXPECT_TRUE(same_bits(x, before)) << "the caller's x must not change";
     own = run.owned(RunMatrix<T>(input_view<T>(x)));
     const T* const moved = own.data;
     const RunMatrix<T> y = normalise(run, std::move(own), norm.parameters());

@@ -16,7 +16,7 @@
 
 namespace gated::test {
 
-/// For an op without parameters.
+/// The parameters of an op that has none.
 template <class T>
 struct NoParameters {
   using Scalar = T;
@@ -50,7 +50,7 @@ struct OpCase {
   std::vector<Index> lengths = {7, 0, 1, 12};
   bool streams = true;  ///< also tests streams
   std::vector<std::uint8_t> mask = {};
-  double tolerance = 1e-6;         ///< for gradients, relative to the largest gradient
+  double tolerance = 1e-6;         ///< allowed error of a gradient, relative to the largest gradient
   bool streams_otherwise = false;  ///< streams equal a batch only up to rounding: they sum in a different order
 };
 
@@ -111,7 +111,7 @@ void expect_op(const Options& options, const F& f, const OpCase& c) {
       [&](Tape<double>& tape, const auto& op, Variable x) { return record(tape, op, x, sequences, c.mask); }, c.tolerance);
 }
 
-/// For an op without parameters.
+/// Overload for an op without parameters.
 template <class F>
 void expect_op(const F& f, const OpCase& c) {
   expect_op<NoParameters>(
@@ -127,7 +127,7 @@ enum class Meeting {
   afterwards  ///< by join() on the plain result
 };
 
-/// The epilogue with the given `fields`, one bit each. After the first `in` columns of x, each operand takes `out` columns.
+/// The epilogue with the given `fields`, one bit each. Its operands are blocks of `out` columns of x, after the first `in`.
 template <class Run>
 Epilogue<Run> epilogue_of_columns(Run& run, unsigned fields, const MatrixOf<Run>& x, Index in, Index out, bool owned) {
   const auto part = [&](unsigned bit, Index k) {
@@ -181,15 +181,15 @@ void expect_bits_of_join(const Parameters& parameters, const F& f, const OpCase&
 
 }  // namespace detail
 
-/// Expects, for float and double, that f(run, parameters, x, epilogue) is bit-equal to f without an epilogue followed by
-/// join(), as in a run with a hook. This must hold even if the result overwrites an operand.
+/// Expects that f(run, parameters, x, epilogue) is bit-equal to calling f without an epilogue and then join(), as runs with
+/// hooks do. Tests float and double, also with results that overwrite an operand.
 template <template <class> class Parameters, class Options, class F>
 void expect_bits_of_join(const Options& options, const F& f, const OpCase& c) {
   detail::expect_bits_of_join(Parameters<float>(options), f, c);
   detail::expect_bits_of_join(Parameters<double>(options), f, c);
 }
 
-/// For an op without parameters.
+/// Overload for an op without parameters.
 template <class F>
 void expect_bits_of_join(const F& f, const OpCase& c) {
   expect_bits_of_join<NoParameters>(

@@ -28,7 +28,7 @@
 #include "tests/ops/restores_kernels.hpp"
 
 // Portable arithmetic gives the same bits in every form of the kernels and in every build. The expected signatures are listed
-// here. Changing a signature is a deliberate decision: list it in the changes of the release.
+// here. Change a signature only deliberately, and say so in the release notes.
 
 namespace gated::portable_test {
 namespace {
@@ -74,7 +74,7 @@ std::string hash_of_numbers(const Matrix<T>& numbers) {
   return signature_text(hash.value());
 }
 
-/// All that a trunk computes: forward(), steps, and the gradients of a recording.
+/// All results of a trunk in one row: outputs of forward() and of stream steps, and gradients.
 template <class Model>
 auto everything(const Model& model, const Matrix<typename Model::Scalar>& x, const Sequences& sequences, int threads) {
   using T = typename Model::Scalar;
@@ -102,7 +102,7 @@ auto everything(const Model& model, const Matrix<typename Model::Scalar>& x, con
   return joined(parts);
 }
 
-/// A kind of trunk, and the hash of everything() over its configurations, which is the same in every build.
+/// A kind of trunk with the expected hash of everything() over all its configurations.
 template <class Kind, std::uint64_t expected>
 struct Listed : Kind {
   static constexpr std::uint64_t hash = expected;
@@ -197,8 +197,8 @@ TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {
   EXPECT_EQ(signature_text(hash.value()), signature_text(TypeParam::hash));
 }
 
-/// Expects the signature `expected` for the forward pass and the steps of `model`, and the signature `with_int8` with int8
-/// products, in all forms and in every build.
+/// Expects that the signature of `model` is `expected` in all forms of the kernels. With int8 products, the signature must be
+/// `with_int8`.
 template <class Model>
 void expect_signature(const Model& model, const char* expected, const char* with_int8 = "") {
   for (const KernelForm form : available_kernels()) {
@@ -351,7 +351,7 @@ TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
   EXPECT_EQ(hash_of_numbers(losses_and_model), "53e312c9e3dcdaa9");
 }
 
-TEST_F(Portable, RowsOfWeightFormatsHaveTheSameBits) {
+TEST_F(Portable, QuantizedGmlpsHaveTheSameBitsInAllFormsAndBuilds) {
   const auto model = random_model<Gmlp<float>>(causal_gmlp);
   const Matrix<float> x = random_matrix<float>(128, 40, 2);
   for (const auto& [format, expected] :
@@ -374,7 +374,7 @@ TEST_F(Portable, SoundHasTheSameBitsInAllFormsAndBuilds) {
   const auto everything = [&] {
     std::vector<Matrix<double>> parts{log_mel_features<double>(x, mossformer2_features()), mfcc<double>(x, keyword_mlp_mfcc()),
                                       resample<double>(x, 44100, 16000)};
-    for (const Index length : {81, 82, 480}) {  // an odd length, a prime factor above 7, and neither
+    for (const Index length : {81, 82, 480}) {  // 81 is odd; 82 has a prime factor above 7
       const SpectrumOptions options{.length = length, .hop = length / 3};
       const Matrix<double> mask = power_spectrum<double>(x, options);
       parts.push_back(mask);
@@ -427,7 +427,7 @@ TEST_F(Portable, TheEnvironmentVariableNamesTheArithmetic) {
   EXPECT_EQ(detail::arithmetic_named(""), 0);
   EXPECT_EQ(detail::arithmetic_named("fastest"), 0);
   EXPECT_EQ(detail::arithmetic_named("portable"), detail::portable_bit);
-  detail::chosen_arithmetic = detail::arithmetic_named("Portable");  // as before main()
+  detail::chosen_arithmetic = detail::arithmetic_named("Portable");  // normally set before main(), by GATED_ARITHMETIC
   const auto model = random_model<Gmlp<float>>(causal_gmlp);
   Workspace<float> workspace;
   const std::string message = test::message_of<ArgumentError>(

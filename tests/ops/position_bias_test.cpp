@@ -28,7 +28,7 @@ TEST(T5Bucket, BucketsStartAtTheirPublishedDistances) {
   }
 }
 
-TEST(T5Bucket, TheFirstHalfHoldsOneDistanceEach) {
+TEST(T5Bucket, SmallDistancesHaveTheirOwnBuckets) {
   for (Index m = 0; m < 16; ++m) {
     EXPECT_EQ(t5_bucket(m, {.causal = true}), m);
     EXPECT_EQ(t5_bucket(m % 8, {.causal = false}), m % 8);
@@ -121,7 +121,7 @@ TEST(InterleavedSinusoid, AlternatesSinesAndCosines) {
   }
 }
 
-TEST(OffsetSinusoids, BelongToTheDistanceOfQueryAndKey) {
+TEST(OffsetSinusoids, EncodeTheDistanceBetweenQueryAndKey) {
   Vector<double> frequencies(2);
   frequencies << 1, 0.01;
   for (const auto& [first, rows] : {std::pair<Index, Index>{-69, 139}, {-69, 70}, {-69, 3}, {-69, 72}, {0, 1}}) {

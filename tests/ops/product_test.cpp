@@ -66,7 +66,7 @@ TYPED_TEST(ProductOf, HooksSeeThePlainProduct) {
     std::vector<Matrix<T>> seen;
     this->workspace.set_hook([&](const std::string&, ConstView<T> output) { seen.emplace_back(output); });
     EXPECT_TRUE(same_bits(this->of(epilogue, this->bias), expected));
-    EXPECT_TRUE(seen.empty()) << "only a layer shows it";
+    EXPECT_TRUE(seen.empty()) << "hooks see only the outputs of layers";
     {
       const auto frame = this->workspace.frame();
       Batch<T> run(this->workspace, Sequences::single(20));

@@ -193,11 +193,11 @@ TEST(Rotary, RotatesMovedInputsInPlace) {
   for (const auto& part : {first, second, third}) {
     EXPECT_TRUE(same_bits(run[part], expected));
   }
-  EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
+  EXPECT_TRUE(same_bits(x, before)) << "the caller's x must not change";
   EXPECT_TRUE(same_bits(run[kept], before)) << "not moved";
   EXPECT_EQ(third.data, place);
   const auto same = rotate(run, Rotary::half, frequencies, std::array{kept, kept});
-  EXPECT_TRUE(same_bits(run[same[0]], expected) && same_bits(run[same[1]], expected)) << "the same matrix twice";
+  EXPECT_TRUE(same_bits(run[same[0]], expected) && same_bits(run[same[1]], expected)) << "the same matrix was passed twice";
 }
 
 TEST(Rotary, RefusesMismatchedRowsAndTooFewChannels) {
@@ -224,7 +224,7 @@ TEST(Rotary, RefusesAnOddOrEmptyNumberOfDimensions) {
   EXPECT_THROW(rotary_frequencies<float>(-2), ArgumentError);
 }
 
-TEST(Angles, DoNotDependOnTheFirstPosition) {
+TEST(Angles, DoNotDependOnWhereTheLoopStarts) {
   const Vector<double> frequencies = rotary_frequencies<double>(22);
   for (const Index first : {0, 63, 64, 1000000}) {
     for_each_angle(frequencies, first, 150, [&](Index t, Index k, double cosine, double sine) {

@@ -200,7 +200,7 @@ TYPED_TEST(ScoresOf, NeverReadFutureKeysAndValues) {
   using T = TypeParam;
   constexpr T infinity = std::numeric_limits<T>::infinity(), huge = std::numeric_limits<T>::max();
   for (const ScoreKernel kernel : kernels) {
-    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270 is two blocks
+    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270 spans two blocks
       const Index count = first + queries + 2;
       Attention<T> attention(queries, count, first);
       attention.scoring = {.kernel = kernel, .scale = T(0.3), .causal = true};
@@ -217,8 +217,8 @@ TYPED_TEST(ScoresOf, NeverReadFutureKeysAndValues) {
         spoilt.bias.rightCols(spoilt.bias.cols() - hidden).setConstant(what);
         spoilt.use_bias();
         spoilt.use_relative();
-        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // the values for keys after the query
-        const Index before = std::min(hidden - first, queries);                   // queries before the hidden key
+        std::fill(spoilt.relative.begin() + count, spoilt.relative.end(), what);  // the biases of later keys
+        const Index before = std::min(hidden - first, queries);                   // queries before the spoilt keys
         ASSERT_TRUE(same_bits(spoilt.run(1).topRows(before), y.topRows(before)))
             << name_of(kernel) << ", token " << hidden << ", " << queries << " queries from " << first;
       }
@@ -251,7 +251,7 @@ TYPED_TEST(ScoresOf, TreatEachQueryIndependently) {
   }
 }
 
-TYPED_TEST(ScoresOf, ApplyAnEpilogueAtTheirOffset) {
+TYPED_TEST(ScoresOf, ApplyAnEpilogueAcrossBlocksOfQueries) {
   using T = TypeParam;
   for (const bool causal : {false, true}) {
     Attention<T> attention(300, 300, 0);  // two blocks of queries
@@ -264,7 +264,7 @@ TYPED_TEST(ScoresOf, ApplyAnEpilogueAtTheirOffset) {
   }
 }
 
-TYPED_TEST(ScoresOf, ShowAllWeightsOfASequenceAtOnce) {
+TYPED_TEST(ScoresOf, ShowAllWeightsOfASequenceInOneCall) {
   using T = TypeParam;
   for (const ScoreKernel kernel : kernels) {
     Attention<T> attention(300, 310, 10);

@@ -66,7 +66,7 @@ TEST(ScaleSeries, HandlesSeriesWithoutObservations) {
   EXPECT_DOUBLE_EQ(standard.location(0, 0), 0);
   EXPECT_DOUBLE_EQ(standard.scale(0, 0), std::sqrt(1e-5));
   const auto mean = scaled(x, items, SeriesScaling::mean, observed);
-  EXPECT_DOUBLE_EQ(mean.scale(0, 0), (7 + 9 + 1 + 1 + 1) / 5.0) << "from the same series of other items";
+  EXPECT_DOUBLE_EQ(mean.scale(0, 0), (7 + 9 + 1 + 1 + 1) / 5.0) << "computed from series 0 of the other items";
   EXPECT_DOUBLE_EQ(mean.scale(1, 0), 11);
   EXPECT_DOUBLE_EQ(mean.scale(2, 0), 8);
   EXPECT_DOUBLE_EQ(scaled(x, items, SeriesScaling::mean, std::vector<std::uint8_t>(15, 0)).scale(4, 0), 1e-10);

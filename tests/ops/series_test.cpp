@@ -18,7 +18,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Expects f(run, x) = y in a batch and on a tape, and correct gradients, even if two calls of f add to the gradient of x.
+/// Expects that f(run, x) is y in a batch and on a tape, and that its gradients are correct, even if f is called twice.
 template <class F>
 void expect_moved(const Sequences& items, const Matrix<double>& x, const Matrix<double>& y, const F& f) {
   Workspace<double> workspace;
@@ -52,7 +52,7 @@ TEST(Unfold, CutsEachSeriesIntoPatches) {
   });
 }
 
-TEST(Unfold, InterleavesSeriesThatBelongTogether) {
+TEST(Unfold, InterleavesTheSeriesOfAGroup) {
   const auto x = random_matrix<double>(6, 5, 1);
   Matrix<double> y(18, 3);
   for (Index item = 0, row = 0; item < 3; ++item) {

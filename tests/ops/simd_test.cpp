@@ -37,7 +37,7 @@ TYPED_TEST_SUITE(SimdOf, Scalars, );
 
 TYPED_TEST(SimdOf, LoadsTheFirstLanesAndZeroesOthers) {
   for (std::size_t count = 0; count <= this->full; ++count) {
-    const std::vector<TypeParam> memory = this->counting(count);  // sanitizers report reads past its end
+    const std::vector<TypeParam> memory = this->counting(count);  // sanitizers report reads past the end
     const auto values = this->values_of(Simd<TypeParam>::load(memory.data(), static_cast<Index>(count)));
     for (std::size_t i = 0; i < this->full; ++i) {
       EXPECT_EQ(values[i], i < count ? static_cast<TypeParam>(i + 1) : TypeParam{0}) << count << " lanes";
@@ -97,7 +97,7 @@ TYPED_TEST(SimdOf, ComputesLaneByLane) {
     EXPECT_EQ(least[i], std::min(v, TypeParam{2}));
     EXPECT_EQ(most[i], std::max(v, TypeParam{2}));
     EXPECT_EQ(size[i], v);
-    EXPECT_LE(test::distance_in_ulp(root[i], v), 2.0);  // Eigen approximates it on some CPUs
+    EXPECT_LE(test::distance_in_ulp(root[i], v), 2.0);  // Eigen approximates square roots on some CPUs
     EXPECT_EQ(power[i], std::ldexp(TypeParam{1}, -static_cast<int>(i + 1)));
     EXPECT_EQ(whole[i], v);
     EXPECT_EQ(same[i], -v);
@@ -158,7 +158,7 @@ TYPED_TEST(SimdOf, TransposesSquareBlocks) {
   EXPECT_TRUE((y.rightCols(2).array() == TypeParam{-7}).all());
 }
 
-TYPED_TEST(SimdOf, CoversARowInVectors) {
+TYPED_TEST(SimdOf, VectorsCoverARowExactlyOnce) {
   constexpr Index width = Simd<TypeParam>::width;
   for (Index count = 0; count <= 3 * width + 1; ++count) {
     Index next = 0;

@@ -108,7 +108,7 @@ TEST(SoftmaxGate, FusesAResidual) {
     };
     const Matrix<double> plain = gate({}), joined = gate({.residual = RunMatrix<double>(input_view<double>(r))});
     EXPECT_LT((joined - plain - r).cwiseAbs().maxCoeff(), 1e-14);
-    EXPECT_TRUE(test::same_bits(joined, Matrix<double>(plain + r))) << "rounded as without fusion";
+    EXPECT_TRUE(test::same_bits(joined, Matrix<double>(plain + r))) << "fusion must not change the rounding";
   }
 }
 

@@ -60,7 +60,7 @@ TYPED_TEST(SoftmaxOf, IsAccurateForManyColumns) {
     }
     for (Index j = 0; j < x.cols(); ++j) {
       const long double distance = largest - static_cast<long double>(x(i, j)), expected = std::exp(-distance) / sum;
-      // Allows for the distance from the largest score, which is rounded before exp().
+      // Rounding the distance before exp() adds a relative error proportional to the distance.
       ASSERT_TRUE(test::close(y(i, j), expected, 2 * this->epsilon * expected * std::max(1.0L, distance))) << i << ", " << j;
     }
   }

@@ -71,7 +71,7 @@ TEST_F(SpatialStream, SpreadsWorkEvenlyOverSteps) {
       most = std::max(most, written);
       all += written;
     }
-    EXPECT_GT(all, 5 * length) << "sums must be computed ahead";
+    EXPECT_GT(all, 5 * length) << "sums must be computed ahead of time";
     EXPECT_LE(most, 512) << "a whole block of 1,024 tokens would write 1,024 rows in one step";
   }
 }

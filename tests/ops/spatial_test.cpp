@@ -70,7 +70,7 @@ struct Numbers {
       case SpatialForm::dense:
         return w(head * n + i, j);
       case SpatialForm::toeplitz:
-        return w(head, (n - 1) + (i - j));  // w_{i-j}; a row of w holds w_{1-n}, …, w_{n-1}
+        return w(head, (n - 1) + (i - j));  // w_{i-j}; each row of w is w_{1-n}, …, w_{n-1}
       case SpatialForm::scaled_toeplitz:
         break;
     }
@@ -121,7 +121,7 @@ TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
           ASSERT_EQ(row.back(), T{-7}) << "written past the row";
         }
       }
-      // The weight as a factor of a product, which materialises it or reads it in place.
+      // The weight times the identity. The product materialises the weight or reads it in place.
       for (const auto& [first, count] : {std::pair<Index, Index>{0, 9}, {0, 1}, {3, 4}, {8, 1}}) {
         const Index depth = config.causal ? first + count : 9;
         Matrix<T> rows(count, depth);

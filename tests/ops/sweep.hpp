@@ -39,8 +39,8 @@ struct LargestError {
 
 /// The largest |f(x) - truth(x)|, in machine epsilons of scale(x), over finite values of all magnitudes.
 ///
-/// Errors up to 2¹² times the smallest normal number are ignored: exponentials below that number flush to 0, and are then
-/// multiplied by up to 2¹².
+/// Ignores absolute errors up to 2¹² · min, where min is the smallest normal number: exponentials below min flush to 0, and
+/// some functions multiply them by up to 2¹².
 template <class T, class F, class Truth, class Scale>
 LargestError largest_error(const F& f, const Truth& truth, const Scale& scale) {
   const auto epsilon = static_cast<long double>(std::numeric_limits<T>::epsilon());

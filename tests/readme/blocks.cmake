@@ -1,8 +1,8 @@
 # Functions that read the blocks of code in a README. Included by CMakeLists.txt and by the scripts beside it.
 
 # gated_readme_blocks(<file> <language> <prefix>) sets <prefix>_0, <prefix>_1, … to the blocks that begin with ```<language>,
-# and <prefix>_count to their number. It sets <prefix>_0_prints, … to the ```text block that follows each of them before the
-# next, or to "". It uses only strings: code is full of brackets and semicolons, at which CMake would split lists.
+# and <prefix>_count to their number. It sets <prefix>_<i>_prints to the first ```text block between block i and the next, or
+# to "". It uses strings instead of lists, because CMake splits lists at the brackets and semicolons of code.
 function(gated_readme_blocks file language prefix)
   file(READ ${file} rest)
   set(fence "\n```${language}\n")

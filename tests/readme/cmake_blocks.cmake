@@ -1,5 +1,5 @@
 # cmake -D README_FILES=a,b -P cmake_blocks.cmake checks that each line of a ```cmake block is also a line of some project in
-# ../consumer. Other tests build and run these projects, in which the program is called `consumer` and gated is this checkout.
+# ../consumer. Other tests build and run these projects, which call their program `consumer` and use this checkout of gated.
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
 

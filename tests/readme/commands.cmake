@@ -1,8 +1,8 @@
 # cmake -D README_FILES=a,b -D PROGRAMS=name=path,… -D ROOT=… -P commands.cmake
 #
 # Checks the commands in READMEs: indented lines that begin with sh, cmake, ctest, python3 or one of gated's programs.
-# Options must be in the program's --help, scripts must exist, and presets must be known. A text with a line "Usage: <program>"
-# must be the program's --help.
+# Options must occur in the program's --help; scripts and presets must exist. If a README has a line "Usage: <program>", it must
+# contain the program's whole --help.
 
 cmake_minimum_required(VERSION 3.21)
 
@@ -47,7 +47,7 @@ foreach(readme IN LISTS README_FILES)
     endif()
   endforeach()
 
-  string(REGEX REPLACE "[][;]" "?" content "${content}")  # lists in CMake cannot hold these characters
+  string(REGEX REPLACE "[][;]" "?" content "${content}")  # CMake lists cannot hold brackets and semicolons
   string(REGEX MATCHALL "\n    [^\n]+" lines "${content}")
   foreach(line IN LISTS lines)
     string(STRIP "${line}" line)

@@ -9,6 +9,6 @@
 
 namespace readme {
 
-inline std::vector<float> block(480);  // samples of a callback
+inline std::vector<float> block(480);  // samples per callback
 
 }  // namespace readme

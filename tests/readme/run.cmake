@@ -1,6 +1,6 @@
-# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake runs the program built from these ```cpp blocks (by
-# number) of a README. If a ```text block follows one of them, it must be the block's output. A MARKED program prints a line
-# "=== <number>" before each block.
+# cmake -D PROGRAM=… -D README=… -D BLOCKS=0,3,… -D MARKED=… -P run.cmake runs PROGRAM, which was built from the ```cpp blocks
+# with these numbers. If a ```text block follows one of them, it must equal the block's output. If MARKED is true, the program
+# prints a line "=== <number>" before each block's output.
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/blocks.cmake)
 

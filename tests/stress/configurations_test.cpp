@@ -13,9 +13,9 @@
 #include "tests/models/gmlps.hpp"
 #include "tests/stress/stress.hpp"
 
-// Tests that random valid configurations of every kind of model keep all promises: each sequence of a ragged batch is bit-equal
-// to the same sequence alone; threads and packed weights change no bit; models round-trip through files; steps are bit-equal to
-// the batch. Building a model spends about as many values of a ParameterBudget as the model holds.
+// Tests random valid configurations of every kind of model. Each sequence of a ragged batch is bit-equal to the same sequence
+// alone. Threads and packed weights change no bit. Models round-trip through files. Stream steps are bit-equal to the batch.
+// Building a model with n values uses about n values of a ParameterBudget.
 //
 // A failure names the seed and the configuration. GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that configuration.
 
@@ -103,8 +103,8 @@ Model from_file(const Model& model) {
   return load_model<Model>(path);
 }
 
-/// Checks all promises except streaming for `forward(model, input, sequences, workspace)`. A sequence of length n must have a
-/// multiple of n output rows.
+/// Checks all promises except streaming for `forward(model, input, sequences, workspace)`. Every input row must yield the same
+/// number of output rows.
 template <class Model, class Forward>
 void expect_promises(const Model& model, const Input<typename Model::Scalar>& input, const std::vector<Index>& lengths,
                      const Forward& forward) {
@@ -374,7 +374,7 @@ void try_images(Dice& dice, std::uint64_t seed, const decltype(Model::Config::tr
 template <class T>
 void try_image_classifier(Dice& dice, std::uint64_t seed) {
   GmlpConfig trunk = any_gmlp(dice);
-  trunk.length = 0;  // computed from the grid
+  trunk.length = 0;  // computed from the number of patches
   try_images<GmlpImageClassifier<T>>(dice, seed, trunk);
 }
 

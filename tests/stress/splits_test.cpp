@@ -13,8 +13,8 @@
 #include "tests/ops/restores_kernels.hpp"
 #include "tests/stress/stress.hpp"
 
-// Portable arithmetic: the outputs have the same bits however sequences are split into batches, threads and steps, in every
-// form of the kernels, and with weights prepared, mapped or neither.
+// Tests portable arithmetic: outputs are bit-equal for every split of sequences into batches, threads and steps, in every form
+// of the kernels, and with plain, prepared and mapped weights.
 
 namespace gated {
 namespace {

@@ -45,7 +45,7 @@ void expect_constant(const Step& step) {
   for (long i = 0; i < warm; ++i) {
     step(i);
   }
-  static_cast<void>(resident_bytes());  // allocates its buffer
+  static_cast<void>(resident_bytes());  // the first call allocates a buffer
   const long before = resident_bytes();
   const long count = steps();
   const long allocations = allocations_during([&] {
@@ -74,7 +74,7 @@ TEST(EndlessStream, AllocatesNothingForACausalFlash) {
   EXPECT_TRUE(logits.allFinite());
 }
 
-/// Rewinds to an earlier token at the end of the capacity and every 37 steps.
+/// Rewinds to an earlier token every 37 steps, and whenever the stream is full.
 TEST(EndlessStream, AllocatesNothingForARewoundAmlp) {
   constexpr Index length = 64;
   GmlpLanguageModel<float> model({.vocabulary = vocabulary,

@@ -67,7 +67,7 @@ std::vector<Index> text(Index length) {
   return tokens;
 }
 
-/// Expects that threads which run prefixes of one text, in one call or token by token, get the bits of a serial run.
+/// Expects that concurrent runs of prefixes of one text are bit-equal to serial runs, both in one call and token by token.
 template <class Model>
 void expect_same_texts(const Model& model) {
   using T = typename Model::Scalar;

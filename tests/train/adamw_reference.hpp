@@ -1,6 +1,6 @@
 #pragma once
 
-/// Written by adamw_reference.py with PyTorch 1.13.0a0, which describes the arrays.
+/// Written by adamw_reference.py, which describes the arrays, with PyTorch 1.13.0a0.
 
 // clang-format off
 

@@ -80,7 +80,7 @@ def show(name, values, dtype):
 
 
 print("#pragma once\n")
-print(f"/// Written by adamw_reference.py with PyTorch {torch.__version__.split('+')[0]}, which describes the arrays.\n")
+print(f"/// Written by adamw_reference.py, which describes the arrays, with PyTorch {torch.__version__.split('+')[0]}.\n")
 print("// clang-format off\n")
 print("namespace gated::test {\n")
 for dtype in (torch.float32, torch.float64):

@@ -182,7 +182,7 @@ TEST(AdamW, RefusesAnotherModelOrRateBeforeAnyChange) {
   const Kinds<float> start = model;
   AdamW optimizer(model);
   Kinds<float> other;
-  other.embedding = Matrix<float>::Ones(5, 2);  // only one of the last parameters differs
+  other.embedding = Matrix<float>::Ones(5, 2);  // only the shape of the embedding differs
   EXPECT_THROW(optimizer.update(model, other), ArgumentError);
   EXPECT_THROW(optimizer.update(model, start, std::nan("")), ArgumentError);
   EXPECT_EQ(optimizer.steps, 0);
@@ -201,7 +201,7 @@ TEST(AdamW, ZeroesTheGradientOfFrozenParameters) {
   EXPECT_TRUE(test::same_bits(gradient.embedding, before.embedding));
 }
 
-/// A model's weight, of any size, after two updates.
+/// The weight `start` after two updates with the gradient `upstream`.
 Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& upstream, const Threads& threads) {
   Kinds<float> model, gradient;
   model.weight = start;
@@ -212,7 +212,7 @@ Matrix<float> updated(const Matrix<float>& start, const Matrix<float>& upstream,
   return model.weight;
 }
 
-TEST(AdamW, IsBitEqualForAnyThreadsAndPosition) {
+TEST(AdamW, BitsDoNotDependOnThreadsOrNeighbours) {
   for (const Index columns : {1, 16384, 100003}) {
     const auto start = test::random_matrix<float>(1, columns, 1);
     const auto upstream = test::random_matrix<float>(1, columns, 2);

@@ -26,7 +26,7 @@ void expect_like_torch(std::span<const T> expected, std::span<const T> norms, do
     EXPECT_NEAR(gradient_norm(gradient), 0.5, 1e-6);
     optimizer.update(model, gradient, 0.03 / static_cast<double>(1 + step));
   }
-  expected = expected.subspan(2 * 41);  // continues with the parameters after ten steps, then the moments
+  expected = expected.subspan(2 * 41);  // the rest: the parameters after ten steps, then the moments
   for (const Kinds<T>* const part : {&model, &optimizer.first, &optimizer.second}) {
     for_each_parameter(
         [&](const ParameterInfo& info, auto values) {
@@ -81,7 +81,7 @@ Kinds<T> three_values(T a, T b, T c) {
 
 TEST(GradientNorm, IsTheRootOfTheSumOfSquares) {
   EXPECT_EQ(gradient_norm(three_values<float>(2, -3, 6)), 7.0);
-  EXPECT_EQ(gradient_norm(Kinds<float>{}), 0.0) << "constants do not count";
+  EXPECT_EQ(gradient_norm(Kinds<float>{}), 0.0) << "constants must not add to the norm";
   const Kinds<double> gradient = test::reference_gradient<double>(3);
   long double sum = 0;
   for_each_parameter(

@@ -6,14 +6,14 @@
 #include "gated/train/training.hpp"
 #include "tests/core/numbers.hpp"
 
-// Fine-tuning as IBM does it: a parameter group freezes the backbone.
+// Fine-tuning as done by IBM: a parameter group freezes the backbone.
 
 namespace gated::fine_tune_forecaster_test {
 namespace {
 
 using Model = TinyTimeMixer<double>;
 
-TEST(FineTuning, KeepsAFrozenBackboneOfAForecaster) {
+TEST(FineTuning, LeavesAFrozenBackboneUnchanged) {
   const TinyTimeMixerConfig config{.series = 2,
                                    .context = 16,
                                    .patch = 4,

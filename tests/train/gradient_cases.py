@@ -52,7 +52,7 @@ class GMLPVision(nn.Module):
         self.to_logits = nn.Sequential(nn.LayerNorm(dim), nn.Identity(), nn.Linear(dim, num_classes))
 
     def forward(self, x):
-        patches = F.unfold(x, self.patch, stride=self.patch).transpose(1, 2)  # row by row, each (channel, row, column)
+        patches = F.unfold(x, self.patch, stride=self.patch).transpose(1, 2)  # row by row; each patch: (channel, row, column)
         x = self.to_patch_embed(patches)
         for layer in self.layers:
             x = layer(x)
@@ -436,7 +436,8 @@ CASES = []
 
 
 def case(name, family, class_name, exercises, config, shape, ids=None, mask=None, types=False, call=None):
-    """`shape` of the input: token ids below `ids`, or random features; `mask` in the original's format."""
+    """Adds a case. The input has this `shape` and consists of token ids below `ids` or of random features. `mask` is the
+    type of the original's mask, or "causal"."""
     CASES.append(SimpleNamespace(name=name + "_grad", family=family, class_name=class_name, exercises=exercises, config=config,
                                  shape=shape, ids=ids, mask=mask, types=types, call=call or {}, seed=1000 + 100 * len(CASES)))
 
@@ -518,8 +519,8 @@ def other_cases():
          {"num_token": 9, "in_token_dims": 8, "out_token_dims": 8, "s": 6, "use_rel_bias": True}, [2, 9, 8])
 
 
-# Mean and deviation by class and name, for parameters that ten_steps.initial_value() does not know, or that need a different
-# scale because the classes divide scores by different values.
+# Mean and standard deviation of initial values, by class and parameter name. Replaces ten_steps.initial_value() for names that
+# it does not know, and for classes that need another scale because they divide scores by another value.
 VALUES = {
     r"LayerNorm\.(weight|scala)$|scaledsin_scalar$|circulant_pos_.$|gate\.proj\.bias$": (1.0, 0.2),
     r"gate\.proj\.weight$|sgu\.weight$": (0.0, 0.3),
@@ -571,7 +572,8 @@ def inputs_of(c, random):
 
 
 def smallest_effect(model, tensors, call, expected):
-    """The smallest change of the output when one parameter is neutralised (set to 1 if it is the scale of a norm, else to 0)."""
+    """Sets each parameter in turn to a neutral value (1 for the scale of a norm, else 0) and returns the smallest relative
+    change of the output."""
     effects = {}
     for name, parameter in model.named_parameters():
         if name.split(".")[-1] in ("a", "b"):
@@ -602,7 +604,7 @@ def write_case(c, folder):
         if effect > 0.02:
             break
     else:
-        raise SystemExit(f"{c.name}: for every seed, some parameter hardly matters")
+        raise SystemExit(f"{c.name}: with every seed, some parameter barely affects the output")
     state = {key: value.clone() for key, value in model.state_dict().items()}
 
     model = model.double()

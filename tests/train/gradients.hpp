@@ -61,7 +61,7 @@ void expect_differences(const std::string& name, std::span<double> values, std::
 
 }  // namespace detail
 
-/// Checks the gradients of Σ output ⊙ cotangent in every parameter of `model` and in `x`. The cotangent is random.
+/// Checks the gradients of Σ output ⊙ cotangent with respect to every parameter of `model` and to `x`. The cotangent is random.
 ///
 /// `run(tape, model, x)` records the tested function and returns its output. If x has no columns, `run` uses its own inputs.
 /// The largest error allowed is `tolerance` times the largest gradient of the same parameter. If `seed` is given, every step

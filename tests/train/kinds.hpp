@@ -44,7 +44,7 @@ void fill(Model& model, F&& f) {
       model);
 }
 
-/// The gradient of step `step` in adamw_reference.py. The gradient of the constant must have no effect.
+/// The gradient of step `step` in adamw_reference.py. The constant's gradient is not zero, but must have no effect.
 template <class T>
 Kinds<T> reference_gradient(Index step) {
   Kinds<T> gradient;

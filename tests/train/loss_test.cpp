@@ -64,7 +64,7 @@ TEST(CrossEntropy, IsTheSameWithoutATape) {
   }
 }
 
-TEST(CrossEntropy, MeansOfBatchesCombine) {
+TEST(CrossEntropy, CombinesMeanLossesOfBatches) {
   const Matrix<double> x = random_matrix<double>(4, 17, 1, 2.0);
   MeanLoss joined;
   for (Index i = 0; i < 4; ++i) {  // the second row is ignored

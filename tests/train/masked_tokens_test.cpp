@@ -27,7 +27,7 @@ TEST(MaskTokens, SelectsTheConfiguredShareAndReplacesTokens) {
   Random random(1);
   const MaskedTokens masked = mask_tokens(tokens, Sequences::uniform(2000, 100), options, random);
   const double asked = static_cast<double>(masked.rows.size());
-  EXPECT_NEAR(asked / 200000, 0.15, 0.004);  // five standard deviations
+  EXPECT_NEAR(asked / 200000, 0.15, 0.004);  // tolerance: five standard deviations
   ASSERT_EQ(masked.targets.size(), masked.rows.size());
   double hidden = 0, kept = 0;
   std::vector<Index> restored = masked.tokens;
@@ -43,7 +43,7 @@ TEST(MaskTokens, SelectsTheConfiguredShareAndReplacesTokens) {
   EXPECT_TRUE(std::is_sorted(masked.rows.begin(), masked.rows.end()));
 }
 
-TEST(MaskTokens, SelectsOneTokenPerSequenceButNoSpecialOne) {
+TEST(MaskTokens, SelectsAtLeastOneTokenUnlessAllAreSpecial) {
   const std::vector<Index> tokens{5, 6, 7, 0, 0, 8, 0};
   const Sequences sequences = Sequences::of_lengths({3, 2, 0, 2});
   MaskingOptions rare = options;
@@ -78,7 +78,7 @@ TEST(MaskTokens, RefusesInvalidSettings) {
   EXPECT_THROW(mask_tokens(tokens, Sequences::single(4), options, random), ShapeError);
 }
 
-TEST(RecordRows, EqualsTheSameRowsOfAllLogits) {
+TEST(RecordRows, EqualsTheChosenRowsOfAllLogits) {
   Random random(1);
   GmlpLanguageModel<double> model(
       {.vocabulary = 8, .trunk = {.length = 7, .channels = 10, .hidden = 8, .depth = 2, .length_policy = LengthPolicy::slice}},

@@ -33,7 +33,7 @@ TEST(MovingAverage, IsConstantForAConstantModel) {
   EXPECT_TRUE(test::same_bits(average.weight, model.weight));
 }
 
-TEST(MovingAverage, ApproachesTheModelByTheDecay) {
+TEST(MovingAverage, ApproachesTheModelGeometrically) {
   Kinds<double> average;
   Kinds<double> model;
   model.weight.setOnes();

@@ -127,7 +127,7 @@ TEST(Noise, DropoutActsOnlyInStepsWithNoise) {
   });
 }
 
-TEST(Noise, InAttentionIsBitEqualForAnyThreads) {
+TEST(Noise, InAttentionIsBitEqualForAnyNumberOfThreads) {
   const Sequences longer = Sequences::of_lengths({300, 170});
   const auto expect = [&](const auto& layer) {
     const auto x = random_matrix<float>(470, layer.in(), 4);
@@ -197,8 +197,8 @@ TEST(Noise, DropPathDropsBlocksButKeepsOne) {
     EXPECT_FALSE(test::same_bits(y, x));
     ++counts[is_first ? 0 : (is_second ? 1 : 2)];
   }
-  // Keeping both blocks, only the first, only the second, or neither has probability 1/4 each. If neither is kept, one of the
-  // two is kept instead.
+  // Four outcomes have probability 1/4 each: both blocks are kept, only the first, only the second, or neither. In the
+  // last case, drop path still keeps one of the two.
   EXPECT_NEAR(counts[0], 75, 30);
   EXPECT_NEAR(counts[1], 75, 30);
   EXPECT_NEAR(counts[2], 50, 30);

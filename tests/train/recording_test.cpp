@@ -238,7 +238,7 @@ GatedCrossAttentionConfig cross() {
   return {.channels = 5, .key_channels = 3, .value_channels = 4, .value = 6, .query_key = 4, .bias = true};
 }
 
-/// Checks gradients in the queries x, for constant keys and values.
+/// Checks gradients with respect to the queries x, for constant keys and values.
 void expect_query_gradients(const GatedCrossAttentionConfig& config, const Sequences& split = others, Mask mask = {}) {
   const auto key = random_matrix<double>(split.total(), 3, 4), value = random_matrix<double>(split.total(), 4, 5);
   expect_gradients(
@@ -248,7 +248,7 @@ void expect_query_gradients(const GatedCrossAttentionConfig& config, const Seque
       });
 }
 
-/// Checks gradients in keys and values, which are columns of one input.
+/// Checks gradients with respect to keys and values, which are columns of one input.
 void expect_key_value_gradients(const GatedCrossAttentionConfig& config) {
   const auto x = random_matrix<double>(11, 5, 6);
   expect_gradients(shaken<Cross>(config), random_matrix<double>(13, 7, 4),
@@ -306,8 +306,8 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// True if the tape keeps this layer's output only with a later step fused into it: adding a residual or tiny attention, or, in
-/// place, a rotation or a mask.
+/// True if the tape keeps this layer's output only after a later step has changed it. The step adds a residual or tiny
+/// attention, or applies a rotation or a mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
   return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||
@@ -332,8 +332,8 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   return false;
 }
 
-/// Expects that the output is bit-equal to forward(), and that the outputs of all layers inside, including composite layers,
-/// are bit-equal to those of inference. A layer that records no matrix of its own must return another layer's.
+/// Expects that the outputs of the model and of all its layers, including composite layers, are bit-equal to inference. If a
+/// layer records no matrix, another layer must have recorded its output.
 template <class Model, class Run, class Forward>
 void expect_inference(const Model& model, const Matrix<float>& x, const Run& run, const Forward& forward) {
   const auto expected = shown(model, forward);
@@ -467,13 +467,13 @@ TEST(Recording, AWarmStepAllocatesNothing) {
         tape.backward(run(tape, model, Variable{}), cotangent);
       };
       step();
-      step();  // starts with its memory merged into one chunk
+      step();  // begin() merges the tape's memory into one chunk
       EXPECT_EQ(test::allocations_during(step), 0) << recompute;
     }
   });
 }
 
-/// Takes steps with the noise of `options` and with drop path, and returns the number of allocations in the last step.
+/// Takes training steps with `options` and with drop path. Returns the number of allocations in the last step.
 long allocations_of_last_step(const TapeOptions& options) {
   auto config = classifier(Pooling::mean);
   config.trunk.attention_width = 4;
@@ -488,7 +488,7 @@ long allocations_of_last_step(const TapeOptions& options) {
     tape.begin(model, gradient, random);
     tape.backward(cross_entropy(tape, record(tape, model, tape.constant(images)), labels));
   };
-  for (int i = 0; i < 20; ++i) {  // until every block was used in some step
+  for (int i = 0; i < 20; ++i) {  // until every block has been kept at least once
     step();
   }
   return test::allocations_during(step);
@@ -518,7 +518,7 @@ TEST(Recording, RecomputationKeepsTwoMatricesPerBlock) {
   };
   EXPECT_NEAR(bytes(12, true) - bytes(2, true), 20, 1.0);
   const double kept_a_block = (bytes(12, false) - bytes(2, false)) / 10;
-  // The terms: norm, z, σ(z), norm, gate, product, sum, its gradient, and the moments of both norms.
+  // Terms in order: norm, z, σ(z), norm, gate, product, sum, gradient of the sum, and the moments of both norms.
   EXPECT_NEAR(kept_a_block, 1 + 6 + 6 + 3 + 3 + 3 + 1 + 1 + 2 * 3.0 / 16, 0.25);
   EXPECT_NEAR(bytes(12, false), 6 * bytes(2, false), 0.7 * bytes(12, false));
 }
@@ -738,7 +738,7 @@ TEST(Recording, CopiesTokensTypesMasksRowsAndTargets) {
 TEST(Recording, CopiesTheTargetsOfOptions) {
   const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
   auto config = cross();
-  config.kernel = ScoreKernel::softmax_plus;  // its scale depends on the number of visible keys
+  config.kernel = ScoreKernel::softmax_plus;  // its score scale depends on the number of visible keys
   const auto attention = shaken<Cross>(config);
   const auto gradients = [&](bool changes) {
     auto of_unit = zeros_like(unit);

@@ -199,7 +199,7 @@ TEST(Tape, BlocksCanReadPartsOfOuterVariables) {
                        auto run = run_over(tape, x);
                        const Variable b = run(model.first, x), own = tape.columns(b, 0, 1);
                        Variable y = tape.columns(run(model.second, x), 0, 2);
-                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, the part would be made twice
+                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, blocks would share a part
                          y = tape.block(y, times_columns(tape, b));
                        }
                        return multiply(run, tape.columns(run(model.first, b), 2, 1), own);
@@ -249,7 +249,7 @@ TEST(Tape, RefusesCallsThatWouldCorruptGradients) {
         << "copied, because it overlaps another part";
     EXPECT_THROW(tape.columns(input, 4, 3), ArgumentError) << "beyond";
     EXPECT_THROW(tape.columns(input, -1, 2), ArgumentError);
-    EXPECT_EQ(tape[tape.columns(left, 0, 1)], Matrix<double>(x.middleCols(1, 1))) << "copied, like any part of a part";
+    EXPECT_EQ(tape[tape.columns(left, 0, 1)], Matrix<double>(x.middleCols(1, 1))) << "copied, because `left` is itself a part";
     EXPECT_THROW(tape.columns(left, 3, 1), ArgumentError);
     EXPECT_THROW(tape.block(input, [&tape](Variable z) { return tape.columns(z, 4, 2); }), ShapeError);
     EXPECT_THROW(tape.backward(Variable{}), ArgumentError);

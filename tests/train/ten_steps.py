@@ -69,7 +69,7 @@ class SpatialGatingUnit(nn.Module):
         if not self.circulant:
             return self.weight
         length = self.weight.shape[1]
-        back = torch.arange(length)[:, None] - torch.arange(length)  # i - j; the last weight belongs to the diagonal
+        back = torch.arange(length)[:, None] - torch.arange(length)  # i - j; the last weight is on the diagonal
         toeplitz = self.weight[:, length - 1 - back.clamp(min=0)].tril()
         return toeplitz * self.circulant_pos_x[:, :, None] * self.circulant_pos_y[:, None, :]
 
@@ -131,7 +131,7 @@ class Residual(nn.Module):
 
 
 class GMLP(nn.Module):
-    """gMLP; aMLP with attn_dim. Without num_tokens: features in, features out, without the final norm."""
+    """gMLP, or aMLP if attn_dim is given. Without num_tokens, input and output are features, and there is no final norm."""
 
     def __init__(self, dim, depth, seq_len, num_tokens=None, heads=1, ff_mult=4, attn_dim=None, prob_survival=1.0, causal=False,
                  circulant_matrix=False, shift_tokens=0, act="identity"):
@@ -324,7 +324,7 @@ def in_double(tensor):
 
 
 def outcome(model, tensors, call):
-    """The results in a case file, computed by `model` in its own scalar type."""
+    """The results that a case file stores: output, loss and gradients, computed in the scalar type of `model`."""
     scalar = next(model.parameters()).dtype
     inputs = {key: value.to(scalar) if value.is_floating_point() else value for key, value in tensors.items()
               if key in ("input", "mask", "token_type_ids")}
@@ -389,7 +389,7 @@ RUNS = {  # `logits` scales the last weights so that gradient norms lie on both 
 
 
 def initial_value(name, shape, random):
-    """A random tensor, exact in float32, at a scale at which the parameter `name` affects the output."""
+    """A random tensor, exact in float32 and scaled so that the parameter `name` affects the output."""
     leaf = name.rsplit(".", 1)[-1]
     is_norm = "norm" in name or "to_logits.0" in name
     if leaf in ("g", "scale") or is_norm and leaf == "weight":
@@ -425,7 +425,7 @@ def rate_at(step, training):
 
 
 def batches(run, random):
-    """Tokens that mostly follow a rule, and the next tokens as targets; two of three batches ignore some."""
+    """Random tokens, 80 % of which follow a rule, with next-token targets. Two of three batches ignore some targets."""
     shape = (STEPS, run["batch"], run["tokens"] + 1)
     text = torch.randint(VOCABULARY, shape, generator=random)
     follows = torch.rand(shape, generator=random) < 0.8

@@ -8,7 +8,7 @@
 namespace gated::training_loop_test {
 namespace {
 
-/// A batch of texts in which each token determines the next token. batch_of() makes four batches, which repeat.
+/// A batch of texts in which each token determines the next token. batch_of() cycles through four batches.
 struct Batch {
   std::vector<Index> tokens, targets;
 };
@@ -98,7 +98,7 @@ TEST(TrainingLoop, TrainsOtherTrunks) {
                  .block = {.channels = 16, .token_mixer = {.heads = 2, .causal = true}, .channel_mixer = {.hidden = 24}}}});
 }
 
-TEST(TrainingLoop, ANonFiniteLossStopsItAndNamesAParameter) {
+TEST(TrainingLoop, ANonFiniteLossStopsTheLoopAndNamesAParameter) {
   Training<GmlpLanguageModel<float>> training({.model = gmlp_config()}, Random(1));
   Tape<float> tape;
   const Sequences sequences = Sequences::uniform(3, 8);

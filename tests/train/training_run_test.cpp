@@ -57,7 +57,7 @@ TEST(TrainingRun, EqualsAHandWrittenTape) {
 
 Index products_offered = 0;
 
-/// A product engine that counts products and declines them all, leaving them to float.
+/// A product engine that counts the offered products and declines them all.
 bool decline(const Operand<float>&, const Operand<float>&, const detail::gemm::TileFunction<float>&, Workspace<float>&, Index) {
   ++products_offered;
   return false;

@@ -57,7 +57,7 @@ TEST(Training, SolvesARegression) {
   EXPECT_NEAR(training.model.layer.bias(0), 0.5, 1e-3);
 }
 
-TEST(Training, HoldsModelMomentsAndAverage) {
+TEST(Training, ParametersAreModelMomentsAndAverage) {
   using T = Training<test::Regression<float>>;
   for (const double decay : {0.0, 0.9}) {
     const T::Config config{.model = {.in = 5, .out = 4}, .average_decay = decay};
@@ -70,7 +70,7 @@ TEST(Training, RefusesHugeModelsBeforeAllocating) {
   EXPECT_THROW(T(T::Config{.model = {.in = Count::most, .out = 4}}), MemoryError);
   const ParameterBudget budget(20, "too many values");
   EXPECT_NO_THROW(T(T::Config{.model = {.in = 5, .out = 4}}));
-  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the budget is spent";
+  EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the first model used the whole budget";
 }
 
 TEST(Training, StartsFromTheGivenModelAndGenerator) {
@@ -241,7 +241,7 @@ TEST(Training, RefusesAStepWithoutAGradient) {
     });
     EXPECT_EQ(training.steps_done(), 2);
     training.step([](const auto&, auto& gradient) {
-      gradient.layer.bias(1) += 1e-30F;  // only the last element
+      gradient.layer.bias(1) += 1e-30F;  // changes only the last element
       return 0.0;
     });
     EXPECT_EQ(training.steps_done(), 3);
@@ -308,7 +308,7 @@ TEST(Training, RefusesInvalidConfigurations) {
   };
   EXPECT_EQ(make([](Config& c) { c.clip_norm = -1; }), "TrainingConfig: clip_norm is -1, expected 0 (off) or more.");
   EXPECT_EQ(make([](Config& c) { c.average_decay = 1; }),
-            "TrainingConfig: average_decay is 1, expected 0 (off) or more, below 1.");
+            "TrainingConfig: average_decay is 1, expected 0 ≤ average_decay < 1.");
   EXPECT_EQ(make([](Config& c) { c.micro_batches = 0; }), "TrainingConfig: micro_batches is 0, expected at least 1.");
   EXPECT_EQ(make([](Config& c) { c.progress.steps = -1; }), "TrainingConfig: progress.steps is -1, expected 0 or more.");
   EXPECT_EQ(make([](Config& c) { c.progress.random = {}; }),

@@ -41,7 +41,7 @@ class GatedConan(ConanFile):
         check_min_cppstd(self, 20)
 
     def package_id(self):
-        self.info.clear()  # the same headers everywhere
+        self.info.clear()  # header-only: one package for all settings
 
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))

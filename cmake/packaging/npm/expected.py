@@ -1,5 +1,5 @@
-"""Writes expected.json, the numbers that test.mjs expects: those of demo.py with the native library in portable arithmetic. With
---check, compares instead:
+"""Writes expected.json, the results that test.mjs expects: those of demo.py with the native library in portable arithmetic.
+With --check, compares the file with these results instead:
 
     GATED_LIBRARY=build/release/libgated.so python3 cmake/packaging/npm/expected.py [--check]
 """
@@ -27,5 +27,5 @@ numbers = {
     "logits": demo["logits"].astype(float).tolist(),
 }
 if check:
-    sys.exit(json.load(open(f"{here}/expected.json")) != numbers and "expected.json has other numbers")
+    sys.exit(json.load(open(f"{here}/expected.json")) != numbers and "expected.json is out of date. Omit --check to update it.")
 json.dump(numbers, open(f"{here}/expected.json", "w"))

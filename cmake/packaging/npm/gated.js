@@ -3,7 +3,7 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-// The library asks a system only for files and the environment, which are absent (ENOSYS).
+// The library makes system calls only for files and the environment. All of them return ENOSYS.
 const absent = new Proxy({}, { get: () => () => 52 });
 let wasm;
 

@@ -6,13 +6,12 @@ fuzz=$SRC/gated/tests/fuzz
 for target in ${*:-$(cd "$fuzz" && ls *.cpp | sed '/^replay/d; s/\.cpp$//')}; do
   flags=""
   if [ "$SANITIZER" = undefined ]; then
-    # Unsigned integers wrap by definition, as in hashes. The other exceptions are those of the preset `fuzz` and of
-    # tests/fuzz/CMakeLists.txt.
+    # Hashes rely on unsigned wrap-around. The other flags are those of the preset `fuzz` and tests/fuzz/CMakeLists.txt.
     flags="-fsanitize-ignorelist=$SRC/gated/tests/null_in_eigen.txt -fno-sanitize=unsigned-integer-overflow"
     [ "$target" != image ] || flags="$flags -fno-sanitize=signed-integer-overflow,shift,nonnull-attribute"
   fi
   [ "$target" != c_interface ] || flags="$flags $SRC/gated/cmake/c/gated.cpp"
-  # $CXXFLAGS, $flags and $LIB_FUZZING_ENGINE are lists of words.
+  # $CXXFLAGS, $flags and $LIB_FUZZING_ENGINE are unquoted, so the shell splits them.
   $CXX $CXXFLAGS -std=c++20 $flags -DGATED_ALLOW_UNOPTIMIZED -I"$SRC/gated" -I"$SRC/gated/include" -isystem "$SRC/eigen" \
     -isystem "$SRC/stb" "$fuzz/$target.cpp" $LIB_FUZZING_ENGINE -pthread -o "$OUT/gated_fuzz_$target"
 

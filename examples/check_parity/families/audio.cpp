@@ -1,7 +1,7 @@
 #include "../front_ends.hpp"
 #include "../inputs.hpp"
 
-// The parts around a speech network that have no parameters: from sound to features, and from a spectrum's mask to sound.
+// The parameter-free parts of speech models: from sound to features, and from a mask of the spectrum to sound.
 
 namespace parity {
 
@@ -26,7 +26,7 @@ Result<T> run_mask(const CaseFile& file) {
 
 template <class T>
 Result<T> run_mfcc(const CaseFile& file) {
-  return result_of<T>(gated::mfcc<T>(sound_of<T>(file), mfcc_of(file)).transpose());  // the original has a column per frame
+  return result_of<T>(gated::mfcc<T>(sound_of<T>(file), mfcc_of(file)).transpose());  // the original has one column per frame
 }
 
 constexpr Family families[] = {{"mossformer2_frontend", "features", run_features<float>, run_features<double>},

@@ -79,7 +79,7 @@ Result<T> run(const CaseFile& file) {
     gated::Recording<T> recording(tape, sequences, mask);
     return recording(layer, scale(recording, input("input", x), gated::number(factor)));
   });
-  for (auto& gradient : result.gradients) {  // a key bias shifts all scores of a query equally: no effect
+  for (auto& gradient : result.gradients) {  // softmax cancels a key bias: it shifts all scores of a query equally
     gradient.has_effect = gradient.has_effect && gradient.name != "attention.key.bias";
   }
   return result;

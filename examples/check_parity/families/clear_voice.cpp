@@ -48,7 +48,7 @@ gated::GatedFsmnConfig fsmn(const nlohmann::json& a, Index channels, bool dilate
           .dilated = dilated};
 }
 
-/// The trunk of a network. The kernel sizes and norms of its layers are hard-coded upstream.
+/// The configuration of a trunk. Kernel sizes and norms are hard-coded upstream.
 gated::MossFormer2Config trunk(const nlohmann::json& a, Index channels, bool dilated) {
   gated::MossFormerBlockConfig block{.channels = channels};
   block.attention.query_key = argument<Index>(a, "query_key_dim", 128);
@@ -147,7 +147,7 @@ Result<T> run_separator(const CaseFile& file) {
   return result;
 }
 
-/// From noisy sound to clean sound, in windows.
+/// Speech enhancement: from noisy to clean sound, window by window.
 template <class T>
 Result<T> run_enhancement(const CaseFile& file) {
   const auto& a = file.arguments();

@@ -54,7 +54,7 @@ Result<T> run_block(const CaseFile& file) {
   return run_layer<T>(file, block, all);
 }
 
-/// Transposes each image, from rows × columns to columns × rows: channels × pixels to one row per pixel, or back.
+/// Transposes each image from rows × columns to columns × rows: from channels × pixels to pixels × channels, or back.
 template <class T>
 Matrix<T> turned(const Matrix<T>& m, Index images, Index rows, Index columns) {
   Matrix<T> result(images * columns, rows);
@@ -65,7 +65,7 @@ Matrix<T> turned(const Matrix<T>& m, Index images, Index rows, Index columns) {
   return result;
 }
 
-/// EANet's head. Its convolutions are 1 × 1, so pixels are tokens.
+/// EANet's head, whose convolutions are 1 × 1: pixels are tokens.
 template <class T>
 Result<T> run_head(const CaseFile& file) {
   const auto& shape = file.shape("input");  // images, channels, height, width

@@ -41,7 +41,7 @@ Result<T> run_convolution(const CaseFile& file, ConvolutionForm form) {
   const bool dynamic = form == ConvolutionForm::dynamic;
   gated::require<gated::ArgumentError>(padding == kernel - 1 || (kernel % 2 == 1 && padding == kernel / 2),
                                        "padding_l = ", padding, " with ", kernel,
-                                       " taps, expected half of an odd number of taps, or all taps but one");
+                                       " taps, expected taps - 1, or (taps - 1) / 2 for an odd number of taps");
   gated::require<gated::ArgumentError>(
       !argument(a, "renorm_padding", false) && !argument(a, "in_proj", false) && argument<Index>(a, "query_size", 0) == 0,
       "renorm_padding, in_proj and query_size are not supported");

@@ -23,7 +23,7 @@ Result<T> run(const CaseFile& file, const GluFeedForwardConfig& config, const ga
   return result;
 }
 
-/// Shared by timm's classes. `bias` is one flag or one per projection; the hidden width is hidden_features / `halves`.
+/// The configuration of timm's classes. `bias` is one flag or one per projection. `halves` divides hidden_features.
 GluFeedForwardConfig timm_config(const CaseFile& file, const char* activation_if_none, Index halves) {
   const auto& arguments = file.arguments();
   const Index in = arguments.at("in_features"), hidden = argument<Index>(arguments, "hidden_features", in) / halves;

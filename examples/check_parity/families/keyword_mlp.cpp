@@ -26,12 +26,12 @@ Result<T> run(const CaseFile& file) {
   return run_classifier<T>(file, model, gated::kw_mlp_names());
 }
 
-/// From a second of sound to logits.
+/// From one second of sound to logits: MFCCs, then the classifier.
 template <class T>
 Result<T> run_audio(const CaseFile& file) {
   gated::GmlpImageClassifier<T> model(config_of(file));
   file.load(model, gated::kw_mlp_names());
-  const Matrix<T> image = gated::mfcc<T>(sound_of<T>(file), mfcc_of(file)).transpose();  // a column per frame
+  const Matrix<T> image = gated::mfcc<T>(sound_of<T>(file), mfcc_of(file)).transpose();  // one column per frame
   gated::Workspace<T> workspace;
   Result<T> result;
   result.output = model.forward(Eigen::Map<const Matrix<T>>(image.data(), 1, image.size()), workspace);

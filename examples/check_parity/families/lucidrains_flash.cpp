@@ -40,7 +40,7 @@ Result<T> run_gau(const CaseFile& file) {
                   mask.empty() ? gated::Mask() : gated::Mask(mask).subspan(std::size_t(offset), std::size_t(length)));
   }
   Result<T> result{y, {}};
-  if (biases.rows() == sequences.longest() && biases.cols() == biases.rows()) {  // the same for every sequence
+  if (biases.rows() == sequences.longest() && biases.cols() == biases.rows()) {  // one bias for all sequences
     add_gradients<T>(result, file, layer, names, [&](auto& tape, auto& input) {
       gated::Recording<T> recording(tape, sequences, mask);
       return recording(layer, input("input", x), gated::MatrixView<const T>(biases));

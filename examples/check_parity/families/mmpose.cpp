@@ -39,8 +39,8 @@ Result<T> run_cross(const CaseFile& file) {
   return result;
 }
 
-/// The unit of `channels` channels for sequences of `tokens` tokens, with the options in `a`. `missing` and
-/// `missing_activation` are the defaults of use_rel_bias and act_fn.
+/// The configuration of a gated attention unit with the arguments `a`. `missing` and `missing_activation` are the defaults of
+/// use_rel_bias and act_fn.
 gated::GatedAttentionUnitConfig unit_config(const nlohmann::json& a, Index channels, Index tokens, bool missing,
                                             const char* missing_activation) {
   gated::require<gated::ArgumentError>(
@@ -87,7 +87,7 @@ gated::PoseHeadConfig head_config(const CaseFile& file) {
           .simcc = {.split_ratio = argument(a, "simcc_split_ratio", 2.0)}};
 }
 
-/// Adds places, scores and visibility of the keypoints to the results, under those of their tensor names that the case has.
+/// Adds the positions, scores and visibility of the keypoints to the results, as far as the case has tensors for them.
 template <class T>
 void add_points(Result<T>& result, const CaseFile& file, const std::vector<gated::KeyPoint<T>>& points) {
   const auto count = static_cast<Index>(points.size());

@@ -30,7 +30,7 @@ Result<T> run_llama_attention(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::llama_attention_names(layer.config));
 }
 
-/// A padded batch without its padding, and the rows of the padded batch in which its tokens were.
+/// A padded batch without its padding. `rows` are the tokens' rows in the padded batch.
 struct Unpadded {
   std::vector<Index> tokens, rows;
   std::vector<Index> lengths;

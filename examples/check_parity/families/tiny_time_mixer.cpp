@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// [items, times, series] to one row per series of each item, or back.
+/// Transposes each item: [items, times, series] to [items, series, times], or back.
 template <class T>
 Matrix<T> by_series(const Matrix<T>& x, Index items) {
   const Index times = x.rows() / items, series = x.cols();
@@ -17,7 +17,7 @@ Matrix<T> by_series(const Matrix<T>& x, Index items) {
   return y;
 }
 
-/// The mask, reordered in the same way.
+/// The case's mask, transposed by by_series().
 std::vector<std::uint8_t> mask_by_series(const CaseFile& file) {
   if (!file.has("mask")) {
     return {};

@@ -10,7 +10,7 @@ Index scaled(Index size, double ratio) { return static_cast<Index>(static_cast<d
 
 using BlockConfig = gated::MixerBlockConfig<gated::TokenMlpConfig, gated::FeedForwardConfig>;
 
-/// LinearBlock, for `tokens` tokens.
+/// The configuration of a LinearBlock for `tokens` tokens.
 BlockConfig block_of(const CaseFile& file, Index channels, Index tokens) {
   const auto& a = file.arguments();
   const auto ratio = argument(a, "mlp_ratio", 4.0), eps = argument(a, "norm_eps", 1e-5);

@@ -24,7 +24,7 @@ int train_synthesizer(const Options& options, const Data& data) {
 
 int train_attention(const Options& options, const Data& data) {
   return train_mixer<gated::SelfAttention<float>, FeedForward<float>>(options, data, [](auto& c) {
-    c.position_grid = c.grid();  // attention alone does not see where a patch is
+    c.position_grid = c.grid();  // attention alone ignores the patches' positions
     c.trunk.block.token_mixer.heads = 4;
   });
 }

@@ -5,10 +5,10 @@ namespace digits {
 
 namespace {
 
-/// Trains a convolution over the patches in row order. Its kernel reaches the rows above and below.
+/// Trains a model that mixes patches by a 1-D convolution in row-major order. Its kernel reaches the rows above and below.
 int train_convolution(const Options& options, const Data& data, gated::ConvolutionForm form) {
   return train_mixer<gated::LightConv<float>, gated::FeedForward<float>>(options, data, [form](auto& c) {
-    c.position_grid = c.grid();  // a convolution sees neighbours, but not where a patch is
+    c.position_grid = c.grid();  // a convolution sees neighbours, but no absolute positions
     c.trunk.block.token_mixer = {.heads = 4, .kernel = 2 * c.grid().width + 1, .form = form};
   });
 }
@@ -21,7 +21,7 @@ int train_dynamic(const Options& options, const Data& data) {
 }
 
 constexpr Mixer mixers[] = {{"lightweight", "a convolution with shared taps: LightConv", train_lightweight},
-                            {"dynamic", "a convolution whose taps each patch predicts: DynamicConv", train_dynamic}};
+                            {"dynamic", "a convolution with taps predicted per patch: DynamicConv", train_dynamic}};
 
 }  // namespace
 

@@ -14,8 +14,8 @@ int train_toeplitz(const Options& options, const Data& data) {
   return train<Model>(options, data, widest<Model>(data, config, [](auto& c, Index width) { c.trunk.hidden = 2 * width; }));
 }
 
-constexpr Mixer mixers[] = {{"gmlp", "gates by a dense W over the patches: gMLP", train_gmlp},
-                            {"toeplitz", "gates by a Toeplitz W over the patches: gMLP", train_toeplitz}};
+constexpr Mixer mixers[] = {{"gmlp", "gating with a dense W over the patches: gMLP", train_gmlp},
+                            {"toeplitz", "gating with a Toeplitz W over the patches: gMLP", train_toeplitz}};
 
 }  // namespace
 

@@ -9,21 +9,21 @@
 
 namespace gated {
 
-/// How sound is cut into windows, which start at samples 0, stride, 2 · stride, … The results of adjacent windows overlap by
-/// window - stride samples, and each drops half of the overlap.
+/// The windows of a long recording. They start at samples 0, stride, 2 · stride, … Adjacent windows overlap by window - stride
+/// samples, and each window's result drops half of the overlap.
 struct DecodeWindows {
-  Index window = 192000;           ///< samples of a window
+  Index window = 192000;           ///< samples per window
   Index stride = 144000;           ///< samples from one window to the next
-  Index one_pass_length = 960000;  ///< sound of at most this many samples is processed in one piece
-  bool pads_one_pass = false;      ///< whether sound processed in one piece is also padded to padded_length()
+  Index one_pass_length = 960000;  ///< sound of up to this many samples is processed in one piece
+  bool pads_one_pass = false;      ///< true to pad sound to padded_length() even if it is processed in one piece
 
-  /// Number of samples that a result drops where it overlaps its neighbour.
+  /// Samples that a window's result drops at each end that overlaps another window.
   Index dropped() const { return (window - stride) / 2; }
-  /// Whether sound of this length is processed in one piece.
+  /// True if `samples` samples are processed in one piece.
   bool is_one_pass(Index samples) const { return samples <= one_pass_length; }
 
-  /// The zero-padded length, as in ClearerVoice-Studio: `window` if samples < window, else window + stride if samples is less
-  /// than that. Longer sound gets window + r zeros with r = (samples - window) mod stride, or none if r = 0.
+  /// The zero-padded length, as in ClearerVoice-Studio: `window` if samples < window, and window + stride if samples is below
+  /// window + stride. Otherwise, window + r zeros are appended with r = (samples - window) mod stride, or none if r = 0.
   Index padded_length(Index samples) const {
     if (samples < window) {
       return window;
@@ -36,7 +36,7 @@ struct DecodeWindows {
   }
 };
 
-/// A plan with windows of `seconds` seconds and a stride of three quarters of a window.
+/// Windows of `seconds` seconds, with a stride of three quarters of a window.
 /// Errors: ArgumentError if a window has fewer than 4 samples.
 inline DecodeWindows decode_windows(Index rate, double seconds, double one_pass_seconds) {
   const auto window = static_cast<Index>(static_cast<double>(rate) * seconds);
@@ -50,8 +50,8 @@ inline DecodeWindows decode_windows(Index rate, double seconds, double one_pass_
 /// The windows of MossFormer2_SE_48K: sound longer than 20 seconds is cut into windows of 4 seconds.
 inline DecodeWindows mossformer2_enhancement_windows() { return decode_windows(48000, 4, 20); }
 
-/// The windows of MossFormer2_SS_16K: sound longer than 2 seconds is cut into windows of 2 seconds; other sound is padded and
-/// processed in one piece.
+/// The windows of MossFormer2_SS_16K: sound longer than 2 seconds is cut into windows of 2 seconds. Shorter sound is padded
+/// and processed in one piece.
 inline DecodeWindows mossformer2_separation_windows(Index rate = 16000) {
   DecodeWindows plan = decode_windows(rate, 2, 2);
   plan.pads_one_pass = true;
@@ -60,13 +60,13 @@ inline DecodeWindows mossformer2_separation_windows(Index rate = 16000) {
 
 namespace detail {
 
-/// Raises ArgumentError unless the windows cover the sound without gaps.
+/// Raises ArgumentError unless 1 ≤ stride ≤ window: a larger stride would leave gaps.
 inline void expect_plan(Where where, const DecodeWindows& plan) {
   require<ArgumentError>(plan.stride >= 1 && plan.stride <= plan.window, where, ": window is ", plan.window, " and stride is ",
                          plan.stride, ", expected 1 ≤ stride ≤ window.");
 }
 
-/// Returns `f(segment)`; raises ShapeError unless it has one row per sample and `columns` columns (any number if negative).
+/// Returns `f(segment)`. Raises ShapeError unless it has one row per sample and `columns` columns; -1 allows any number.
 template <class T, class F>
 Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, F& f) {
   Matrix<T> result = f(segment);
@@ -78,7 +78,7 @@ Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, 
 
 }  // namespace detail
 
-/// Runs `f` over a recording of `length` samples, in one piece or in windows, with one piece or window in memory at a time:
+/// Runs `f` on a recording of `length` samples: in one piece if it is short, else window by window. Example:
 ///
 ///     enhance_in_windows<float>(file.frames(), mossformer2_enhancement_windows(),
 ///                               [&](Index first, Index count) { return file.read(first, count); },  // samples × channels
@@ -86,13 +86,13 @@ Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, 
 ///                               [&](ConstView<float> next) { out.write(next); });                     // in order
 ///
 /// `f(segment)` returns one row per sample, with one column per channel or speaker. It is called for each window in order, up
-/// to the last that contributes samples.
-/// With g = plan.dropped(), each result contributes its samples [g, stride + g), except that the first starts at 0 and the last
-/// ends at window - g. If length - window is a positive multiple of stride, no zeros are appended; the last g output samples
-/// are then 0, as in ClearerVoice-Studio.
-/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if `f` returns another length or its number of columns changes,
-/// or if there are no samples.
-/// Cost: `f` processes each sample window / stride times on average.
+/// to the last one that contributes to the output. Only one window is in memory at a time.
+/// With g = plan.dropped(), the output consists of samples [g, stride + g) of each result. The first result also keeps its
+/// samples before g; the last one ends at window - g. If length - window is a positive multiple of stride, no zeros are
+/// appended, and the last g output samples are 0, as in ClearerVoice-Studio.
+/// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if length < 1, if `f` returns a different number of rows than
+/// its segment has, or if its number of columns changes between windows.
+/// Cost: on average, `f` processes each sample in window / stride windows.
 template <class T, class Read, class F, class Write>
 void enhance_in_windows(Index length, const DecodeWindows& plan, Read&& read, F&& f, Write&& write) {
   constexpr Where where = "enhance_in_windows";
@@ -126,7 +126,7 @@ void enhance_in_windows(Index length, const DecodeWindows& plan, Read&& read, F&
   }
 }
 
-/// The same for a channel in memory.
+/// enhance_in_windows() for one channel that is in memory.
 ///
 ///     const Matrix<float> clean = enhance_in_windows<float>(noisy, mossformer2_enhancement_windows(),
 ///                                                           [&](const ConstSignal<float>& segment) { return … ; });

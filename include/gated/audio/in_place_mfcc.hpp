@@ -13,20 +13,21 @@
 
 namespace gated {
 
-/// mfcc() in memory that the caller provides. Neither the constructor nor operator() allocates.
+/// mfcc() in memory provided by the caller. Neither the constructor nor operator() allocates.
 ///
 ///     alignas(64) static std::byte memory[60'000];
 ///     InPlaceMfcc mfcc(keyword_mlp_mfcc(), memory);                    // takes required_bytes(keyword_mlp_mfcc())
 ///     mfcc(std::span<const std::int16_t>(samples), coefficients);      // 98 × 40: bit-equal to mfcc()
 ///
-/// Samples are floats, or 16-bit integers, which are multiplied by 2⁻¹⁵.
+/// Samples are floats or 16-bit integers; integers are multiplied by 2⁻¹⁵.
 /// Shapes: `coefficients` is options.spectrum.frames(options.samples) × options.coefficients.
 /// Errors: those of mfcc(); ShapeError for options.samples = 0 or `coefficients` of another shape; ArgumentError for a
 /// transform whose length is odd or has a prime factor above 7; MemoryError if the memory is too small.
-/// Cost: that of mfcc(), without building its tables. Use an object on one thread, with the kernels it was constructed with.
+/// Cost: that of mfcc(), without building its tables. Not thread-safe. The kernel form (use_kernels()) must
+/// not change between construction and use.
 class InPlaceMfcc {
  public:
-  /// The bytes of memory that an object takes.
+  /// Size of the memory to pass to the constructor, in bytes.
   static std::size_t required_bytes(const MfccOptions& options) {
     const Index bins = options.spectrum.bins(), half = options.spectrum.span() / 2;
     const Index tables = options.spectrum.span() + 3 * (bins + factor_count(half)) + 2 * half + 3 * bins + 7 * options.mels;
@@ -89,7 +90,7 @@ class InPlaceMfcc {
  private:
   using Factor = detail::fourier::Factor<double>;
 
-  /// A mel band's first bin, and its weights.
+  /// The first bin of a mel band, and the weights of its bins.
   struct Band {
     Index first, count;
     const double* weights;
@@ -99,11 +100,11 @@ class InPlaceMfcc {
   /// An upper bound on the number of twiddle factors of a transform of `points` points.
   static Index factor_count(Index points) {
     Index count = 0;
-    detail::fourier::for_each_pass(points, [&](Index radix, Index block) { count += radix + block; });  // a few too many
+    detail::fourier::for_each_pass(points, [&](Index radix, Index block) { count += radix + block; });
     return count;
   }
 
-  /// Memory for `count` values, valid until the arena's innermost frame ends; the outermost, tables_, ends with this object.
+  /// Memory for `count` values, valid until the arena's innermost frame ends. The outermost frame is tables_.
   template <class V>
   V* table(Index count) {
     static_assert(std::is_trivially_copyable_v<V>);
@@ -138,7 +139,7 @@ class InPlaceMfcc {
     const detail::MelTriangles triangles(
         {.form = options_.mel, .bands = options_.mels, .rate = options_.rate, .fft = options_.spectrum.span()});
     bands_ = table<Band>(options_.mels);
-    double* next = table<double>(2 * options_.spectrum.bins());  // a bin is in at most two triangles
+    double* next = table<double>(2 * options_.spectrum.bins());  // each bin is in at most two triangles
     const auto frame = arena_.frame();
     double* const places = arena_.take(triangles.bins());
     for (Index k = 0; k < triangles.bins(); ++k) {
@@ -158,7 +159,7 @@ class InPlaceMfcc {
   static double sample_of(float sample) { return static_cast<double>(sample); }
   static double sample_of(std::int16_t sample) { return static_cast<double>(sample) * 0x1p-15; }
 
-  /// Writes the windowed frames first … first + count - 1 as complex points, one frame per lane.
+  /// Writes the windowed frames first … first + count - 1 to `z` as complex points, one frame per vector lane.
   template <class Sample>
   void load(std::span<const Sample> samples, Index first, Index count, double* z) const {
     const Index known = std::min(static_cast<Index>(samples.size()), options_.samples);
@@ -180,7 +181,7 @@ class InPlaceMfcc {
     });
   }
 
-  /// Writes |X_k|² for all bins k of the frame whose lane starts at z.
+  /// Writes |X_k|² for all bins k of a frame. `z` is the start of the frame's lane.
   void set_powers(const double* z, double* powers) const {
     for (Index k = 0; k <= half_; ++k) {
       double re, im;

@@ -17,17 +17,17 @@ struct LogMelOptions {
   Index length = 1920;                                               ///< samples per frame
   Index hop = 384;                                                   ///< samples from one frame to the next
   Window window = {.form = WindowForm::hamming, .periodic = false};  ///< multiplies each frame
-  double scale = 32768;          ///< multiplies the samples first: Kaldi expects them in the 16-bit range
-  bool remove_mean = true;       ///< subtracts the mean of each frame
-  double preemphasis = 0.97;     ///< x_i - preemphasis · x_{i-1} within a frame, where x_{-1} is x_0
-  MelForm mel = MelForm::kaldi;  ///< scale and triangles of the filters
-  Index mels = 60;               ///< filters
+  double scale = 32768;          ///< factor of the samples: Kaldi expects the range of 16-bit integers
+  bool remove_mean = true;       ///< true to subtract the mean of each frame
+  double preemphasis = 0.97;     ///< replaces x_i by x_i - preemphasis · x_{i-1} in each frame; x_{-1} is x_0
+  MelForm mel = MelForm::kaldi;  ///< mel scale and filter shape
+  Index mels = 60;               ///< number of filters
   double low = 20;               ///< left edge of the first filter, in Hz
-  double high = 0;               ///< right edge of the last filter, in Hz; 0 for half the rate
-  double floor = 0x1p-23;        ///< lower bound of the energies: float's epsilon
+  double high = 0;               ///< right edge of the last filter, in Hz; 0 for rate / 2
+  double floor = 0x1p-23;        ///< lower bound of the mel energies; the default is float's epsilon
   Index deltas = 2;              ///< 0: features only; 1: features and deltas; 2: also second-order deltas
 
-  /// FFT size: `length` rounded up to a power of two. A frame is padded with zeros at its end.
+  /// FFT size: `length` rounded up to a power of two. Zeros are appended to each frame.
   Index fft() const { return static_cast<Index>(std::bit_ceil(static_cast<std::size_t>(length))); }
   /// The number of whole frames in `samples` samples.
   Index frames(Index samples) const { return SpectrumOptions{.length = length, .hop = hop}.frames(samples); }
@@ -60,7 +60,8 @@ inline void condition_frame(const LogMelOptions& options, const Vector<double>& 
   }
 }
 
-/// Writes the deltas d_t = Σ_{k=1,2} k (x_{t+k} - x_{t-k}) / 10 of x's columns to y. Beyond its ends, x repeats its end rows.
+/// Writes the deltas d_t = Σ_{k=1,2} k (x_{t+k} - x_{t-k}) / 10 of x's columns to y. The first and last rows of x are
+/// repeated beyond its ends.
 inline void write_deltas(const Eigen::Ref<const Matrix<double>>& x, View<double> y) {
   const Index last = x.rows() - 1;
   for (Index t = 0; t <= last; ++t) {
@@ -73,12 +74,12 @@ inline void write_deltas(const Eigen::Ref<const Matrix<double>>& x, View<double>
 
 }  // namespace detail
 
-/// Log mel features of one channel, as in torchaudio's `compliance.kaldi.fbank` with dither = 0, and `compute_deltas`.
+/// Log mel features of one channel, as in torchaudio's `compliance.kaldi.fbank` with dither = 0; deltas as in `compute_deltas`.
 ///
-/// Per frame: scale, subtract the mean, preemphasize, apply the window, pad with zeros to the next power of two, |FFT|², mel
+/// Steps per frame: scale, subtract the mean, preemphasize, apply the window, append zeros up to a power of two, |FFT|², mel
 /// filters, ln(max(·, floor)). The columns are [features | deltas | deltas of the deltas]. If the sound's rate is not
 /// options.rate, resample it first (audio/resample.hpp).
-/// Shapes: the result is options.frames(samples) × options.features(), one row per frame (the network's token).
+/// Shapes: the result is options.frames(samples) × options.features(), one row per frame; a row is a token of the network.
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
 /// Cost: about 2.5·n·log₂(n) flops per frame with n = options.fft(), in double.
 template <class T>

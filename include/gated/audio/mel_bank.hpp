@@ -12,10 +12,10 @@
 
 namespace gated {
 
-/// The scale of a mel bank, and the shape of its triangles.
+/// The mel scale, and the shape of the triangular filters.
 enum class MelForm {
-  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles of height 1 on the mel axis; ignores the bin at half the rate
-  slaney  ///< mel = 3f/200 below 1000 Hz, 15 + 27 ln(f/1000)/ln 6.4 above; triangles of area 1 on the Hz axis (librosa)
+  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles of height 1, linear in mel; ignores the Nyquist bin
+  slaney  ///< mel = 3f/200 below 1000 Hz, 15 + 27 ln(f/1000)/ln 6.4 above; triangles of area 1, linear in Hz (librosa)
 };
 
 /// Converts the frequency f from Hz to mel.
@@ -36,12 +36,12 @@ inline double hertz_of(MelForm form, double mel) {
 
 /// Options of a MelBank.
 struct MelOptions {
-  MelForm form = MelForm::slaney;  ///< scale and triangles
+  MelForm form = MelForm::slaney;  ///< mel scale and filter shape
   Index bands = 40;                ///< number of triangles
   Index rate = 16000;              ///< samples per second
-  Index fft = 480;                 ///< points of the transform whose bins are summed
+  Index fft = 480;                 ///< FFT size of the spectrum
   double low = 0;                  ///< left edge of the first triangle, in Hz
-  double high = 0;                 ///< right edge of the last triangle, in Hz; 0 for half the rate
+  double high = 0;                 ///< right edge of the last triangle, in Hz; 0 for rate / 2
 };
 
 namespace detail {
@@ -61,14 +61,14 @@ class MelTriangles {
     step_ = (mel_of(options.form, top) - low_) / static_cast<double>(options.bands + 1);
   }
 
-  /// Number of bins used: Kaldi leaves out the bin at half the rate.
+  /// Number of bins used. Kaldi ignores the Nyquist bin, fft/2.
   Index bins() const { return options_.form == MelForm::kaldi ? options_.fft / 2 : options_.fft / 2 + 1; }
-  /// The frequency of bin k on the axis of the triangles: in mel (Kaldi) or Hz (Slaney).
+  /// The frequency of bin k, in mel (Kaldi) or Hz (Slaney).
   double place(Index k) const {
     const double f = static_cast<double>(k) * static_cast<double>(options_.rate) / static_cast<double>(options_.fft);
     return options_.form == MelForm::kaldi ? mel_of(options_.form, f) : f;
   }
-  /// Calls `f(k, weight)` for the bins of band b that have a weight above 0. `places` holds place(0), place(1), ….
+  /// Calls `f(k, weight)` for each bin k of band b with a weight above 0, where places[k] = place(k).
   template <class Places, class F>
   void for_each_weight(Index b, const Places& places, const F& f) const {
     const double left = edge(b), centre = edge(b + 1), right = edge(b + 2);
@@ -82,7 +82,7 @@ class MelTriangles {
   }
 
  private:
-  /// Left edge of triangle i, centre of triangle i - 1, right edge of triangle i - 2.
+  /// The left edge of triangle i, which is also the centre of triangle i - 1 and the right edge of triangle i - 2.
   double edge(Index i) const {
     const double mel = low_ + rounded(static_cast<double>(i) * step_);
     return options_.form == MelForm::kaldi ? mel : hertz_of(options_.form, mel);
@@ -103,7 +103,7 @@ class MelTriangles {
 /// Cost: at most two multiplications per bin and frame.
 class MelBank {
  public:
-  /// Computes the weights.
+  /// Computes the weights of all triangles.
   explicit MelBank(const MelOptions& options) : bins_(options.fft / 2 + 1) {
     const detail::MelTriangles triangles(options);
     Vector<double> places(triangles.bins());
@@ -143,7 +143,7 @@ class MelBank {
   }
 
  private:
-  /// The weights of a triangle, from its first bin with a weight above 0 to the last.
+  /// The weights of a triangle, for its bins from `first` on; all are above 0.
   struct Band {
     Index first = 0;
     std::vector<double> weights;

@@ -13,16 +13,16 @@ namespace gated {
 /// Options of mfcc(). The defaults are those of KW-MLP: keyword_mlp_mfcc().
 struct MfccOptions {
   Index rate = 16000;             ///< samples per second
-  Index samples = 16000;          ///< the sound is cut or zero-padded to this length; 0 keeps its length
-  SpectrumOptions spectrum = {};  ///< window, hop and transform of a frame
-  MelForm mel = MelForm::slaney;  ///< scale and triangles of the filters
-  Index mels = 40;                ///< filters
-  Index coefficients = 40;        ///< coefficients that are kept, at most `mels`
+  Index samples = 16000;          ///< length to which the sound is cut or zero-padded; 0 for no change
+  SpectrumOptions spectrum = {};  ///< window, hop and FFT size
+  MelForm mel = MelForm::slaney;  ///< mel scale and filter shape
+  Index mels = 40;                ///< number of filters
+  Index coefficients = 40;        ///< coefficients per frame, at most `mels`
   double least_power = 1e-10;     ///< lower bound of the mel energies (librosa's amin)
-  double range = 80;              ///< dB; levels are clamped to at least the highest level minus this (librosa's top_db)
+  double range = 80;              ///< dB; lower bound of the levels: the highest level minus `range` (librosa's top_db)
 };
 
-/// KW-MLP's MFCC options (arXiv:2110.07749): one second at 16 kHz gives 98 frames of 40 coefficients.
+/// KW-MLP's MFCC options (arXiv:2110.07749): one second at 16 kHz yields 98 frames of 40 coefficients.
 inline MfccOptions keyword_mlp_mfcc() { return {}; }
 
 namespace detail {
@@ -73,9 +73,8 @@ inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOption
 /// |STFT|², mel filters, 10 log₁₀(max(·, least_power)), max(·, highest level - range), orthonormal DCT-II.
 ///
 /// The highest level is that of the whole sound, so the coefficients cannot be streamed.
-/// KW-MLP's image [1, 40, 98] is the transpose of the result. Its patches [40, 1] are columns of that image, hence rows of the
-/// result: row i is token i of the network.
-/// Shapes: the result is options.spectrum.frames(samples) × options.coefficients, one row per frame (the network's token).
+/// KW-MLP's input image [1, 40, 98] is the transpose of the result. Its patches are [40, 1]: token i is row i of the result.
+/// Shapes: the result is options.spectrum.frames(samples) × options.coefficients, one row per frame.
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
 /// Cost: about 2.5·n·log₂(n) flops per frame of n samples, and mels · coefficients multiplications, in double.
 template <class T>

@@ -10,22 +10,22 @@
 
 namespace gated::detail {
 
-/// Computes X_k of an even-length transform (see RealFourier) from Z_k at `a` and Z_{h-k} at `b`. Each imaginary part lies
-/// `width` elements after the real part. `turn` is e^(-2πik/n).
+/// Computes X_k of an even-length transform (see RealFourier) from Z_k at `a` and Z_{h-k} at `b`. Each imaginary part is stored
+/// `width` elements after its real part. `turn` is e^(-2πik/n).
 inline void separate(const FourierFactor<double>& turn, const double* a, const double* b, Index width, double& re, double& im) {
   const double o_re = (a[width] + b[width]) / 2, o_im = (b[0] - a[0]) / 2;
   re = (a[0] + b[0]) / 2 + (rounded(turn.c * o_re) - rounded(turn.s * o_im));
   im = (a[width] - b[width]) / 2 + (rounded(turn.c * o_im) + rounded(turn.s * o_re));
 }
 
-/// The transform X_k = Σ_t x_t e^(-2πikt/n) of real rows and its inverse, a few rows of any length n at a time.
+/// The transform X_k = Σ_t x_t e^(-2πikt/n) of real rows of any length n, and its inverse.
 ///
 /// For an even n, Z is the complex transform of the h = n/2 points z_t = x_2t + i·x_{2t+1} (Cooley, Lewis and Welch 1970):
 ///
 ///     E_k = (Z_k + conj Z_{h-k}) / 2,   O_k = (Z_k - conj Z_{h-k}) / 2i,   X_k = E_k + e^(-2πik/n) O_k
 ///
-/// For an odd n, X is a complex transform of n points. A row's bins do not depend on the other rows. An object keeps the kernel
-/// form (instruction set) that it was constructed with.
+/// For an odd n, X is the complex transform of the n points. A call transforms up to one row per vector lane. A row's bins do
+/// not depend on the other rows. An object always uses the kernel form (instruction set) chosen at its construction.
 /// Cost: about 2.5·n·log₂(n/2) flops per row; twice that for an odd n, several times that if n has a prime factor above 7.
 class RealFourier {
  public:
@@ -35,10 +35,10 @@ class RealFourier {
   explicit RealFourier(Index length) : RealFourier(length, KernelChoice()) {}
 
   Index bins() const { return length_ / 2 + 1; }
-  /// The kernel form that it was constructed with, to pass to KernelChoice.
+  /// The object's kernel form, to pass to KernelChoice.
   int form() const { return form_; }
 
-  /// Splits `total` rows into blocks that fit `rows`, and calls `f(first, count)` for each.
+  /// Splits `total` rows into blocks that fit into `rows`, and calls `f(first, count)` for each block.
   template <class F>
   void for_each_block(Index total, const F& f) const {
     for (Index first = 0; first < total; first += width_) {
@@ -66,7 +66,7 @@ class RealFourier {
     }
   }
 
-  /// Computes the first `count` rows from their bins. Ignores the imaginary parts of bin 0 and, for an even n, of bin n/2.
+  /// Inverse transform of the first `count` rows. Ignores the imaginary parts of bin 0 and, for an even n, of bin n/2.
   void inverse(Index count) {
     const KernelChoice kernels(form_);
     for (Index k = 0; k < points(); ++k) {
@@ -78,7 +78,7 @@ class RealFourier {
         }
       }
     }
-    transform_(z_.data());  // the forward transform of conj Z is points() · conj z
+    transform_(z_.data());  // transforming conj Z forward yields points() · conj z
     const double scale = 1 / static_cast<double>(points());
     for (Index t = 0; t < points(); ++t) {
       const double* const z = bin(t);
@@ -92,7 +92,7 @@ class RealFourier {
   }
 
  private:
-  /// The KernelChoice selects the kernels: it is alive until construction ends.
+  /// The temporary KernelChoice keeps the kernels fixed until construction ends.
   RealFourier(Index length, const KernelChoice&)
       : form_(kernels_of_run()),
         length_(length),
@@ -110,7 +110,7 @@ class RealFourier {
 
   Index points() const { return transform_.length(); }
   double* row(Index t) { return z_.data() + t * 2 * width_; }
-  /// The row of z_ that holds bin k mod points() of the complex transform.
+  /// Bin k mod points() of the complex transform.
   const double* bin(Index k) { return row(transform_.order()[k % points()]); }
 
   /// X_k = Z_k of an odd-length transform; Z_k is at `a`.

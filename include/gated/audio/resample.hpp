@@ -9,7 +9,7 @@
 #include "gated/core/ordered_sum.hpp"
 
 /// @file
-/// Sample-rate conversion. Small and without dependencies; libsoxr and libsamplerate are faster.
+/// Sample-rate conversion without dependencies. libsoxr and libsamplerate are faster.
 
 namespace gated {
 
@@ -26,24 +26,24 @@ inline double bessel_i0(double x) {
   return sum;
 }
 
-/// A lowpass: a sinc with cutoff cutoff_ (cycles per input sample), times a Kaiser window of reach_ input samples on each side.
+/// A lowpass filter: a sinc with cutoff_ cycles per input sample, times a Kaiser window of reach_ input samples on each side.
 class ResamplingFilter {
  public:
   /// Taps on each side, in samples at the lower rate.
   static constexpr double side = 64;
-  /// Kaiser's β for 100 dB. The transition band is then 0.05 of the lower rate wide: (100 - 7.95) / (14.36 · 2 · side).
+  /// Kaiser's β for 100 dB of attenuation. The transition band is (100 - 7.95) / (14.36 · 2 · side) = 0.05 of the lower rate.
   static constexpr double beta = 0.1102 * (100 - 8.7);
-  /// Middle of the transition band, as a fraction of the lower rate. The band ends at 0.5.
+  /// Centre of the transition band, as a fraction of the lower rate. The transition band ends at 0.5.
   static constexpr double cutoff = 0.475;
 
   /// `ratio` is the new rate divided by the old.
   explicit ResamplingFilter(double ratio)
       : cutoff_(cutoff * std::min(ratio, 1.0)), reach_(side / std::min(ratio, 1.0)), largest_(bessel_i0(beta)) {}
 
-  /// Number of weighted input samples on each side.
+  /// Number of input samples on each side of the output sample.
   Index taps() const { return static_cast<Index>(std::ceil(reach_)); }
 
-  /// Writes the weights of the input samples 1 - taps() … taps(), for an output sample at the input position `fraction`.
+  /// Writes the weights of input samples 1 - taps() … taps() for an output sample at position `fraction`, in input samples.
   void weigh(double fraction, Vector<double>& weights) const {
     weights.resize(2 * taps());
     for (Index j = 0; j < weights.size(); ++j) {
@@ -52,7 +52,7 @@ class ResamplingFilter {
       const double sinc = std::abs(angle) < 1e-9 ? 1 : elementary::turn(angle).sine / angle;
       weights[j] = inside <= 0 ? 0 : sinc * bessel_i0(beta * std::sqrt(inside)) / largest_;
     }
-    weights /= ordered_sum(weights);  // a constant stays constant
+    weights /= ordered_sum(weights);  // unit gain at frequency 0
   }
 
  private:
@@ -62,14 +62,14 @@ class ResamplingFilter {
 }  // namespace detail
 
 /// Converts sound from the rate `from` to the rate `to` with a polyphase windowed sinc (J. F. Kaiser, "Nonrecursive digital
-/// filter design using the I0-sinh window function", 1974). Takes any two rates from 8 to 96 kHz, and pads with zeros.
+/// filter design using the I0-sinh window function", 1974). Both rates must be 8 to 96 kHz. The input is padded with zeros.
 ///
 /// Let F be half the lower rate. Tones up to 0.9 F keep their amplitude within 0.001 dB. Tones at F and above, and all images,
 /// are below -90 dB. The delay is compensated: sample i of the result is at time i / to.
 /// Shapes: `samples` is frames × channels; the result has ceil(frames · to / from) frames.
 /// Errors: ArgumentError for a rate out of range.
-/// Cost: 128 · max(1, from / to) products per sample of the result, in double. Each weight of the to / gcd(from, to) phases
-/// takes a sine and a series of about 20 terms. Equal rates: one copy.
+/// Cost: 128 · max(1, from / to) multiplications per sample of the result, in double, and a sine and a series of about 20 terms
+/// for each weight of the to / gcd(from, to) phases. Equal rates: one copy.
 template <class T>
 Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   for (const Index rate : {from, to}) {
@@ -79,7 +79,7 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   if (from == to) {
     return samples;
   }
-  // Products of positions and rates fit a double, but not Index on 32-bit machines.
+  // In double: products of positions and rates could overflow Index on 32-bit machines.
   const Index divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
   const auto up_steps = static_cast<double>(up), down_steps = static_cast<double>(down);
   const auto frames = static_cast<Index>(std::ceil(static_cast<double>(samples.rows()) * up_steps / down_steps));
@@ -91,7 +91,7 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   Matrix<T> result(frames, samples.cols());
   Vector<double> weights;
   for (Index phase = 0; phase < std::min(up, frames); ++phase) {
-    const double place = static_cast<double>(phase) * down_steps;  // in units of 1 / up of an input sample
+    const double place = static_cast<double>(phase) * down_steps;  // input position times `up`
     filter.weigh(std::fmod(place, up_steps) / up_steps, weights);
     auto first = static_cast<Index>(place / up_steps);  // the filter's first sample in `sound`
     for (Index i = phase; i < frames; i += up, first += down) {

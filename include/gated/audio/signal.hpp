@@ -7,8 +7,8 @@
 
 namespace gated {
 
-/// A read-only view of one channel: a column vector of samples. Takes a `Vector`, a column of a matrix of frames × channels, or
-/// an `Eigen::Map` of foreign memory. A column of a matrix with several channels is copied.
+/// A read-only view of one channel: a column vector of samples. Binds to a `Vector`, an `Eigen::Map`, or a column of a Matrix
+/// of frames × channels. The column is copied if there is more than one channel.
 template <class T>
 using ConstSignal = Eigen::Ref<const Vector<T>>;
 

@@ -4,11 +4,12 @@
 #include "gated/audio/spectrum.hpp"
 
 /// @file
-/// Masks on a spectrum: how a network removes noise.
+/// Applies a mask to a spectrum, as networks do to remove noise.
 
 namespace gated {
 
-/// The spectrum that MossFormer2_SE_48K masks: 961 bins from 40 ms frames at 48 kHz, one frame per row of features.
+/// The spectrum that MossFormer2_SE_48K masks: 961 bins, from 40 ms frames at 48 kHz. Frame i corresponds to row i of the
+/// features.
 inline SpectrumOptions mossformer2_spectrum() {
   const LogMelOptions features = mossformer2_features();
   return {.window = features.window, .length = features.length, .hop = features.hop};

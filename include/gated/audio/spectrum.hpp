@@ -9,22 +9,22 @@
 /// @file
 /// Short-time Fourier transforms and their inverse.
 ///
-/// All of gated/audio computes in double, whatever T is. Results in float thus differ from those in double by one rounding, and
-/// a quiet band next to a loud one keeps its precision.
+/// All of gated/audio computes in double, whatever T is; float results are rounded once. A quiet band next to a loud one thus
+/// keeps its precision.
 
 namespace gated {
 
-/// How sound is cut into frames and transformed. Only whole frames count: frame f holds span() samples from sample f · hop on,
-/// and nothing is padded (`center=False` in torch and librosa).
+/// Options of stft(): its frames and transform. Frame f consists of the span() samples from sample f · hop on. Incomplete
+/// frames are dropped, and nothing is padded (`center=False` in torch and librosa).
 struct SpectrumOptions {
   Window window = {};  ///< multiplies each frame
-  Index length = 480;  ///< samples of the window
+  Index length = 480;  ///< samples per window
   Index hop = 160;     ///< samples from one frame to the next
-  Index fft = 0;       ///< points of the transform; 0 for `length`. A shorter window is centred, with zeros on both sides
+  Index fft = 0;       ///< FFT size; 0 for `length`. A shorter window is centred and zero-padded on both sides
 
-  /// Samples per frame, which is also the number of points of its transform.
+  /// Samples per frame: the FFT size.
   Index span() const { return fft == 0 ? length : fft; }
-  /// The number of bins, from frequency 0 to half the rate.
+  /// The number of bins, from frequency 0 to the Nyquist frequency.
   Index bins() const { return span() / 2 + 1; }
   /// The number of whole frames in `samples` samples.
   Index frames(Index samples) const { return samples < span() ? 0 : 1 + (samples - span()) / hop; }
@@ -37,7 +37,7 @@ inline void expect_options(Where where, const SpectrumOptions& options) {
   require<ArgumentError>(options.length >= 1 && options.hop >= 1, where, ": length is ", options.length, " and hop is ",
                          options.hop, ", expected at least 1.");
   require<ArgumentError>(options.fft == 0 || options.fft >= options.length, where, ": fft is ", options.fft,
-                         ", expected at least length = ", options.length, ", or 0 for the same.");
+                         ", expected at least length = ", options.length, ", or 0 to use length.");
 }
 
 /// Raises ShapeError unless `samples` samples fill a frame.
@@ -46,7 +46,7 @@ inline void expect_frame(Where where, Index samples, Index span) {
                       ", the length of a frame. Append zeros to a shorter sound.");
 }
 
-/// The number of frames in `samples` samples, at least one; raises the errors of the two functions above.
+/// The number of frames in `samples` samples, at least one. Errors: those of expect_options() and expect_frame().
 inline Index frames_of(Where where, Index samples, const SpectrumOptions& options) {
   expect_options(where, options);
   expect_frame(where, samples, options.span());
@@ -85,7 +85,7 @@ void for_each_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& opt
   });
 }
 
-/// y = Σ_f w ⊙ frame_f / Σ_f w², where frame f starts at sample f · hop.
+/// Weighted overlap-add: y = Σ_f w ⊙ frame_f / Σ_f w², where frame f starts at sample f · hop.
 class OverlapAdd {
  public:
   OverlapAdd(const SpectrumOptions& options, Index samples)
@@ -106,14 +106,14 @@ class OverlapAdd {
   /// Sample t of y; final once no later frame covers it.
   template <class T>
   T sample(Index t) const {
-    constexpr double covered = 1e-11;  // torch refuses a smaller Σ w²
+    constexpr double covered = 1e-11;  // torch.istft raises an error if Σ w² is smaller
     return squares_[t] > covered ? static_cast<T>(sum_[t] / squares_[t]) : T{0};
   }
   template <class T>
   Vector<T> result() const {
     return Vector<T>::NullaryExpr(sum_.size(), [this](Index t) { return sample<T>(t); });
   }
-  /// Drops the first `hop` samples: sample 0 is then the first of the next frame.
+  /// Drops the first `hop` samples: the next frame then starts at sample 0.
   void shift() {
     for (Vector<double>* const x : {&sum_, &squares_}) {
       std::copy(x->data() + hop_, x->data() + x->size(), x->data());
@@ -158,7 +158,7 @@ inline double power(const RealFourier& fourier, Index r, Index k) {
   return rounded(re * re) + rounded(im * im);
 }
 
-/// f(|X|²), a row per frame.
+/// f(|X|²), one row per frame.
 template <class T, class F>
 Matrix<T> map_spectrum(Where where, const ConstSignal<T>& samples, const SpectrumOptions& options, const F& f) {
   Matrix<T> values(frames_of(where, samples.size(), options), options.bins());
@@ -174,17 +174,17 @@ Matrix<T> map_spectrum(Where where, const ConstSignal<T>& samples, const Spectru
 
 }  // namespace detail
 
-/// |X|² of stft(), with its shapes, errors and cost.
+/// |X|², where X is stft(samples, options). Shapes, errors and cost are those of stft().
 template <class T>
 Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& options) {
   return detail::map_spectrum<T>("power_spectrum", samples, options, [](double power) { return power; });
 }
 
 /// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², where frame f starts at sample f · hop (Griffin
-/// and Lim 1984). Samples where Σ_f w² is 0 are set to 0, such as the last (samples - options.span()) mod hop, which no frame
-/// covers, and, with a Hann window, the first.
+/// and Lim 1984). Samples where Σ_f w² is 0 are set to 0. They include the last (samples - options.span()) mod hop, which no
+/// frame covers, and, with a Hann window, the first.
 /// Shapes: the spectrum is options.frames(samples) × options.bins().
-/// Errors: ArgumentError for invalid options; ShapeError for another shape, or a sound shorter than a frame.
+/// Errors: ArgumentError for invalid options; ShapeError for a spectrum of another shape, or a sound shorter than a frame.
 /// Cost: that of stft().
 template <class T>
 Vector<T> istft(const Matrix<std::complex<T>>& spectrum, Index samples, const SpectrumOptions& options) {

@@ -8,16 +8,16 @@
 
 namespace gated {
 
-/// The shape of a window.
+/// The formula of a window function; Window defines φ.
 enum class WindowForm {
   hann,    ///< 0.5 - 0.5 cos φ
   hamming  ///< 0.54 - 0.46 cos φ
 };
 
-/// A window function with φ_i = 2πi/n if it is periodic (torch and librosa by default), or 2πi/(n - 1) if it is symmetric
-/// (Kaldi), for i = 0 … n - 1.
+/// A window function. The angle φ of weight i = 0 … n - 1 is 2πi/n if it is periodic (the default of torch and librosa), or
+/// 2πi/(n - 1) if it is symmetric (Kaldi).
 struct Window {
-  WindowForm form = WindowForm::hann;  ///< its shape
+  WindowForm form = WindowForm::hann;  ///< the formula
   bool periodic = true;                ///< false for a symmetric window, whose last weight equals the first
 };
 

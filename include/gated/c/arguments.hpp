@@ -17,7 +17,7 @@
 
 namespace gated::c_interface {
 
-/// A copy of a caller's struct. Members beyond its `size`, which the caller's older version lacks, are zero.
+/// A copy of a caller's struct. Members beyond its `size` are zero: the caller was compiled for an older version without them.
 /// Errors: ArgumentError if `from` is NULL, or if its `size` is 0, above sizeof(Struct) or not a multiple of alignof(Struct).
 template <class Struct>
 Struct read(const char* where, const char* name, const Struct* from) {
@@ -32,7 +32,7 @@ Struct read(const char* where, const char* name, const Struct* from) {
   return result;
 }
 
-/// Copies `from` back to the caller's struct, up to the last member that the caller's version has.
+/// Copies `from` back to the caller's struct, up to the struct's `size`.
 template <class Struct>
 void write(const Struct& from, Struct* to) {
   std::memcpy(static_cast<void*>(to), &from, from.size);
@@ -50,7 +50,7 @@ std::optional<E> named(const char* where, const char* what, const char* word) {
   return value;
 }
 
-/// Number formats of matrix products: gated_source::products.
+/// Number formats of matrix products, as named in gated_source::products.
 enum class Products { float32, int8, bf16 };
 constexpr auto names_of(Products) { return words_for<Products>("float32", "int8", "bf16"); }
 
@@ -68,7 +68,7 @@ inline SafetensorsFile file_of(const char* where, const gated_source& source) {
   return SafetensorsFile(std::filesystem::path(utf8, utf8 + std::strlen(source.path)));
 }
 
-/// The inputs of a call, checked: `*input`, `*input->other` and so on.
+/// The checked inputs of a call: `*input`, `*input->other` and so on.
 class CheckedInput {
  public:
   CheckedInput(const char* where, const OpenedModel& model, const gated_input* input) {
@@ -130,7 +130,7 @@ class CheckedInput {
     return static_cast<std::size_t>(input.lengths != nullptr ? input.sequences
                                                              : input.rows / std::max<Index>(1, model.contract().of_rows));
   }
-  /// The caller's sequences; allocates nothing if they all have the same length.
+  /// The caller's sequences. Allocates only if their lengths differ.
   static Sequences split(const char* where, const gated_input& input) {
     const std::span<const Index> lengths(input.lengths, static_cast<std::size_t>(input.sequences));
     for (const Index length : lengths) {
@@ -146,7 +146,7 @@ class CheckedInput {
   std::size_t count_ = 0;
 };
 
-/// Sets the shape of the caller's output and, if its `values` are set, calls `compute(y)` to fill them.
+/// Sets the shape of the caller's output. If its `values` are not NULL, calls `compute(y)` to fill them.
 template <class F>
 void fill(const char* where, gated_output* output, std::pair<Index, Index> shape, F&& compute) {
   gated_output to = read(where, "output", output);

@@ -13,11 +13,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Handles that are safe to misuse: freed, invented and foreign handles are refused.
+/// Handles that are safe to misuse: freed, made-up and foreign handles are refused.
 
 namespace gated::c_interface {
 
-/// Raised for a handle without an object, or if another thread uses the object.
+/// Raised if a handle has no object, or if another thread uses its object.
 class HandleError : public Error {
  public:
   using Error::Error;
@@ -31,28 +31,28 @@ enum class Access {
 
 /// A table of objects of one kind, found by their handles.
 ///
-/// A handle is a number, made of a slot's index, a count of how often the slot was given out, and `kind`. It is never
-/// dereferenced, so a freed handle is refused safely. `kind`, 1 to 3, tells the handles of several tables apart.
-/// Cost: a lookup is one atomic exchange, without a lock. A slot takes 24 bytes and is reused.
+/// A handle is a number that packs a slot's index, its generation (how often the slot was used) and `kind`. It is never
+/// dereferenced, so a freed handle is refused safely. `kind`, 1 to 3, distinguishes the handles of different tables.
+/// Cost: a lookup is one atomic compare-and-swap, without a lock. A slot has 24 bytes and is reused.
 template <class T, unsigned kind>
 class HandleTable {
-  static_assert(kind >= 1 && kind <= 3, "A handle has two bits for its kind, and is not 0.");
+  static_assert(kind >= 1 && kind <= 3, "A handle has two bits for its kind, and must not be 0.");
   using Number = std::uintptr_t;
   static constexpr int index_bits = sizeof(Number) == 8 ? 24 : 14;
   static constexpr std::uint32_t closed = ~std::uint32_t{0};  // user count that marks a slot without an object
   static constexpr std::size_t first_chunk = 64, chunk_count = index_bits - 5;
 
   struct Slot {
-    std::atomic<std::uint64_t> state{closed};  // upper half: times given out; lower half: user count
+    std::atomic<std::uint64_t> state{closed};  // upper half: generation; lower half: user count
     std::shared_ptr<T> object;
   };
 
  public:
-  /// Use of a handle's object during a call. The object cannot be freed meanwhile.
+  /// Access to a handle's object for the duration of a call. The object cannot be freed meanwhile.
   class Use {
    public:
-    /// Errors: HandleError, starting with `what`, if `handle` has no object, or if another thread uses the object and one of
-    /// the two uses is exclusive.
+    /// Errors: HandleError, with a message that starts with `what`, if `handle` has no object, or if another thread uses the
+    /// object and either use is exclusive.
     Use(HandleTable& table, const void* handle, const char* what, Access access = Access::shared)
         : slot_(table.slot_of(handle, what)), exclusive_(access == Access::exclusive) {
       const std::uint64_t times = times_in(handle);
@@ -96,7 +96,7 @@ class HandleTable {
   }
 
   /// Releases the object. Its handle is refused from now on.
-  /// Errors: HandleError, starting with `what`, if the handle has no object, or if the object is in use.
+  /// Errors: HandleError, with a message that starts with `what`, if the handle has no object, or if the object is in use.
   void remove(const void* handle, const char* what) {
     Slot& slot = slot_of(handle, what);
     const std::uint64_t times = times_in(handle);
@@ -106,15 +106,15 @@ class HandleTable {
       require<HandleError>(users_of(state) == 0, what, " is in use by another thread. Wait for that call to return.");
     } while (!slot.state.compare_exchange_weak(state, (times + 1) << 32 | closed, std::memory_order_acquire,
                                                std::memory_order_relaxed));
-    const std::shared_ptr<T> last = std::move(slot.object);  // the object's destructor runs without the lock
+    const std::shared_ptr<T> last = std::move(slot.object);  // the object is destroyed after the lock is released
     const std::lock_guard lock(mutex_);
-    if (times < most_times) {  // a slot whose handles are used up is retired
+    if (times < most_times) {  // a slot that has used all its generations is retired
       free_.push_back(index_in(handle));
     }
   }
 
  private:
-  static constexpr std::uint32_t only_user = 1u << 30;  // what an exclusive user adds to the user count
+  static constexpr std::uint32_t only_user = 1u << 30;  // an exclusive user adds this to the user count
   static constexpr std::uint64_t most_times =
       (std::uint64_t{1} << (std::min<int>(sizeof(Number) * 8, 58) - 2 - index_bits)) - 1;
 
@@ -165,10 +165,10 @@ class HandleTable {
     free_.reserve(first + count);
     auto slots = std::make_unique<Slot[]>(count);
     for (std::size_t i = 0; i < count; ++i) {
-      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // from 1: no small number is a handle
+      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // generation 1: no handle is small
       free_.push_back(first + count - 1 - i);
     }
-    chunks_[chunk].store(slots.release(), std::memory_order_release);  // never freed: handles may be stale
+    chunks_[chunk].store(slots.release(), std::memory_order_release);  // never freed: stale handles still look up their slots
   }
 
   std::mutex mutex_;  // guards free_ and the growth of chunks_

@@ -18,7 +18,7 @@
 extern "C" {
 
 const char* gated_version(void) {
-  static_assert(std::is_same_v<ptrdiff_t, gated::Index>, "Token ids and lengths are read in place.");
+  static_assert(std::is_same_v<ptrdiff_t, gated::Index>, "Token ids and lengths are read in place: Index must be ptrdiff_t.");
 #define GATED_TEXT_OF(x) #x
 #define GATED_VERSION_TEXT(a, b, c) GATED_TEXT_OF(a) "." GATED_TEXT_OF(b) "." GATED_TEXT_OF(c)
   return GATED_VERSION_TEXT(GATED_VERSION_MAJOR, GATED_VERSION_MINOR, GATED_VERSION_PATCH);
@@ -197,7 +197,7 @@ gated_status gated_use(const char* kernels, const char* arithmetic) {
     const auto form = named<KernelForm>(where, "kernels", kernels);
     const auto chosen = named<Arithmetic>(where, "arithmetic", arithmetic);
     if (chosen == Arithmetic::portable) {
-      detail::expect_portable_kernels(where);  // before anything changes
+      detail::expect_portable_kernels(where);  // before use_kernels(): a failed call changes nothing
     }
     if (form) {
       use_kernels(*form);

@@ -50,7 +50,7 @@ class ModelObject {
   std::unique_ptr<Workspace<float>> take() const {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) {
-      idle_.reserve(made_ + 1);  // give_back() must not allocate
+      idle_.reserve(made_ + 1);  // so that give_back() never allocates
       auto workspace = new_workspace();
       ++made_;
       return workspace;
@@ -91,7 +91,7 @@ inline Models& models() {
   static auto* const table = new Models;
   return *table;
 }
-/// The open states. Never destroyed either.
+/// The open states. Never destroyed: static destructors may still free a state.
 inline States& states() {
   static auto* const table = new States;
   return *table;

@@ -30,9 +30,9 @@ struct ModelInput {
   std::optional<Sequences> sequences = {};  ///< the caller's split of the rows into sequences
   Mask mask = {};                           ///< hidden rows
   OutputRows rows = OutputRows::all;        ///< which rows to compute
-  const ModelInput* other = nullptr;        ///< keys, values or known futures
+  const ModelInput* other = nullptr;        ///< a second sequence: keys, values or known future covariates
 
-  /// Raises ArgumentError if `is_set`: the model would ignore `member`.
+  /// Raises ArgumentError if `is_set`. Call it for a `member` that the model would ignore.
   void expect_unset(bool is_set, const char* member) const {
     require<ArgumentError>(!is_set, where, ": input->", member, " is set, but this model does not use it. Leave it NULL.");
   }
@@ -59,9 +59,9 @@ class OpenedModel {
   const ModelDescription& description() const { return description_; }
   const Contract& contract() const { return description_.contract; }
 
-  /// True if start() works for some capacity.
+  /// True if start() succeeds for some capacity.
   virtual bool streams() const = 0;
-  /// The packed weights, which every workspace must use.
+  /// The packed weights. Pass them to Workspace::use() of each workspace for this model.
   virtual const PreparedWeights<float>& weights() const = 0;
   /// Rows and columns of the output of forward().
   virtual std::pair<Index, Index> output_shape(const ModelInput& input) const = 0;
@@ -72,19 +72,19 @@ class OpenedModel {
   virtual State<float> start(Index capacity) const = 0;
   /// y = the outputs of the next rows.
   virtual void extend(const ModelInput& input, State<float>& state, View<float> y, Workspace<float>& workspace) const = 0;
-  /// Prepares `picture` as an input row of the model, and writes it to `row`.
+  /// Converts `picture` to an input row of the model, and writes it to `row`.
   virtual void prepare_image(const PixelView& picture, View<float> row) const = 0;
 
  protected:
-  /// The caller's split of `rows` rows into sequences. By default, sequences of `length` rows, or one sequence if `length` is 0
-  /// or does not divide `rows`.
+  /// The caller's split of `rows` rows into sequences. If it is not set, sequences of `length` rows, or one sequence if
+  /// `length` is 0 or does not divide `rows`.
   static Sequences sequences_of(const ModelInput& input, Index rows, Index length) {
     if (input.sequences) {
       return *input.sequences;
     }
     return length > 0 && rows % length == 0 ? Sequences::uniform(rows / length, length) : Sequences::single(rows);
   }
-  /// The same with the model's length, if the model accepts only one length.
+  /// sequences_of() with the model's sequence length, or with 0 if the model accepts several lengths.
   Sequences sequences_of(const ModelInput& input, Index rows) const {
     return sequences_of(input, rows, contract().longest == contract().shortest ? contract().longest : 0);
   }
@@ -98,7 +98,7 @@ concept ReadsImages = requires(const Model& model) {
   ImageInput<float>(model.config);
 };
 
-/// An opened Model.
+/// OpenedModel for the type `Model`.
 template <class Model>
 class Opened final : public OpenedModel {
   static constexpr bool reads_tokens = requires(const Model& model) { model.config.vocabulary; };
@@ -242,7 +242,7 @@ inline std::unique_ptr<const OpenedModel> open_model(const SafetensorsFile& file
   require<FileError>(opened != nullptr, file.name(), ": ",
                      architecture.empty() ? "no architecture in the metadata. Write the file with save_model() or convert.py."
                                           : text("its architecture \"", printable(architecture),
-                                                 "\" is unknown to this library. Open training runs in C++."));
+                                                 "\" is unknown to this library. Training runs can be opened only in C++."));
   return opened;
 }
 

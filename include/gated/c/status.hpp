@@ -17,7 +17,7 @@ namespace gated::c_interface {
 
 static_assert(GATED_HAS_EXCEPTIONS, "The C interface turns exceptions into error codes: compile it with exceptions.");
 
-/// The message of this thread's last error. Not allocated: memory may be exhausted.
+/// The message of this thread's last error. A fixed buffer, because memory may be exhausted.
 inline char (&last_error())[2048] {
   static thread_local char message[2048] = "";
   return message;
@@ -27,14 +27,14 @@ inline gated_status fail(gated_status status, std::string_view message) {
   auto& to = last_error();
   std::size_t length = std::min(message.size(), sizeof(to) - 1);
   while (length < message.size() && length > 0 && (static_cast<unsigned char>(message[length]) & 0xc0u) == 0x80u) {
-    --length;  // do not cut a UTF-8 character in two
+    --length;  // keeps UTF-8 characters whole
   }
   std::memcpy(to, message.data(), length);
   to[length] = '\0';
   return status;
 }
 
-/// Runs the body of an interface function, and turns an exception into a status and a message.
+/// Runs the body of an interface function. Turns an exception into a status and stores its message.
 template <class F>
 gated_status guarded(F&& body) noexcept {
   try {
@@ -55,7 +55,7 @@ gated_status guarded(F&& body) noexcept {
   } catch (const std::exception& error) {
     return fail(GATED_OTHER_ERROR, error.what());
   } catch (...) {
-    return fail(GATED_OTHER_ERROR, "An exception of unknown type.");
+    return fail(GATED_OTHER_ERROR, "Unknown exception: its type is not derived from std::exception.");
   }
 }
 

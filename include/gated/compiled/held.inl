@@ -1,6 +1,6 @@
 // Declares the instantiations of gated::compiled as `extern template`, for programs that link it. The library's own translation
-// units see the same declarations: each unit instantiates one part (cmake/compiled) and links the rest from the others. Do not
-// include the files of this folder: gated.hpp and io/model_file.hpp do so at their end.
+// units see the same declarations. Each unit instantiates one part (cmake/compiled) and links the other parts. Do not include
+// the files of this folder: gated.hpp and io/model_file.hpp do so at their end.
 
 #if !defined(GATED_HELD)
 #define GATED_HELD extern template

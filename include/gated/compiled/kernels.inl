@@ -9,7 +9,7 @@
 #define GATED_HELD_ASSIGNED(T, ...) GATED_HELD_TABLE(AssignKernels<T, decltype(__VA_ARGS__)>)
 #define GATED_HELD_SUMMED(T, ...) GATED_HELD_TABLE(SumKernels<T, decltype(__VA_ARGS__)>)
 
-/// The last entries (ASSIGNED, SUMMED) are the kernels for terms that forward passes assign or sum.
+/// The ASSIGNED and SUMMED entries are kernels for the element-wise expressions that forward passes assign or sum.
 #define GATED_HELD_KERNELS(T)                                                                           \
   GATED_HELD const Bf16Kernels* bf16_kernels<T>();                                                      \
   GATED_HELD const Int8Kernels& int8_kernels<T>();                                                      \
@@ -45,7 +45,7 @@
 
 namespace gated {
 
-namespace held {  // operands, declared for their types only
+namespace held {  // operands for decltype, never defined
 
 template <class T>
 terms::Read<T> x();

@@ -7,11 +7,11 @@
 #include "gated/core/error.hpp"
 
 /// @file
-/// Enforces one alignment per program: code with a different EIGEN_MAX_ALIGN_BYTES would free Eigen's matrices wrongly.
+/// Enforces one EIGEN_MAX_ALIGN_BYTES per program: with two values, a matrix could be freed by the wrong deallocator.
 ///
-/// Each translation unit defines one symbol, in a section named after the unit's alignment: linkers merge sections of one name,
-/// and refuse a symbol defined in two. Shared libraries that export the symbol all bind to the one loaded first, and to its
-/// gated and Eigen functions. A library with a different alignment therefore ends the program at load time, with an error.
+/// Each translation unit defines the same symbol, in a section named after the unit's alignment. Linkers merge sections of the
+/// same name; if the names differ, the symbol is defined twice, which is a link error. Shared libraries that export the symbol
+/// use the gated and Eigen functions of the first one loaded. Loading one with another alignment aborts the program.
 
 #if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
 #define GATED_TEXT_OF(x) #x
@@ -31,11 +31,11 @@ template struct Alignment<EIGEN_MAX_ALIGN_BYTES>;
 
 extern "C" [[gnu::used]] const int gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units__march_sets_it
 #if defined(GATED_BUILDS_COMPILED)
-    __attribute__((visibility("default")))  // whether a library exports it depends on its units that link gated::compiled
+    __attribute__((visibility("default")))  // exported unless a unit that links gated::compiled hides it
 #endif
     __attribute__((alias("_ZN5gated6detail9AlignmentILi" GATED_TEXT(EIGEN_MAX_ALIGN_BYTES) "EE3tagE")));
 
-#if defined(__PIC__) && !defined(__PIE__)  // may be part of a shared library
+#if defined(__PIC__) && !defined(__PIE__)  // this unit may be part of a shared library
 namespace gated::detail {
 
 inline bool expect_alignment(int of_library, int of_program) noexcept {

@@ -17,15 +17,16 @@
 
 namespace gated {
 
-/// A bump arena: memory taken within a frame is released when the frame ends, and the arena keeps it for later frames.
+/// A bump arena: memory taken within a frame is released when the frame ends, and is reused by later frames.
 ///
 /// Only the first run with a given shape allocates from the heap; when that run ends, the chunks are merged into one.
-/// Cost: the high-water mark, bytes().
+/// Memory: bytes(), the high-water mark.
 template <class T>
 class Arena {
  public:
-  Arena() { chunks_.reserve(4); }  // replace_chunks() then never reallocates the vector
-  /// An arena in the caller's memory, which must outlive the arena. It never allocates: take() raises MemoryError instead.
+  Arena() { chunks_.reserve(4); }  // so that replace_chunks() never reallocates the vector
+  /// An arena in the caller's memory, which must outlive the arena. It never allocates: take() raises MemoryError
+  /// if the memory is too small.
   explicit Arena(std::span<std::byte> memory) {
     void* first = memory.data();
     std::size_t bytes = memory.size();
@@ -115,9 +116,10 @@ class Arena {
     return {to, values.size()};
   }
 
-  /// Replaces all chunks by one chunk of `count` scalars, or by none if the allocation fails. Only while no memory is taken.
+  /// Replaces all chunks by one chunk of `count` scalars, or by none if the allocation fails. Call it only while no
+  /// memory is taken.
   void replace_chunks(std::size_t count) noexcept {
-    chunks_.clear();  // keeps the vector's own memory
+    chunks_.clear();  // keeps the vector's capacity
     AlignedMemory<T> whole(count, std::nothrow);
     if (whole.data() != nullptr) {
       chunks_.push_back(std::move(whole));
@@ -125,8 +127,8 @@ class Arena {
   }
 
  private:
-  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one of peak() scalars:
-  /// the next run fits into it.
+  /// Restores the state at the frame's start. When the outermost frame ends, replaces several chunks by one of peak() scalars,
+  /// enough for another run like this one.
   void give_back(std::size_t chunk, std::size_t used, std::size_t taken) noexcept {
     current_ = chunk;
     used_ = used;
@@ -149,7 +151,7 @@ class Arena {
 
   std::vector<AlignedMemory<T>> chunks_;
   T* given_ = nullptr;           // the caller's memory
-  std::size_t given_count_ = 0;  // scalars in it
+  std::size_t given_count_ = 0;  // scalars that fit into given_
   bool is_given_ = false;
   std::size_t current_ = 0;  // the chunk that is being filled
   std::size_t used_ = 0;     // scalars taken from that chunk

@@ -15,11 +15,11 @@ namespace gated {
 /// The tokens of a sequence that an output token depends on.
 enum class Sees {
   itself,  ///< only the token at its own position
-  past,    ///< tokens up to its own position: the layer is causal
-  all      ///< later tokens as well
+  past,    ///< tokens up to and including its own position: the layer is causal
+  all      ///< any token of the sequence
 };
 
-/// A layer's input requirements and output shape, returned by its member contract(), which every layer has:
+/// A layer's input requirements and output shape. Every layer has a member function that returns them:
 ///
 ///     Contract contract() const { return {.in = config.channels, .out = config.channels, .sees = Sees::past}; }
 ///
@@ -34,13 +34,13 @@ struct Contract {
   Sees sees = Sees::all;        ///< the tokens that an output depends on
   Index shortest = 0;           ///< fewest tokens per sequence; a stream may have fewer
   Index longest = unlimited;    ///< most tokens per sequence
-  Index multiple = 1;           ///< the number of tokens must be a multiple of this
-  const char* remedy = "";      ///< ends the error message for an invalid length: " Resize …"
-  const char* in_note = "a matrix is tokens × channels, one row per token";  ///< explains `in` in messages
+  Index multiple = 1;           ///< tokens per sequence must be a multiple of this
+  const char* remedy = "";      ///< last part of the error message for an invalid length: " Resize …"
+  const char* in_note = "a matrix is tokens × channels, one row per token";  ///< explains `in` in error messages
   const char* unstreamable = nullptr;  ///< why the layer cannot stream even if it is causal, or nullptr
-  bool takes_mask = false;             ///< true if a mask may hide tokens
+  bool takes_mask = false;             ///< true if the layer accepts a mask
   MaskDemands mask = {};               ///< requirements for a mask
-  bool shows_itself = false;           ///< true if the body itself shows its outputs to a hook
+  bool shows_itself = false;           ///< true if the body passes its outputs to the hook: the caller then does not
 
   bool is_causal() const { return sees != Sees::all; }
   bool streams() const { return is_causal() && unstreamable == nullptr; }
@@ -50,7 +50,7 @@ struct Contract {
     return length >= shortest && length <= longest && (multiple == 1 || length % multiple == 0);
   }
   /// True if the layer, called by another layer, accepts `given` rows split into `sequences`. If the layer changes the number
-  /// of rows, `sequences` is the split of its output, and only the number of rows is checked.
+  /// of rows, `sequences` describes its output rows, and only the number of input rows is checked.
   bool takes_rows(Index given, const Sequences& sequences) const {
     if (rows != of_rows) {
       return given % of_rows == 0;
@@ -84,7 +84,7 @@ struct Contract {
   }
   /// The contract of this layer followed by `next`.
   Contract then(const Contract& next) const {
-    Contract asked = next;  // with its lengths converted to tokens of this layer's input
+    Contract asked = next;  // next's contract, with lengths in tokens of this layer's input
     asked.shortest = (next.shortest + rows - 1) / rows * of_rows;
     asked.longest = next.longest == unlimited ? unlimited : next.longest / rows * of_rows;
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
@@ -124,7 +124,7 @@ inline void expect_columns(Where where, const Contract& contract, Index columns)
 
 /// Raises ShapeError unless contract.takes_rows().
 inline void expect_rows(Where where, const Contract& contract, Index rows, const Sequences& sequences) {
-  if (contract.rows != contract.of_rows) {  // `sequences` is then the split of the output
+  if (contract.rows != contract.of_rows) {  // `sequences` then describes the output rows
     require<ShapeError>(rows % contract.of_rows == 0, where, ": x has ", rows, " rows, expected a multiple of ",
                         contract.of_rows, ".", contract.remedy);
   } else if (!contract.takes_any_length()) {
@@ -133,7 +133,7 @@ inline void expect_rows(Where where, const Contract& contract, Index rows, const
   }
 }
 
-/// Raises an error unless a layer with this contract accepts a rows × columns matrix with these sequences and this mask.
+/// Raises an error unless a layer with this contract accepts a rows × columns matrix with the given sequences and mask.
 inline void expect_input(Where where, const Contract& contract, Index rows, Index columns, const Sequences& sequences,
                          Mask mask) {
   expect_columns(where, contract, columns);

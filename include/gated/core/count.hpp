@@ -9,13 +9,12 @@
 
 namespace gated {
 
-/// A saturating element count: sums and products stop at the largest Index. Negative sizes, which every constructor refuses,
-/// count as 0.
+/// An element count whose sums and products saturate at the largest Index. Negative sizes count as 0; constructors refuse them.
 class Count {
  public:
   static constexpr Index most = std::numeric_limits<Index>::max();
 
-  constexpr Count(Index count) : count_(count < 0 ? 0 : count) {}  // NOLINT: a size is a count
+  constexpr Count(Index count) : count_(count < 0 ? 0 : count) {}  // NOLINT: implicit conversion is intended
 
   constexpr Index value() const { return count_; }
 

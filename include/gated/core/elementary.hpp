@@ -11,9 +11,9 @@
 /// @file
 /// Exponential, logarithm, power, sine and cosine, bit-equal on every machine.
 ///
-/// C libraries differ in the last digits of these functions. Here they consist of +, -, × and ÷ of doubles, with products
-/// rounded before they are added. Largest errors: exp 1.2 ulps, log 3 ulps, pow 1.2 + 1.5 |ln result| ulps, cosine and sine
-/// 2e-16 for angles below 10⁶. See tests/core/elementary_test.cpp.
+/// C libraries differ in the last digits of these functions. The versions here use +, -, × and ÷ of doubles, and round each
+/// product before adding it. Largest errors: exp 1.2 ulps, log 3 ulps, pow 1.2 + 1.5 |ln result| ulps, cosine and sine 2e-16
+/// for angles below 10⁶. See tests/core/elementary_test.cpp.
 
 namespace gated::elementary {
 
@@ -43,24 +43,24 @@ constexpr std::array<double, N> inverse_factorials(int first, int step, int sign
   return result;
 }
 
-/// ln 2, rounded to so few bits that its product with an exponent is exact.
+/// ln 2, rounded to so few bits that its product with any double's exponent is exact.
 inline constexpr double ln2_high = 0.69314718036912381649;
 /// ln 2 - ln2_high.
 inline constexpr double ln2_low = 1.9082149292705877e-10;
 
-/// exp(x), from the series of exp(r) on |r| ≤ ln 2 / 2 for x = n ln 2 + r.
+/// exp(x) = 2ⁿ exp(r), where x = n ln 2 + r with |r| ≤ ln 2 / 2. exp(r) is computed by its Taylor series.
 inline double exp(double x) {
   if (!(std::abs(x) < 746)) {
     return x > 0 ? std::numeric_limits<double>::infinity() : x < 0 ? 0 : x;
   }
   constexpr auto series = inverse_factorials<15>(0, 1, 1);
-  x = rounded(x);  // the caller may pass a product
+  x = rounded(x);  // keeps a product passed by the caller from being fused
   const double n = std::floor(rounded(x * std::numbers::log2e) + 0.5);
   const double r = (x - rounded(n * ln2_high)) - rounded(n * ln2_low);
   return std::ldexp(polynomial(series, r), static_cast<int>(n));
 }
 
-/// ln x, from the series of 2 artanh((m - 1) / (m + 1)) for x = 2ⁿ m with m near 1.
+/// ln x = n ln 2 + 2 artanh((m - 1) / (m + 1)), where x = 2ⁿ m with m near 1. artanh is computed by its Taylor series.
 inline double log(double x) {
   if (!(x > 0) || std::isinf(x)) {
     return x == 0 ? -std::numeric_limits<double>::infinity() : x > 0 ? x : std::numeric_limits<double>::quiet_NaN();
@@ -90,13 +90,13 @@ struct Turn {
   double cosine, sine;
 };
 
-/// The cosine and sine of `angle`, from their series on |r| ≤ π/4 for angle = n π/2 + r.
+/// The cosine and sine of angle = n π/2 + r with |r| ≤ π/4, from the Taylor series of cos r and sin r.
 inline Turn turn(double angle) {
   constexpr auto of_sine = inverse_factorials<8>(3, 2, -1);  // of (r - sin r) / r³
   constexpr auto of_cosine = inverse_factorials<9>(0, 2, -1);
-  // π/2 in three parts. The first two are short enough for their products with n < 2²⁰ to be exact.
+  // π/2 as a sum of three parts. Products of the first two with n < 2²⁰ are exact.
   constexpr double high = 1.57079632673412561417, middle = 6.07710050630396597660e-11, low = 2.02226624879595063154e-21;
-  angle = rounded(angle);  // the caller may pass a product
+  angle = rounded(angle);  // keeps a product passed by the caller from being fused
   const double n = std::floor(rounded(angle * (2 / std::numbers::pi)) + 0.5);
   const double r = ((angle - rounded(n * high)) - rounded(n * middle)) - rounded(n * low), square = rounded(r * r);
   const double sine = r - rounded(rounded(r * square) * polynomial(of_sine, square)), cosine = polynomial(of_cosine, square);

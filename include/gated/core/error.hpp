@@ -18,8 +18,8 @@
 /// The exceptions of gated and their messages.
 ///
 /// Every error is a gated::Error. Its message says where it was raised, what was expected, what was given, and the remedy.
-/// Arguments are checked before the first write: a failed call changes nothing. With `-fno-exceptions` the message goes to the
-/// handler of set_error_handler(), and the program aborts.
+/// Arguments are checked before the first write: a failed call changes nothing. With `-fno-exceptions`, the handler of
+/// set_error_handler() receives the message, and the program aborts.
 
 namespace gated {
 
@@ -29,7 +29,7 @@ namespace gated {
 #define GATED_HAS_EXCEPTIONS 0
 #endif
 
-/// The layer and the call that raise an error: "GmlpBlock::extend" in a message.
+/// The layer and the function that raise an error, such as "GmlpBlock::extend".
 struct Where {
   const char* layer;
   const char* call = nullptr;
@@ -79,7 +79,7 @@ inline ErrorHandler& error_handler() {
   return handler;
 }
 
-/// Appends the shortest decimal that reads back as `value`, using the C library.
+/// Appends the shortest decimal that reads back as `value`. Uses only the C library.
 template <std::floating_point T>
 void append_by_printf(std::string& out, T value) {
   char buffer[32];
@@ -99,7 +99,7 @@ void append(std::string& out, Number value) {
 #if defined(__cpp_lib_to_chars)
   constexpr bool in_library = true;
 #else
-  constexpr bool in_library = std::is_integral_v<Number>;  // libc++ has the floating-point overloads on some systems only
+  constexpr bool in_library = std::is_integral_v<Number>;  // libc++ has floating-point to_chars only on some systems
 #endif
   if constexpr (in_library) {
     char buffer[32];
@@ -110,10 +110,10 @@ void append(std::string& out, Number value) {
   }
 }
 
-/// One part of a message. Type-erased: join() is compiled once, not per list of types.
+/// One part of a message. It is type-erased, so join() is compiled once instead of once per list of types.
 class TextPart {
  public:
-  // Overloads, not templates: a template would be compiled for each length of literal.
+  // Overloads, not templates: a template would be instantiated for each length of a string literal.
   TextPart(const char* part) : kind_(Kind::text), text_(part) {}
   TextPart(std::string_view part) : kind_(Kind::text), text_(part) {}
   TextPart(const std::string& part) : kind_(Kind::text), text_(part) {}
@@ -177,8 +177,8 @@ inline std::string join(std::initializer_list<TextPart> parts) {
 
 }  // namespace detail
 
-/// Sets the function that receives messages under `-fno-exceptions` (it may log, or leave by longjmp); returns the previous
-/// one. No effect if exceptions are enabled.
+/// Sets the function that receives error messages under `-fno-exceptions`, and returns the previous one. The function may log,
+/// or leave by longjmp. No effect if exceptions are enabled.
 inline ErrorHandler set_error_handler(ErrorHandler handler) { return std::exchange(detail::error_handler(), handler); }
 
 /// Concatenates texts and numbers: `text("x has ", 3, " rows")`.

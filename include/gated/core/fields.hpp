@@ -7,7 +7,7 @@
 #include "gated/core/shape.hpp"
 
 /// @file
-/// A layer lists its parameters and sub-layers once, as member pointers:
+/// Each layer lists its parameters and sub-layers once, as member pointers:
 ///
 ///     static constexpr auto fields() {
 ///       return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
@@ -20,16 +20,16 @@ namespace gated {
 /// What a parameter is for. Optimisers apply weight decay by role; initialisers and reports use the role too.
 enum class Role {
   weight,     ///< matrix of a channel projection
-  bias,       ///< added to a channel
+  bias,       ///< per-channel offset
   norm,       ///< scale or shift of a normalisation
   spatial,    ///< mixes tokens: spatial weights and their biases
   position,   ///< encodes positions: class token, position tables, relative biases
-  embedding,  ///< a row per token id
-  memory,     ///< matrix that all tokens attend to
-  constant,   ///< a table that checkpoints store, such as rotary frequencies; never trained and not counted
+  embedding,  ///< one row per token id
+  memory,     ///< learned keys or values of external attention, shared by all inputs
+  constant,   ///< table in a checkpoint, such as rotary frequencies; neither trained nor counted as parameters
 };
 
-/// One parameter or sub-layer of `Owner`, by member pointer. Made by field().
+/// A parameter or sub-layer of `Owner`, as a member pointer. Create it with field().
 template <class Owner, class Member>
 struct Field {
   const char* name;
@@ -38,7 +38,7 @@ struct Field {
   Shape (Owner::*shape)() const;
 };
 
-/// A parameter. `shape` returns the shape in a checkpoint, if that differs from the matrix's rows × columns.
+/// A parameter. `shape` returns its shape in a checkpoint; omit it if that is the matrix's rows × columns.
 template <class Owner, class Member>
 constexpr Field<Owner, Member> field(const char* name, Member Owner::*member, Role role,
                                      Shape (Owner::*shape)() const = nullptr) {
@@ -53,7 +53,7 @@ constexpr Field<Owner, Member> field(const char* name, Member Owner::*member) {
 
 namespace detail {
 
-/// A chain of names on the call stack: a walk allocates only when a path is written out.
+/// An element of a path, linked to its parent on the call stack. Only write() allocates.
 struct PathNode {
   const PathNode* parent;
   const char* name;

@@ -16,8 +16,8 @@ template <class Signature>
 class FunctionRef;
 
 /// A non-owning reference to anything callable as `R(Args...)`, like C++26's `std::function_ref`: two pointers, no copy, no
-/// allocation. A function that takes a FunctionRef is compiled once, not per lambda. The callable must outlive the reference:
-/// take it as a parameter, and do not store it.
+/// allocation. A function with a FunctionRef parameter is compiled once, not once per lambda. The callable must outlive the
+/// reference: use FunctionRef only as a parameter type, and do not store it.
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:

@@ -12,7 +12,7 @@
 #include "gated/core/running_layer.hpp"
 
 /// @file
-/// The common base of Batch and Stream, the runs without a tape: see core/run.hpp.
+/// The base class of Batch and Stream, the runs without a tape (core/run.hpp).
 
 namespace gated {
 
@@ -25,8 +25,8 @@ using MatrixOf = typename Run::Matrix;
 
 namespace detail {
 
-/// A layer whose body, `apply(run, x, more…, epilogue)`, fuses the epilogue into its last op. For other layers the epilogue is
-/// a separate pass.
+/// A layer with `apply(run, x, more…, epilogue)`, which fuses the epilogue into its last op. For other layers, the epilogue
+/// is a separate pass.
 template <class L, class Run, class In, class... More>
 concept JoinsItself = requires(const L& layer, Run& run, In x, Epilogue<Run> epilogue, More... more) {
   layer.apply(run, std::move(x), std::forward<More>(more)..., std::move(epilogue));
@@ -46,7 +46,7 @@ class Inference : public RunMemory<T> {
   Mask mask() const { return mask_; }
 
   using RunMemory<T>::make;
-  /// A matrix for the result of `epilogue`. Reuses one of the epilogue's matrices, if it has this shape and no other handle.
+  /// A matrix for the result of `epilogue`. Reuses an operand of the epilogue that has this shape and no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
@@ -71,7 +71,7 @@ class Inference : public RunMemory<T> {
       return call.result(layer.apply(self(), std::move(own)), own);
     }
   }
-  /// The same with a copy of `epilogue`.
+  /// layer(x) with a copy of `epilogue` applied.
   template <class L, class In>
   Matrix operator()(const L& layer, In&& x, const Epilogue<Derived>& epilogue) {
     return (*this)(layer, std::forward<In>(x), Epilogue<Derived>(epilogue));
@@ -84,7 +84,7 @@ class Inference : public RunMemory<T> {
     return plain(layer, own, std::forward<More>(more), std::forward<Others>(others)...);
   }
 
-  /// y = layer(x, more…) in a caller's memory; y may be x. The caller must have checked x against the layer's contract.
+  /// y = layer(x, more…) in the caller's memory; y may be x. The caller must have checked x against the layer's contract.
   template <class L, class In, class... More>
   void into(const MatrixView<T>& y, const L& layer, const In& x, More&&... more) {
     MatrixUse use{.depth = depth_ - 1};
@@ -106,7 +106,7 @@ class Inference : public RunMemory<T> {
   static Matrix embedding_dropout(Matrix x) { return x; }
   static Matrix dropout(Matrix x, double) { return x; }
 
-  /// The path of the running layer, for messages and hooks, and the name of the outermost layer.
+  /// The path of the running layer, for messages and hooks.
   std::string path() const {
     std::string path;
     if (running_ != nullptr) {
@@ -114,10 +114,11 @@ class Inference : public RunMemory<T> {
     }
     return path;
   }
+  /// The name of the outermost running layer.
   const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name(); }
 
   bool hooked() const { return workspace_.hooked(); }
-  /// Shows `output` to the hook under the path of the running layer, followed by `part` and the indices: "weights.0".
+  /// Passes `output` to the hook. Its path is that of the running layer, followed by `part` and the indices: "weights.0".
   void show(const MatrixView<T>& output, const char* part = nullptr, Index index = -1, Index inner = -1,
             Index innermost = -1) const {
     if (!hooked()) [[likely]] {
@@ -152,7 +153,7 @@ class Inference : public RunMemory<T> {
   using typename RunMemory<T>::Place;
   using RunMemory<T>::workspace_, RunMemory<T>::place_, RunMemory<T>::depth_;
 
-  /// The input of a call: its shape, and its place if the result may overwrite it.
+  /// The input of a call: its shape, and its memory if the result may overwrite it.
   struct Input {
     Index rows, columns;
     Place place = {};
@@ -163,10 +164,10 @@ class Inference : public RunMemory<T> {
     return {detail::rows_of(ids), detail::columns_of(ids)};
   }
 
-  /// One call of a layer. Lives while the layer's body runs. Compiled once for all layers.
+  /// One call of a layer. Lives while the layer's body runs. Not a template of the layer, so it is compiled once.
   class Call {
    public:
-    /// The result goes to the run's memory. It overwrites x if the call has the only handle of x and the shapes match.
+    /// Writes the result to the run's memory, or over x if the call has the only handle of x and the shapes match.
     /// Errors: ShapeError or ArgumentError if x breaks the layer's contract.
     Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Input& x)
         : run_(run),
@@ -179,7 +180,7 @@ class Inference : public RunMemory<T> {
           frame_(run.workspace_.inner_frame()) {
       enter();
     }
-    /// The result must be written to `place`.
+    /// Writes the result to `place`.
     Call(Inference& run, const RunningLayer& layer, const Place& place, bool shows_result)
         : run_(run),
           running_(layer),
@@ -197,8 +198,8 @@ class Inference : public RunMemory<T> {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// Returns the body's result y, at the call's place. If that place is not required and y's own memory outlives the call, y
-    /// stays there instead. Releases `given`, the body's arguments, so y becomes the only handle of its rows.
+    /// Returns the body's result y, copied to the call's place if necessary. If the place is optional, y stays in its own
+    /// memory if that outlives the call. Releases `given`, the body's arguments, so that y is the only handle of its rows.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -223,7 +224,7 @@ class Inference : public RunMemory<T> {
       run_.running_ = &running_;
       ++run_.depth_;
     }
-    bool is_new() const { return made_.use() != nullptr; }  // checks use() rather than data: made_ may have no elements
+    bool is_new() const { return made_.use() != nullptr; }  // checks use(), not data: made_ may be empty
 
     static void let_go(Matrix& x) { x.reset(); }
     static void let_go(Epilogue<Derived>& epilogue) {
@@ -242,7 +243,7 @@ class Inference : public RunMemory<T> {
 
     Inference& run_;
     const RunningLayer running_;
-    Matrix made_;  // absent if the result overwrites x
+    Matrix made_;  // set only if the result needs new memory
     MatrixUse use_;
     const Place* outer_place_ = nullptr;
     const Place place_;
@@ -260,7 +261,7 @@ class Inference : public RunMemory<T> {
       return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
     }
   }
-  /// New rows for the result of a call; absent if the result may overwrite x.
+  /// A new matrix for the result of a call, or Matrix() if the result may overwrite x.
   Matrix made_for(const RunningLayer& layer, const Contract& contract, const Input& x) {
     if (!contract.takes_columns(x.columns) || !self().takes_rows(contract, x.rows)) [[unlikely]] {
       refuse(layer.name(), contract, x);
@@ -268,7 +269,7 @@ class Inference : public RunMemory<T> {
     const Index rows = contract.output_rows(x.rows), columns = contract.output_columns(x.columns);
     return x.place.use != nullptr && x.rows == rows && x.columns == columns ? Matrix() : make(rows, columns);
   }
-  /// Raises the error for an input that breaks the contract.
+  /// Raises the error for an input x that breaks the contract.
   [[noreturn, gnu::cold, gnu::noinline]] void refuse(const char* name, const Contract& contract, const Input& x) {
     expect_columns(name, contract, x.columns);
     self().expect_rows(name, contract, x.rows);

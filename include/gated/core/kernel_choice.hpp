@@ -3,10 +3,10 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// The form (instruction set) of the kernels stays fixed for a whole run, on all its threads: use_kernels() affects later runs
-/// only.
+/// Keeps the form (instruction set) of the kernels fixed for a whole run, on all its threads: use_kernels() affects only later
+/// runs.
 ///
-/// Here a form is just a number; ops/kernel_form.hpp has the names.
+/// A form is an int here; ops/kernel_form.hpp has the names.
 
 namespace gated::detail {
 

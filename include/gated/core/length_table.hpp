@@ -12,8 +12,8 @@
 
 namespace gated {
 
-/// Returns Table(length), built on first use and kept until the program ends. Later calls neither allocate nor wait, on any
-/// thread. If two threads ask for a new length at once, both may build the table; one is kept.
+/// Returns Table(length), built on first use and kept until the program ends. Later calls neither allocate nor block, on any
+/// thread. If two threads ask for the same new length at once, both may build the table; only one is kept.
 template <class Table>
 const Table& length_table(Index length) {
   struct Node {

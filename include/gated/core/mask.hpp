@@ -14,15 +14,15 @@ namespace gated {
 
 /// One entry per token of the batch, 0 to hide the token; empty if no token is hidden.
 ///
-/// A ragged batch has no padding to mask. Masks hide tokens inside a sequence.
+/// A ragged batch has no padding, so a mask is only needed to hide tokens inside a sequence.
 using Mask = std::span<const std::uint8_t>;
 
-/// The entries of `length` tokens from `offset`; empty if `mask` is.
+/// The entries of the `length` tokens from `offset` on; empty if `mask` is empty.
 inline Mask mask_part(Mask mask, Index offset, Index length) {
   return mask.empty() ? mask : mask.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
 }
 
-/// The number of visible tokens among the `length` tokens from `offset`. `mask` must not be empty.
+/// The number of visible tokens among the `length` tokens from `offset` on. `mask` must not be empty.
 inline Index unmasked(Mask mask, Index offset, Index length) {
   const Mask part = mask_part(mask, offset, length);
   return static_cast<Index>(part.size()) - std::count(part.begin(), part.end(), std::uint8_t{0});
@@ -30,7 +30,7 @@ inline Index unmasked(Mask mask, Index offset, Index length) {
 
 /// A layer's requirements for a mask.
 struct MaskDemands {
-  bool softmax = false;  ///< each non-empty sequence needs a visible token: a softmax over no tokens is undefined
+  bool softmax = false;  ///< each non-empty sequence needs a visible token, else its softmax is undefined
 };
 
 /// Raises ShapeError unless `mask` is empty, or has one entry per token and satisfies `demands`.

@@ -12,11 +12,11 @@
 /// @file
 /// Matrices of tokens × channels, and views of them.
 ///
-/// Everything is row-major: a row is a token (or an image, or a patch) with contiguous channels. A linear layer's weight is out
-/// × in, as in the checkpoint. `T` is `float` or `double`; sizes are run-time values.
+/// Row-major: a row is a token (or an image, or a patch) with contiguous channels. A linear layer's weight is out ×
+/// in, as in the checkpoint. `T` is `float` or `double`; sizes are set at run time.
 ///
-/// Arguments are views, `Eigen::Ref`: one instantiation per scalar serves matrices, maps and blocks. One trap: a `ConstView` of
-/// a column-major Eigen matrix compiles, but copies it. Keep token matrices in `Matrix`.
+/// Arguments are views (`Eigen::Ref`): one instantiation per scalar type serves matrices, maps and blocks. Caution: a
+/// `ConstView` of a column-major Eigen matrix compiles, but copies the matrix. Keep token matrices in `Matrix`.
 
 static_assert(EIGEN_VERSION_AT_LEAST(3, 4, 0), "gated needs Eigen 3.4 or newer (Debian: libeigen3-dev)");
 
@@ -25,7 +25,7 @@ namespace gated {
 /// Sizes and positions: signed, as in Eigen.
 using Index = Eigen::Index;
 
-/// Refuses scalar types without kernels.
+/// Fails to compile unless T is float or double.
 template <class T>
 constexpr bool computes_in() {
   static_assert(std::same_as<T, float> || std::same_as<T, double>, "gated computes only in float and double");
@@ -45,31 +45,31 @@ using View = Eigen::Ref<Matrix<T>>;
 /// A read-only view of a matrix, block or map.
 template <class T>
 using ConstView = Eigen::Ref<const Matrix<T>>;
-/// An argument whose ConstView<T> would dangle: a temporary matrix, or an argument that Eigen would view through a temporary
-/// copy, such as an expression, a transpose or a column-major matrix. For deleted overloads.
+/// An argument whose ConstView<T> would dangle: a temporary matrix, or one that Eigen would copy to a temporary, such as an
+/// expression, a transpose or a column-major matrix.
 template <class M, class T>
 concept Fleeting = std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> &&
     (!Eigen::internal::traits<ConstView<T>>::template match<std::remove_cvref_t<M>>::MatchAtCompileTime ||
      (!std::is_lvalue_reference_v<M> &&
       std::derived_from<std::remove_cvref_t<M>, Eigen::PlainObjectBase<std::remove_cvref_t<M>>>));
 
-/// A matrix in memory that it does not own, usually a Workspace's. The row stride may exceed the row length.
+/// A matrix view of memory owned elsewhere, usually by a Workspace. The row stride may exceed the row length.
 template <class T>
 using MatrixMap = Eigen::Map<Matrix<T>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
 /// The size of a cache line on all common machines.
 inline constexpr Index cache_line_bytes = 64;
 
-/// Rows a multiple of this many bytes apart compete for the same few L1 cache lines on all common machines.
+/// If the row stride is a multiple of this many bytes, all rows compete for the same few L1 cache lines on common machines.
 inline constexpr Index crowding_bytes = 4096;
 
-/// True if rows `stride` elements apart would compete for cache lines, which costs a matmul about a quarter of its speed.
+/// True if rows with a stride of `stride` elements compete for cache lines. A matmul then loses about a quarter of its speed.
 template <class T>
 constexpr bool crowds(Index stride) {
   return stride > 0 && stride * static_cast<Index>(sizeof(T)) % crowding_bytes == 0;
 }
 
-/// The row stride of a scratch matrix in elements: `columns`, plus one cache line if the rows would compete.
+/// The row stride of a scratch matrix in elements: `columns`, plus one cache line if crowds(columns).
 template <class T>
 constexpr Index row_stride(Index columns) {
   return crowds<T>(columns) ? columns + cache_line_bytes / static_cast<Index>(sizeof(T)) : columns;
@@ -82,8 +82,8 @@ void expect_columns(Where where, const char* name, const ConstView<T>& x, const 
                       expected, " (a matrix is tokens × channels, one row per token).");
 }
 
-/// Raises ShapeError unless `rows` tokens from position `first` fit into `capacity`. `rest` ends the message:
-/// `"GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens …"`.
+/// Raises ShapeError unless `rows` tokens from position `first` fit into `capacity`. `rest` is the last part of the
+/// message: `"GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens …"`.
 inline void expect_positions(Where where, Index rows, Index first, Index capacity, const char* rest) {
   require<ShapeError>(first >= 0 && first <= capacity && rows <= capacity - first, where, ": ", rows, " tokens from position ",
                       first, " exceed the ", capacity, " tokens ", rest);

@@ -15,7 +15,7 @@
 
 namespace gated {
 
-/// A row-major matrix in the caller's memory, as an argument of forward() and extend():
+/// A row-major matrix in the caller's memory, to pass to forward() or extend():
 ///
 ///     std::vector<float> pixels(8 * 784), scores(8 * 10);
 ///     model.forward({pixels, 8, 784}, {scores, 8, 10}, workspace);

@@ -8,13 +8,13 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// A non-owning handle of a matrix.
+/// Matrix views that may be absent.
 
 namespace gated {
 
 namespace detail {
 
-/// p + i, except that null, the address of an empty matrix, stays null: null + i is undefined.
+/// p + i, or null if p is null (an empty matrix): null + i is undefined behaviour.
 template <class T>
 T* shifted(T* p, Index i) {
   return p == nullptr ? nullptr : p + i;
@@ -22,9 +22,9 @@ T* shifted(T* p, Index i) {
 
 }  // namespace detail
 
-/// A non-owning view of a row-major matrix. A default-constructed view is absent: `if (x)` is false.
+/// A non-owning view of a row-major matrix. A default-constructed view x is absent: `if (x)` is false.
 ///
-/// Unlike a View it can be absent, and assignment rebinds it. `T` is const for a read-only matrix.
+/// Unlike a View (an `Eigen::Ref`), it can be absent, and assignment rebinds it. `T` is const for a read-only matrix.
 template <class T>
 struct MatrixView {
   using Scalar = std::remove_const_t<T>;
@@ -40,7 +40,7 @@ struct MatrixView {
   requires std::derived_from<std::remove_cvref_t<M>, Eigen::DenseBase<std::remove_cvref_t<M>>> MatrixView(M&& x)
       : MatrixView(x.data(), x.rows(), x.cols(), x.outerStride()) {
     static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
-    static_assert(!Fleeting<M, Scalar>, "this view would dangle: give the matrix a name");
+    static_assert(!Fleeting<M, Scalar>, "this view would dangle: store the matrix in a variable");
   }
   /// A read-only view from a mutable one.
   template <class U>
@@ -66,7 +66,7 @@ struct MatrixView {
       std::fill_n(data + i * stride, columns_, value);
     }
   }
-  /// Copies `other`, which has the same shape and must not overlap.
+  /// Copies the elements of `other`, which must have the same shape and must not overlap this matrix.
   void assign(const MatrixView<const Scalar>& other) const requires(!std::is_const_v<T>) {
     for (Index i = 0; i < rows_; ++i) {
       std::copy_n(other.data + i * other.stride, columns_, data + i * stride);
@@ -86,7 +86,7 @@ struct MatrixView {
 };
 
 /// True if a and b share an element.
-/// Cost: constant, unless the rows of a and b are interleaved.
+/// Cost: constant if the address ranges are disjoint; otherwise at most one pass over the rows.
 template <class T>
 bool overlap(MatrixView<const T> a, MatrixView<const T> b) {
   const std::less<const T*> before;
@@ -114,7 +114,7 @@ void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
                          ", and would overwrite unread input. Use separate memory, or y = x.");
 }
 
-/// A caller's read-only rows as an input of a run. Casting const away is safe: a run writes only to its own memory.
+/// A view of the caller's read-only matrix as the input of a run. Casting const away is safe: the run never writes to it.
 template <class T>
 MatrixView<T> input_view(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};

@@ -4,11 +4,11 @@
 #include "gated/core/rounded.hpp"
 
 /// @file
-/// Sums in a fixed order. Eigen's order depends on the instruction set.
+/// Sums in a fixed order. Eigen's summation order depends on the instruction set.
 
 namespace gated {
 
-/// Σ f(j) over j < count: eight partial sums, added in a fixed order. If f multiplies, it must return `rounded()` products.
+/// Σ f(j) over j < count: eight partial sums, added in a fixed order. f must pass products through rounded().
 template <class F>
 auto ordered_sum(Index count, const F& f) {
   constexpr Index lanes = 8;  // independent sums, for vectorisation

@@ -22,16 +22,16 @@ namespace gated {
 /// Runs a loop's work on several threads: calls `work(i)` for each worker i in [0, count), concurrently if possible, in any
 /// order and on any threads. Returns when all these calls have returned.
 ///
-/// An executor may make the calls one after another or skip some: the thread that runs the loop finishes the work. It must be
-/// thread-safe and reentrant: every thread that runs a loop on the same Threads calls it, and so does a task that itself runs a
-/// loop. It must not throw.
+/// An executor may make the calls one after another or skip some: the thread that started the loop does the remaining work. An
+/// executor must be thread-safe and reentrant: several threads and nested loops may call it at the same time. It must not
+/// throw.
 using Executor = std::function<void(int count, const Work& work)>;
 
 /// The threads that run loops: `Workspace<float> workspace(Threads{4})`. The default is the calling thread alone.
 ///
-/// `Threads{n}` starts n − 1 threads, which sleep when idle. Copies of a Threads share them, and the last copy ends them. While
-/// they run one loop, a loop that another thread starts runs on that thread alone. To use your program's own thread pool, pass
-/// a function that runs work on it:
+/// `Threads{n}` starts n − 1 threads, which sleep when idle. Copies of a Threads share its threads; the destructor of the last
+/// copy ends them. While the threads run one loop, a second loop runs only on the thread that starts it. To use your program's
+/// own thread pool, pass a function that runs work on it:
 ///
 ///     Threads threads(4, [&](int count, const Work& work) { pool.parallel_for(count, [&](int i) { work(i); }); });
 ///
@@ -62,11 +62,11 @@ class Threads {
 };
 
 #if defined(_OPENMP)
-/// n OpenMP threads, for a program that already uses OpenMP: `Workspace<float> workspace(openmp_threads(4))`. They spin while
-/// they wait, and each loop waits for all of them: other programs on the same cores delay the loop.
+/// n OpenMP threads, for a program that already uses OpenMP: `Workspace<float> workspace(openmp_threads(4))`. Idle OpenMP
+/// threads spin, and each loop waits for all n threads, so other programs on the same cores delay the loop.
 inline Threads openmp_threads(int n) {
   return Threads(n, [n](int count, const Work& work) {
-  // Always n threads: GCC's runtime ends threads that a loop does not use, and starts them again for the next loop.
+  // Always request n threads: GCC's runtime ends unused threads and starts them again for the next loop.
 #pragma omp parallel num_threads(n)
     if (const int i = omp_get_thread_num(); i < count) {
       work(i);
@@ -99,7 +99,7 @@ inline void parallel_for(const Threads& threads, Index tasks, FunctionRef<void(I
   work(0);  // finishes the work that the executor skipped
 }
 
-/// True if there are several threads, and `tasks` equally long single-threaded tasks keep them busy at least 90 % of the time.
+/// True if there are several threads, and `tasks` equally long single-threaded tasks would keep them at least 90 % busy.
 inline bool keeps_busy(const Threads& threads, Index tasks) {
   const Index count = threads.count(), rounds = (tasks + count - 1) / count;
   return count > 1 && tasks > 0 && tasks >= rounds * count - rounds * count / 10;

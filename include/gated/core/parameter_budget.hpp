@@ -13,7 +13,7 @@
 namespace gated {
 
 /// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer that
-/// would exceed the budget is refused before its memory is touched. For untrusted configurations, which may be too large.
+/// would exceed the budget raises FileError before it allocates.
 class ParameterBudget {
  public:
   /// `refusal` is the message of the FileError that spend() raises.
@@ -23,8 +23,8 @@ class ParameterBudget {
   ParameterBudget(const ParameterBudget&) = delete;
   ParameterBudget& operator=(const ParameterBudget&) = delete;
 
-  /// Takes `values` from this thread's budget, if it has one.
-  /// Errors: FileError if fewer values are left.
+  /// Deducts `values` from this thread's budget, if it has one.
+  /// Errors: FileError if the budget is too small.
   static void spend(Count values) {
     if (ParameterBudget* const budget = current()) {
       require<FileError>(values.value() <= budget->left_, budget->refusal_);
@@ -58,15 +58,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Takes rows × columns elements from the ParameterBudget, and raises MemoryError unless that many elements of `T` can be
-/// allocated. Call it before a container allocates, which would throw std::bad_alloc or, without exceptions, end the program.
+/// Deducts rows × columns elements from the ParameterBudget, and raises MemoryError unless their memory can be allocated. Call
+/// it before a container allocates: a failure there throws std::bad_alloc or, without exceptions, ends the program.
 /// Cost: one allocation, freed at once.
 template <class T>
 void expect_memory(Where where, Count rows, Count columns = 1) {
   ParameterBudget::spend(rows * columns);
   constexpr Index size = sizeof(T);
   const Count bytes = rows * columns * size;
-  void* volatile memory =  // volatile: otherwise the compiler may elide both calls
+  void* volatile memory =  // volatile: the compiler may otherwise elide new and delete
       bytes == Count::most ? nullptr : ::operator new(static_cast<std::size_t>(bytes.value()), std::nothrow);
   if (memory == nullptr) {
     detail::refuse_memory(where, rows, columns, size);

@@ -14,10 +14,10 @@
 #include "gated/core/shape.hpp"
 
 /// @file
-/// The parameter walk, for any model that lists its fields().
+/// Visits the parameters of any model that lists its fields().
 ///
-/// Loading, saving, counting, summaries, gradients and optimisers use for_each_parameter(). A gradient is a model, and so are
-/// an optimiser's moments: the walk visits several models of one type in lockstep.
+/// Loading, saving, counting, summaries, gradients and optimisers use for_each_parameter(). Gradients and an optimiser's
+/// moments have the type of the model, and for_each_parameter() visits several such models in lockstep.
 
 namespace gated {
 
@@ -37,8 +37,8 @@ struct ParameterInfo {
 
 namespace detail {
 
-/// The walk's callback: a parameter and its values in each of `count` models. One type for const and non-const models: the walk
-/// over a layer is compiled once.
+/// The callback of for_each_parameter(): a parameter and its values in each of `count` models. Const and non-const models share
+/// this type, so each layer's code is compiled once.
 template <class T, std::size_t count>
 using ParameterVisitor = FunctionRef<void(const ParameterInfo& info, const std::array<std::span<T>, count>& values)>;
 
@@ -110,7 +110,7 @@ void walk_fields(const ParameterVisitor<T, count>& visit, const PathNode* parent
   std::apply([&](const auto&... field) { (walk_field(visit, parent, layers, field), ...); }, Layer::fields());
 }
 
-/// A type as a value; `a || b` is the first non-void type.
+/// Wraps a type as a value; `a || b` wraps the first non-void type.
 template <class T>
 struct ScalarTag {
   using Type = T;
@@ -134,7 +134,7 @@ constexpr auto scalar_of() {
   }
 }
 
-/// The values, const if `Model` is.
+/// Returns `values`, as const elements if `Model` is const.
 template <class Model, class T>
 std::span<std::conditional_t<std::is_const_v<Model>, const T, T>> values_in(std::span<T> values) {
   return values;
@@ -144,7 +144,7 @@ std::span<std::conditional_t<std::is_const_v<Model>, const T, T>> values_in(std:
 
 /// Calls `f(info, values, values_of_others...)` for each parameter of `model`, in the order of fields(), depth first.
 ///
-/// `info` is a ParameterInfo; the values are `std::span`s, const if the model is. Absent parameters are skipped.
+/// `info` is a ParameterInfo; the values are spans, of const elements if the model is const. Absent parameters are skipped.
 /// Errors: ArgumentError if the models differ in structure. A model with parameters of two scalar types does not compile.
 /// Cost: allocates only in `info.path()`.
 template <class F, class Model, class... Others>
@@ -161,7 +161,7 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
       (std::make_index_sequence<count>());
     };
     const std::array<Layer*, count> models{const_cast<Layer*>(&model),
-                                           const_cast<Layer*>(&others)...};  // only f writes to them
+                                           const_cast<Layer*>(&others)...};  // const_cast is safe: only f writes
     detail::walk_fields<T, count>(call, nullptr, models);
   }
 }

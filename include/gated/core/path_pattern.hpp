@@ -23,7 +23,7 @@ inline std::string_view take_component(std::string_view& path) {
   return component;
 }
 
-/// A match of a pattern with the first components of a path: the component that each `*` matched, and the rest of the path.
+/// The result of matching a pattern against the beginning of a path: the component for each `*`, and the rest of the path.
 struct PatternMatch {
   std::vector<std::string_view> wildcards;
   std::string_view rest;

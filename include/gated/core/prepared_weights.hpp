@@ -101,7 +101,7 @@ struct PackedWeight {
 };
 
 /// Weights packed for matmul, or mapped from a file by load_mapped(), keyed by the address of the original weight. Made by
-/// prepare(), used through Workspace::use(). A few values of each original are remembered to detect later changes.
+/// prepare(), used through Workspace::use(). PreparedWeights stores a few values of each original to detect later changes.
 template <class T>
 class PreparedWeights {
  public:
@@ -112,7 +112,7 @@ class PreparedWeights {
   T* add(const T* weight, Index rows, Index columns, Index panel, Index numbers = -1) {
     return add(weight, WeightFormat::float32, rows, columns, panel, numbers).numbers();
   }
-  /// The same in any format.
+  /// Allocates memory for the packed weight in any format.
   PackedWeight<T> add(const T* weight, WeightFormat format, Index rows, Index columns, Index panel, Index numbers = -1) {
     PackedWeight<T> packed{format, rows, columns, panel};
     packed.data = take(packed.bytes());
@@ -124,12 +124,12 @@ class PreparedWeights {
     auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from));  // never written
     insert(weight, rows * columns, {WeightFormat::float32, rows, columns, 0, bytes});
   }
-  /// Keeps alive the owner of mapped memory.
+  /// Keeps the owner of the mapped memory alive.
   void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
-  /// The packed rows × columns matrix at `weight`, in panels of `panel` rows; empty if there is none.
-  /// Errors: ArgumentError if the original has changed, or if the weight was packed for other kernels and the original cannot
-  /// replace it (because the weight is quantized, or is stored only here).
+  /// The prepared form of the rows × columns matrix at `weight`, for kernels with panels of `panel` rows; empty if none.
+  /// Errors: ArgumentError if the original has changed. ArgumentError also if the weight was packed for other kernels and has
+  /// no original in float to fall back on (it is quantized, or stored only here).
   PackedWeight<T> find(const T* weight, Index rows, Index columns, Index panel) const {
     const Entry* const found = entry_of(weight);
     if (found == nullptr || found->packed.rows != rows || found->packed.columns != columns) {
@@ -144,7 +144,7 @@ class PreparedWeights {
     const Sample now = sample(weight, found->numbers);
     require<ArgumentError>(std::memcmp(now.data(), found->sample.data(), sizeof(Sample)) == 0, "PreparedWeights: a weight of ",
                            rows, " × ", columns,
-                           " has changed since prepare(). Prepare the model anew after loading or training it.");
+                           " has changed since prepare(). Call prepare() again after loading or training the model.");
     return packed;
   }
 
@@ -155,7 +155,7 @@ class PreparedWeights {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_quantized(); });
   }
 
-  /// The number of matrices, and the size of the packed ones in bytes.
+  /// The number of prepared matrices, and the size of the packed matrices in bytes.
   std::size_t count() const { return entries_.size(); }
   std::size_t bytes() const { return size_; }
 

@@ -24,8 +24,8 @@ constexpr std::uint64_t random_bits_at(std::uint64_t seed, std::uint64_t i) {
 /// xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 ///
 /// The standard library's distributions differ between implementations, so uniform() and normal() use only correctly rounded
-/// operations. uniform() scales 53 random bits. normal() uses the ratio-of-uniforms method (Kinderman and Monahan, 1977): a
-/// division gives the value, and a logarithm only decides acceptance. Equal seeds give equal values on every platform.
+/// operations. uniform() scales 53 random bits. normal() uses the ratio-of-uniforms method (Kinderman and Monahan, 1977): the
+/// value is a quotient, and a logarithm only decides whether it is accepted. Equal seeds give equal values on every platform.
 class Random {
  public:
   using State = std::array<std::uint64_t, 4>;
@@ -81,7 +81,7 @@ void fill_normal(std::span<T> values, double deviation, Random& random) {
     value = static_cast<T>(deviation * random.normal());
   }
 }
-/// The same for a matrix or vector, row by row, as in memory.
+/// The same for a matrix or vector, in memory order.
 template <class M>
 void fill_normal(Eigen::PlainObjectBase<M>& values, double deviation, Random& random) {
   fill_normal(std::span(values.data(), static_cast<std::size_t>(values.size())), deviation, random);
@@ -94,7 +94,7 @@ void fill_uniform(std::span<T> values, double bound, Random& random) {
     value = static_cast<T>(bound * (2.0 * random.uniform() - 1.0));
   }
 }
-/// The same for a matrix or vector, row by row, as in memory.
+/// The same for a matrix or vector, in memory order.
 template <class M>
 void fill_uniform(Eigen::PlainObjectBase<M>& values, double bound, Random& random) {
   fill_uniform(std::span(values.data(), static_cast<std::size_t>(values.size())), bound, random);

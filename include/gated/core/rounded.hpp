@@ -3,7 +3,7 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// Rounding of products before they are added.
+/// Rounds products before they are added.
 
 namespace gated {
 

@@ -23,7 +23,7 @@
 ///     run.sequences(), run.mask()         the split into sequences, and the token mask
 ///     run.position()                      the position of the run's first token; above 0 only in a stream
 ///
-/// A composite layer depends neither on the kind of run nor on where its result goes. Only ops tell runs apart.
+/// A composite layer depends neither on the type of run nor on where its result goes. Only ops depend on the type of run.
 
 namespace gated {
 

@@ -10,28 +10,28 @@
 
 namespace gated {
 
-/// Counts the handles of rows in a run.
+/// The reference count of a matrix in a run.
 struct MatrixUse {
   Index count = 0;             ///< number of handles
   Index depth = 0;             ///< nesting depth of the layer whose memory holds the rows
   MatrixUse* whole = nullptr;  ///< for a part of a matrix: the MatrixUse of the whole
 };
 
-/// A reference-counted handle of rows in a run. A copy is one more handle of the same rows; a move passes the handle on.
+/// A reference-counted handle to a matrix in a run. A copy adds a reference to the same matrix; a move transfers it.
 ///
-/// An op or a layer that gets the only handle of a matrix may overwrite it. Pass it with std::move():
+/// An op or layer that receives the only handle to a matrix may overwrite the matrix. Pass the last handle with std::move():
 ///
 ///     const auto h = run(up, x);
-///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place: no other handle of h is left
+///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place: h was the only handle
 ///
-/// A caller's rows are never overwritten. A moved-from handle is absent.
+/// The caller's own matrices are never overwritten. A moved-from handle is absent.
 template <class T>
 class RunMatrix : public MatrixView<T> {
  public:
   RunMatrix() = default;
-  /// A handle of a caller's rows.
+  /// A handle to a caller's matrix, which has no reference count.
   explicit RunMatrix(const MatrixView<T>& rows) : MatrixView<T>(rows) {}
-  /// One more handle of a run's rows.
+  /// One more handle to rows in the run's memory.
   RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) { hold(use); }
   RunMatrix(const RunMatrix& other) : RunMatrix(other, other.use_) {}
   RunMatrix(RunMatrix&& other) noexcept
@@ -50,12 +50,12 @@ class RunMatrix : public MatrixView<T> {
     static_cast<MatrixView<T>&>(*this) = {};
     release(std::exchange(use_, nullptr));
   }
-  /// True if this is the only handle of rows in the run's memory.
+  /// True if the matrix is in the run's memory and this is its only handle.
   bool is_owned() const { return use_ != nullptr && use_->count == 1; }
-  /// A handle of `rows`, which must be a part of this handle's rows.
+  /// A handle to `rows`, which must be part of this matrix. Shares its reference count.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// If a caller or a layer less deeply nested than `depth` owns the rows' memory, counts the handle there and returns true.
+  /// True if a caller or a layer nested less deeply than `depth` owns the matrix's memory; then counts the handle there.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {
@@ -86,7 +86,7 @@ class RunMatrix : public MatrixView<T> {
 
 namespace detail {
 
-/// x as passed to a body: the moved handle, a new handle of the same rows, or token ids.
+/// x as an argument of a layer's body: the moved handle, a new handle to the same matrix, or token ids.
 template <class T>
 RunMatrix<T>&& in_run(RunMatrix<T>&& x) {
   return std::move(x);

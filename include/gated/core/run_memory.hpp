@@ -9,7 +9,7 @@
 #include "gated/core/workspace.hpp"
 
 /// @file
-/// Memory of a run without a tape: allocates its matrices, and reuses those that may be overwritten.
+/// Memory of a run without a tape: allocates matrices, and reuses those that may be overwritten.
 
 namespace gated {
 
@@ -26,7 +26,7 @@ class RunMemory {
   View<T> operator[](const Matrix& x) const { return x; }
   static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
-  /// Splits the columns of x into parts of these widths. If x is the only handle of its rows, each part is owned separately.
+  /// Splits the columns of x into parts of these widths. If x is the only handle, each part has its own reference count.
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
@@ -41,7 +41,7 @@ class RunMemory {
     return {part(widths)...};
   }
 
-  /// An uninitialised matrix that lasts until the running layer returns: its result memory, if that is free and has this shape.
+  /// An uninitialised matrix, valid until the running layer returns. Uses the result memory if free and of this shape.
   Matrix make(Index rows, Index columns) {
     if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
       return Matrix(place_->rows, place_->use);
@@ -59,13 +59,13 @@ class RunMemory {
     copy.assign(x);
     return copy;
   }
-  /// `number` uninitialised scalars that last until the running layer returns.
+  /// `number` uninitialised scalars, valid until the running layer returns.
   T* take(Index number) const { return workspace_.take(number); }
-  /// A matrix with contiguous rows that lasts until the running layer returns.
+  /// A matrix with contiguous rows, valid until the running layer returns.
   Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }
 
  protected:
-  /// The memory of a layer's result; free while `use` counts no handle.
+  /// The memory for a layer's result; free while no handle refers to it.
   struct Place {
     MatrixView<T> rows;
     MatrixUse* use;
@@ -74,15 +74,15 @@ class RunMemory {
   explicit RunMemory(Workspace<T>& workspace) : workspace_(workspace) {}
 
   Workspace<T>& workspace_;
-  const Place* place_ = nullptr;  // the running layer's place
-  Index depth_ = 1;               // nesting depth, 1 outside all layers; callers' memory has 0
+  const Place* place_ = nullptr;  // where the running layer's result goes
+  Index depth_ = 1;               // nesting depth: 1 outside all layers, 0 for a caller's memory
 
  private:
   /// Scalars per MatrixUse: a whole cache line, to keep the following rows aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 
-  /// Creates at `memory` the MatrixUse of new rows, or of a part of `whole`.
+  /// Constructs a MatrixUse at `memory`, for a new matrix or for a part of the matrix counted by `whole`.
   MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
     return ::new (static_cast<void*>(memory)) MatrixUse{.depth = depth_, .whole = whole};
   }

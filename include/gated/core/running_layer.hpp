@@ -26,7 +26,7 @@ inline constexpr LayerType layer_type{L::name, &type_tag<L>,
 
 }  // namespace detail
 
-/// The running layer and the layers around it: a chain on the call stack. Paths are built from it on demand.
+/// The running layer and its enclosing layers: a linked list on the call stack. Parameter paths are built from it on demand.
 struct RunningLayer {
   const RunningLayer* outer;
   const void* layer;
@@ -46,7 +46,7 @@ struct RunningLayer {
     write_name(*outer, out);
   }
 
-  /// The layer around all others.
+  /// The outermost layer.
   const RunningLayer& outermost() const { return outer == nullptr ? *this : outer->outermost(); }
 
   /// Appends the path of this layer inside `whole`, the layer that called it.

@@ -12,15 +12,15 @@
 
 namespace gated {
 
-/// Number of rows in a group of short sequences: enough for matmul to run at full speed, few enough for activations to stay in
+/// Number of rows per group of short sequences: enough for matmul to run at full speed, few enough for activations to stay in
 /// cache from layer to layer.
 inline constexpr Index group_rows = 256;
 
-/// Calls `f(first_row, group, scratch)` for groups of whole sequences that cover the batch. A group has about group_rows rows,
-/// or about as many as the longest sequence if that has more.
+/// Calls `f(first_row, group, scratch)` for groups of whole sequences that cover the batch. A group has about max(group_rows,
+/// length of the longest sequence) rows.
 ///
-/// `first_row` is the group's first row, `scratch` the workspace to use. Several threads take a group each if that keeps all of
-/// them busy; otherwise they share the work of each group. If a hook is set, the whole batch is one group.
+/// `first_row` is the group's first row, `scratch` the workspace to use. Each group runs on one thread if that keeps all
+/// threads busy; otherwise the threads share the work of each group. If a hook is set, the whole batch is one group.
 template <class T>
 void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
                     FunctionRef<void(Index first_row, const Sequences& group, std::type_identity_t<Workspace<T>>& scratch)> f) {
@@ -31,7 +31,7 @@ void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
     f(Index{0}, sequences, workspace);
     return;
   }
-  const auto run = [&](Index group, Workspace<T>& scratch) {  // the sequences that begin in the group's rows
+  const auto run = [&](Index group, Workspace<T>& scratch) {  // a group is the sequences that begin in its `step` rows
     const Index first = sequences.first_from(group * step), last = sequences.first_from((group + 1) * step);
     if (first < last) {
       f(sequences.offset(first), sequences.part(first, last - first), scratch);

@@ -9,7 +9,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// How the rows of a token matrix split into sequences.
+/// The split of a token matrix's rows into sequences.
 
 namespace gated {
 
@@ -21,8 +21,8 @@ namespace gated {
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows
 ///
-/// Errors: ArgumentError for a negative count or length, and for more rows than an Index can count.
-/// Cost: copies share the memory that holds the lengths; uniform splits have none.
+/// Errors: ArgumentError for a negative count or length, and for a total number of rows that overflows Index.
+/// Cost: copies share one array of offsets; a uniform split allocates nothing.
 class Sequences {
  public:
   /// `count` sequences of `length` rows each.
@@ -30,7 +30,7 @@ class Sequences {
     require<ArgumentError>(count >= 0 && length >= 0, "Sequences::uniform: count = ", count, " and length = ", length,
                            " must not be negative.");
     require<ArgumentError>(length == 0 || count <= std::numeric_limits<Index>::max() / length, "Sequences::uniform: ", count,
-                           " sequences of ", length, " rows have more rows in all than an Index can count.");
+                           " sequences of ", length, " rows: the total number of rows overflows Index.");
     Sequences result;
     result.count_ = count;
     result.length_ = length;
@@ -48,7 +48,7 @@ class Sequences {
       require<ArgumentError>(length >= 0, "Sequences::of_lengths: length ", length, " of sequence ", offsets.size() - 1,
                              " is negative.");
       require<ArgumentError>(length <= std::numeric_limits<Index>::max() - offsets.back(),
-                             "Sequences::of_lengths: the sequences have more rows than an Index can count.");
+                             "Sequences::of_lengths: the total number of rows overflows Index.");
       offsets.push_back(offsets.back() + length);
     }
     Sequences result;
@@ -78,7 +78,7 @@ class Sequences {
     return result;
   }
 
-  /// The first sequence that begins at `row` or later; count() if none does.
+  /// The index of the first sequence that begins at `row` or later; count() if there is none.
   Index first_from(Index row) const {
     if (offsets_ == nullptr) {
       return length_ == 0 ? (row > 0 ? count_ : 0) : std::clamp<Index>((row + length_ - 1) / length_, 0, count_);
@@ -87,8 +87,8 @@ class Sequences {
     return std::lower_bound(begin, begin + count_, row + start(0)) - begin;
   }
 
-  /// Splits the `rows` rows from `row` on by sequence, and calls `f(first, position, count)` for each part: `count` rows from
-  /// `first` on, which begin at `position` in their sequence.
+  /// Splits the rows `row` … `row` + `rows` - 1 by sequence. Calls `f(first, position, count)` for each part: its first row,
+  /// the position of that row in its sequence, and the number of rows.
   template <class F>
   void for_each_part(Index row, Index rows, const F& f) const {
     Index b = first_from(row + 1) - 1;
@@ -103,7 +103,7 @@ class Sequences {
 
   /// Raises ShapeError unless these sequences cover exactly `rows` rows.
   void expect_total(Where where, Index rows) const {
-    if (rows != total()) {  // not require(): describe() allocates
+    if (rows != total()) {  // require() would always call describe(), which allocates
       raise<ShapeError>(where, ": x has ", rows, " rows, but the sequences cover ", describe(),
                         ". Every row must belong to exactly one sequence.");
     }

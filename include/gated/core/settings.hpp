@@ -14,7 +14,7 @@
 /// @file
 /// Settings of a configuration, listed once.
 ///
-/// A configuration is an aggregate with default member initialisers and a list of its members, as member pointers:
+/// A configuration is an aggregate with default member initialisers and a list of its members, fields():
 ///
 ///     struct Config {
 ///       Index depth = 6;
@@ -25,9 +25,9 @@
 ///       }
 ///     };
 ///
-/// fields() is a template, so only code that reads or writes configurations compiles the list. Compiled for all models, the
-/// lists took more than half of gated's own compile time. An enumeration's names are listed beside its definition, where
-/// argument-dependent lookup finds them:
+/// fields() is a template, so only code that reads or writes configurations compiles the list. As ordinary functions, the lists
+/// of all models took more than half of gated's own compile time. names_of(), defined next to an enumeration and found by
+/// argument-dependent lookup, lists the enumeration's names:
 ///
 ///     constexpr auto names_of(Activation) { return words_for<Activation>("identity", "gelu", …); }
 ///
@@ -68,15 +68,15 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 
 }  // namespace detail
 
-/// A model that a file or a Training can rebuild: constructible from a Config of named settings, with an architecture name. All
-/// models in models/ qualify, and so do layers that can be a whole network; examples/custom_layer defines one.
+/// A model that load_model() and Training can construct: it has an architecture name and a constructor from a Config. All
+/// models in models/ qualify, and so do layers that can be a whole network; examples/custom_layer defines such a layer.
 template <class Model>
 concept ConfiguredModel = requires(const typename Model::Config& config) {
   Model(config);
   std::string_view(Model::architecture);
 };
 
-/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). A nested configuration is one member.
+/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). A nested configuration is one setting.
 template <class F, detail::HasSettings Config>
 void for_each_setting(F&& f, Config& config) {
   std::apply([&](const auto&... setting) { (f(setting.name, config.*(setting.member)), ...); },
@@ -94,7 +94,7 @@ constexpr std::string_view name_of(E value) {
   return {};
 }
 
-/// The value named `word`, if there is one.
+/// The value named `word`; nullopt if there is none.
 template <detail::NamedEnum E>
 constexpr std::optional<E> value_named(std::string_view word) {
   for (const auto& [listed, name] : names_of(E{})) {

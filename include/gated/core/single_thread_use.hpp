@@ -9,7 +9,7 @@
 
 namespace gated::detail {
 
-/// An address unique to this thread. A plain static if threads are not supported: thread_local may then be missing as well.
+/// An address unique to this thread. Platforms without threads use a plain static: thread_local may be missing there.
 inline const void* this_thread() {
 #if GATED_HAS_THREADS
   static constinit thread_local char mark = 0;
@@ -19,7 +19,7 @@ inline const void* this_thread() {
   return &mark;
 }
 
-/// Guards an object against concurrent use: a second thread gets an error instead of a data race. Copies start unowned.
+/// Guards an object against concurrent use: a second thread gets an error instead of a data race. A copy starts unclaimed.
 class SingleThreadUse {
  public:
   SingleThreadUse() = default;

@@ -16,34 +16,35 @@
 
 namespace gated {
 
-/// The memory of one causal sequence while it streams: a value that the caller owns, made by start(). A copy branches the
-/// sequence. If two threads extend one state at the same time, one of them gets an error.
+/// The memory of one causal sequence while it streams, made by start() and owned by the caller. A copy branches the sequence.
+/// If two threads extend one state at the same time, one of them gets an error.
 ///
-/// Holds the matrices that ops remember(), in execution order. Their sizes are fixed when the state is made.
+/// Holds the matrices that ops request with remember(), in execution order. Their sizes are fixed when the state is made.
 template <class T>
 class State {
  public:
-  /// No limit on the number of tokens in a sequence.
+  /// The capacity() of a state without a limit.
   static constexpr Index unlimited = std::numeric_limits<Index>::max();
 
   /// Number of tokens already in the stream.
   Index position() const { return position_; }
-  /// The most tokens that the state has room for, or `unlimited`.
+  /// The maximum number of tokens, or `unlimited`.
   Index capacity() const { return capacity_; }
 
-  /// Forgets the tokens from `position` on.
-  /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model, such as FLASH, keeps sums over
-  /// the tokens, or if its attention window no longer holds all tokens: return to a copy of the state instead.
+  /// Discards the tokens from `position` on.
+  /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model keeps only sums over the tokens
+  /// (FLASH), or if its attention window has dropped tokens: copy the state beforehand instead.
   void rewind(Index position) {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
     require<ArgumentError>(position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
                            rewindable_ == 0 ? "only sums over the tokens" : "only the last tokens",
-                           ", so it cannot return to an earlier position. Copy the state where you may want to return.");
+                           ", so it cannot return to an earlier position. To return to a position, copy the state there.");
     position_ = position;
   }
 
-  /// Advances by `tokens` tokens without computing them, to time late steps. Their memory stays as it is: zero in a new state.
+  /// Advances by `tokens` tokens without computing them, to benchmark steps late in a sequence. The skipped tokens' memory is
+  /// unchanged: zero in a new state.
   /// Errors: ArgumentError if `tokens` is negative, ShapeError past the capacity.
   void skip(Index tokens) {
     require<ArgumentError>(tokens >= 0, "State::skip: tokens = ", tokens, " must not be negative.");
@@ -64,7 +65,7 @@ class State {
   template <class>
   friend class Stream;
 
-  /// The memory of an op, in large pages if it is large: a step may read columns over all tokens.
+  /// The memory of an op. Large memory uses large pages, because a step may read a column over all tokens.
   struct Memory : Matrix<T> {
     Memory(Index rows, Index columns) : Matrix<T>(rows, columns) {
       ask();
@@ -83,8 +84,8 @@ class State {
   std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
   Index capacity_ = unlimited;
-  Index rewindable_ = unlimited;  // rewind() works up to this position
-  const void* model_ = nullptr;   // address of the model of the last check; another model may be there by now
+  Index rewindable_ = unlimited;  // rewind() fails once position_ exceeds this
+  const void* model_ = nullptr;   // address of the model checked last; another model may be there now
   detail::SingleThreadUse use_;   // held by the thread that extends the state
 };
 
@@ -126,7 +127,7 @@ class Stream : public Inference<Stream<T>, T> {
     return state;
   }
 
-  /// y = the next rows of layer(x, more…). Checks the contract, the number of tokens and the state before it runs.
+  /// Writes the next rows of layer(x, more…) to y. First checks the contract, the number of tokens and the state.
   template <class L, class In, class... More>
   static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const MatrixView<T>& y,
                      Workspace<T>& workspace, More&&... more) {
@@ -152,7 +153,7 @@ class Stream : public Inference<Stream<T>, T> {
   /// True while start() makes a state.
   bool starts() const { return starts_; }
 
-  /// The most tokens that the sequence may have.
+  /// The maximum length of the sequence.
   /// Errors: ArgumentError if no capacity was given.
   Index capacity() const {
     const bool is_known = state_.capacity_ != State<T>::unlimited;
@@ -163,11 +164,11 @@ class Stream : public Inference<Stream<T>, T> {
     return state_.capacity_;
   }
 
-  /// The capacity, or `most` if that is less.
+  /// The smaller of the capacity and `most`.
   Index room(Index most) const { return std::min(state_.capacity_, most); }
 
-  /// The memory that this op keeps from call to call, `rows` × `columns`, zero at first. Ops must call remember() in the same
-  /// order in every run.
+  /// The running op's memory across calls: `rows` × `columns`, initially zero. Ops must call remember() in the same order in
+  /// every run.
   /// Errors: MemoryError, in start() only.
   gated::Matrix<T>& remember(Index rows, Index columns, Memory kind = Memory::tokens) {
     if (starts_) {
@@ -191,7 +192,7 @@ class Stream : public Inference<Stream<T>, T> {
     return {this->running() == nullptr ? "Stream" : this->running()->name(), starts_ ? "start" : "extend"};
   }
 
-  /// Raises ArgumentError: a layer that regroups the tokens into other sequences needs all of them.
+  /// Raises ArgumentError: a layer that regroups the tokens into other sequences needs all tokens.
   [[noreturn]] Stream with(const Sequences&) const {
     raise<ArgumentError>(
         where(),
@@ -233,7 +234,7 @@ class Stream : public Inference<Stream<T>, T> {
     expect_streaming(where, contract);
     expect_positions(where, tokens, state.position(), state.capacity(),
                      state.capacity() < contract.longest
-                         ? "that the state has room for. Rewind it, or start anew with a larger capacity."
+                         ? "that the state has room for. Rewind it, or call start() with a larger capacity."
                          : "that the model can serve. Rewind the state, or build the model for longer sequences; "
                            "resize_length() converts a gMLP to another length.");
     require_state(where, state.capacity_ <= contract.longest);
@@ -261,7 +262,7 @@ class Stream : public Inference<Stream<T>, T> {
   Where checked_;
 };
 
-/// Raises ArgumentError in a stream, for an op that needs all tokens of a sequence. `what` names it: "a norm over the tokens".
+/// Raises ArgumentError in a stream, for an op that needs all tokens. `what` describes the op: "a norm over the tokens".
 template <class Run>
 void expect_all_tokens(const Run& run, const char* what) {
   if constexpr (Run::streams) {

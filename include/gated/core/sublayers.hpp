@@ -7,7 +7,7 @@
 #include "gated/core/fields.hpp"
 
 /// @file
-/// The walk over the sub-layers of any model.
+/// Visits the sub-layers of any model that lists its fields().
 
 namespace gated {
 

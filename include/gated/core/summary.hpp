@@ -42,7 +42,7 @@ inline std::string grouped(Index count) {
 ///     303 tensors                                          5,867,328
 ///
 /// Notes mark weights that are all zero (such as the head of a new image classifier), weights that were never set, and text
-/// models that are not causal. `std::cout << summary(model)` prints it.
+/// models that are not causal. `std::cout << summary(model)` prints the table.
 template <class Model>
 std::string summary(const Model& model) {
   struct Line {

@@ -75,11 +75,10 @@ class Bell {
 
 }  // namespace detail
 
-/// Threads that help the caller of run(). They end with the object.
+/// Worker threads that help the caller of run(). The destructor ends them.
 ///
-/// The caller works too, and waits only for threads that have joined the work: a thread still descheduled when the work is done
-/// delays nothing. Waiting threads spin for some microseconds, because the next loop usually comes soon, and then sleep to free
-/// the processor.
+/// The caller works too, and waits only for threads that have joined the loop: a thread that the system has not scheduled in
+/// time delays nothing. Idle threads spin for some microseconds, because the next loop usually comes soon, and then sleep.
 ///
 /// After fork(), the child has the object but not its threads: run() then does all the work in the caller.
 class Team {
@@ -119,7 +118,8 @@ class Team {
   int size() const { return static_cast<int>(system_->threads.size()); }
 
   /// Calls work(0) on this thread, and work(i) on each thread i = 1 … size() that wakes in time. `useful` is the number of
-  /// these calls that will find work. While another loop uses the threads, such as an enclosing one, only work(0) is called.
+  /// workers, this thread included, for which there is work. While another loop uses the threads, such as an enclosing one,
+  /// only work(0) is called.
   void run(int useful, const Work& work) {
     if (busy_.exchange(true, std::memory_order_acquire)) {
       work(0);
@@ -129,7 +129,7 @@ class Team {
     gate_.store(open, std::memory_order_release);
     round_.fetch_add(1);
     if (system_->next_round.has_sleepers() &&
-        process() == process_) {  // in a forked child no thread sleeps, whatever the count says
+        process() == process_) {  // a forked child has no threads to wake
       system_->next_round.ring(useful - 1);
     }
     work(0);
@@ -145,7 +145,7 @@ class Team {
  private:
   static constexpr unsigned open = 1U << 31;
 
-  /// The threads, and what wakes them. A forked child must not destroy these.
+  /// The threads, and the bells that wake them. A forked child must not destroy a System.
   struct System {
     detail::Bell next_round;  ///< wakes the threads
     detail::Bell all_out;     ///< wakes the caller
@@ -213,10 +213,10 @@ class Team {
   const Work* work_ = nullptr;
   // Each on its own cache line: threads poll one while others write another.
   alignas(64) std::atomic<unsigned> round_{0};  ///< counts the loops
-  alignas(64) std::atomic<unsigned> gate_{0};   ///< `open` while a loop has work, plus the number of threads inside
+  alignas(64) std::atomic<unsigned> gate_{0};   ///< `open` while a loop has work, plus the number of threads in the loop
   alignas(64) std::atomic<bool> busy_{false};   ///< true while a loop uses the threads
   std::atomic<bool> ended_{false};
-  std::unique_ptr<System> system_;  // last: the threads use all of the above
+  std::unique_ptr<System> system_;  // last, because the threads use all members above
 };
 
 #endif  // GATED_HAS_THREADS

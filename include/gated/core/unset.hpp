@@ -8,10 +8,10 @@
 #include "gated/core/parameter_budget.hpp"
 
 /// @file
-/// Uninitialised weights, and how they are detected.
+/// Uninitialised weights and their detection.
 ///
-/// A model built without a Random is uninitialised until a checkpoint is loaded: its weights hold a special NaN. Running a
-/// model that was never loaded or initialised is refused, and a partly set weight shows as NaN in the results. Any value that
+/// A model built without a Random is uninitialised until a checkpoint is loaded: its weights hold a special NaN. Running an
+/// uninitialised model raises ArgumentError. If only some elements of a weight are set, the results contain NaN. Any value that
 /// you assign counts as set, zero included. Copies, files and conversions between float and double keep the NaN.
 
 namespace gated {
@@ -21,11 +21,11 @@ namespace detail {
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
-/// A quiet NaN that no arithmetic produces. The float value, widened to double, is the double value.
+/// A quiet NaN that no arithmetic produces. Converting the float NaN to double produces the double NaN.
 template <class T>
 inline constexpr BitsOf<T> unset_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7ED} : static_cast<BitsOf<T>>(0x7FFDB4FDA0000000);
 
-/// Another such NaN. As the first element of a weight, it marks a weight that is stored only in PreparedWeights.
+/// A second NaN that no arithmetic produces. As a weight's first element, it marks a weight stored only in PreparedWeights.
 template <class T>
 inline constexpr BitsOf<T> elsewhere_bits = sizeof(T) == 4 ? BitsOf<T>{0x7FEDA7EE} : static_cast<BitsOf<T>>(0x7FFDB4FDC0000000);
 
@@ -86,8 +86,9 @@ Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_wei
   return Matrix<T>::Constant(rows.value(), columns.value(), unset);
 }
 
-/// Raises ArgumentError if the running layer's weight `member` was never set, or if it is stored outside the model and this run
-/// cannot use it. Also raises it if a tape records with quantized weights. For a layer's body.
+/// Called by a layer's body to check its weight `member`.
+/// Errors: ArgumentError if the weight was never set; if it is stored outside the model and this run cannot use it there; or if
+/// a tape records with quantized weights.
 /// Cost: reads one element.
 template <class Run, class T>
 void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {

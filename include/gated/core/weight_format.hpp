@@ -22,7 +22,7 @@
 
 namespace gated {
 
-/// Storage of a model's large weights.
+/// The storage format of a model's large weights.
 enum class WeightFormat {
   float32,   ///< unchanged
   bf16,      ///< the upper half of a float, rounded to nearest even: 16 bits
@@ -101,7 +101,7 @@ struct WeightCodes {
   }
 };
 
-/// Some rows of a weight, packed for matmul in 32-bit words, as dot-product instructions read them. A word holds the codes of
+/// Some rows of a weight, packed for matmul into the 32-bit words that dot-product instructions read. A word holds the codes of
 /// one row for two columns (bf16) or four (int8). The words of all rows for the same columns are adjacent.
 struct QuantizedPanel {
   WeightFormat format;
@@ -110,7 +110,7 @@ struct QuantizedPanel {
   const std::int32_t* sums;  ///< sums of the codes that share a scale, in the order of `scales`; int8 only
   const std::byte* codes;
 
-  /// Number of readable bytes that must follow the last panel: AMX reads whole tiles of 16 words per row.
+  /// Number of readable bytes required after the last panel: AMX reads whole tiles of 16 words per row.
   static constexpr Index read_past = 2048;
   /// Size of a word in bytes.
   static constexpr Index word = 4;
@@ -131,7 +131,7 @@ struct QuantizedPanel {
 /// A quantized weight that owns its memory.
 class EncodedWeight {
  public:
-  /// Quantizes with rounding to nearest even. For int8, s = max|x| / 127 over a group, and q = x / s, rounded. Returns nothing
+  /// Quantizes with rounding to nearest even. For int8, s = max|x| / 127 over a group, and q = x / s, rounded. Returns nullopt
   /// if a value is not finite, or too large for the format.
   static std::optional<EncodedWeight> of(const float* weight, Index rows, Index columns, WeightFormat format) {
     EncodedWeight result(rows, columns, format);

@@ -26,20 +26,20 @@ namespace gated {
 template <class T>
 struct ProductEngine;  // ops/gemm_tasks.hpp
 
-/// Scratch memory, threads, prepared weights and an optional hook. One per calling thread.
+/// Scratch memory, threads, prepared weights and an optional hook. Use one Workspace per calling thread.
 ///
 /// Threads share a const model, each with its own workspace; if two threads use one workspace at the same time, one gets an
-/// error. forward() allocates nothing after the first call with a shape; a stream allocates nothing after its first step.
+/// error. forward() allocates nothing after its first call with a given shape; a stream allocates nothing after its first step.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
 ///
-/// A hook sees every layer's output under its parameter path (`"blocks.3.gate.proj"`), each path once per call. It sees a
-/// projection before its activation, gate or residual, like a PyTorch hook. Results are bit-equal with and without a hook.
+/// A hook receives every layer's output with the layer's parameter path (`"blocks.3.gate.proj"`), once per call. It receives a
+/// projection's output before activation, gate or residual, like a PyTorch hook. Results are bit-equal with and without a hook.
 ///
 ///     workspace.set_hook([](const std::string& path, ConstView<float> output) { … });
 ///
-/// Cost: the high-water mark of the largest call, bytes().
+/// Cost: memory for the largest call so far; see bytes().
 template <class T>
 class Workspace {
   static_assert(computes_in<T>());
@@ -90,30 +90,30 @@ class Workspace {
     return sum;
   }
 
-  /// The most bytes in use at once so far, without the memory of other threads.
+  /// Peak memory use so far in bytes, excluding the workspaces of other threads.
   std::size_t peak_bytes() const { return arena_.peak() * sizeof(T); }
 
   // --- Memory: see Arena ---
 
   /// Errors: ArgumentError if another thread has an open frame.
   [[nodiscard]] Frame frame() { return Frame(*this); }
-  /// A frame inside another frame of this thread, which already holds the workspace.
+  /// A frame nested in an open frame of this thread.
   [[nodiscard]] typename Arena<T>::Frame inner_frame() { return arena_.frame(); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
   /// Makes room for `count` more scalars, in up to 16 pieces: a later step of a stream then allocates nothing.
   void reserve(Index count) {
     const auto frame = arena_.frame();
-    arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // pieces are whole cache lines
+    arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // each piece fills whole cache lines
   }
 
   /// Calls `task(index, scratch)` for each index in [0, tasks), on all threads. `scratch` is the thread's own workspace:
   /// single-threaded, with the same prepared weights and engine, without a hook.
   ///
-  /// Afterwards all these workspaces hold as much memory as the one that needed most: a second call allocates nothing,
-  /// whichever thread gets which task. A task's exception, such as std::bad_alloc, is rethrown when all tasks have ended.
+  /// Afterwards each thread's workspace is as large as the largest of them, so a second call allocates nothing, whichever
+  /// thread runs which task. A task's exception, such as std::bad_alloc, is rethrown when all tasks have ended.
   void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
-    if (arena_.is_given()) {  // one thread, and no memory for a second workspace
+    if (arena_.is_given()) {  // single-threaded, with no memory for a second workspace
       for (Index i = 0; i < tasks; ++i) {
         const auto frame = inner_frame();
         task(i, *this);
@@ -160,7 +160,7 @@ class Workspace {
   /// Installs (or, with nullptr, removes) the hook.
   void set_hook(Hook hook) { hook_ = std::move(hook); }
   bool hooked() const { return static_cast<bool>(hook_); }
-  /// Shows `output` to the hook, if there is one.
+  /// Passes `output` to the hook, if there is one.
   void show(const std::string& path, const ConstView<T>& output) const {
     if (hook_) {
       hook_(path, output);

@@ -20,13 +20,13 @@ namespace gated {
 ///     file.write(data);
 ///     file.commit();
 ///
-/// The bytes go to a temporary file in the same directory, "NAME.DIGITS.tmp", which commit() syncs to disk and renames. The
+/// write() writes to a temporary file in the same directory, "NAME.DIGITS.tmp"; commit() syncs it to disk and renames it. The
 /// permissions of a replaced file are kept, and symbolic links are followed. Without commit() the destructor removes the
 /// temporary file. The next AtomicFile for the same path removes temporary files of killed processes. Threads and processes may
 /// write to one path concurrently: each locks its own temporary file, and the last commit wins.
 ///
-/// Errors: FileError, starting with the path, if the directory is not writable, the disk is full, or the path exists and is not
-/// a regular file.
+/// Errors: FileError, with a message that starts with the path, if the directory is not writable, the disk is full, or the path
+/// exists and is not a regular file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -37,7 +37,7 @@ class AtomicFile {
   /// Appends `bytes`.
   void write(std::span<const std::byte> bytes);
 
-  /// Renames the file to its final name. Call it once, last.
+  /// Renames the file to its final name. Call commit() once, after the last write().
   void commit();
 
  private:

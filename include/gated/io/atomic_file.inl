@@ -75,7 +75,7 @@ GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::mov
   std::error_code error;
   for (int links = 0; fs::is_symlink(path_, error); ++links) {
     require<FileError>(links < 40, path_.string(), ": too many symbolic links.");
-    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // an absolute target replaces the folder
+    path_ = path_.parent_path() / fs::read_symlink(path_, error);  // an absolute target replaces the directory
   }
   const fs::file_status old = fs::status(path_, error);
   if (fs::exists(old) && !fs::is_regular_file(old)) {
@@ -112,7 +112,7 @@ GATED_INLINE void AtomicFile::write(std::span<const std::byte> bytes) {
 GATED_INLINE void AtomicFile::commit() {
   bool written = std::fflush(file_) == 0;
 #if defined(__unix__) || defined(__APPLE__)
-  written = written && (::fsync(::fileno(file_)) == 0 || errno == EINVAL);  // EINVAL: a file system without fsync
+  written = written && (::fsync(::fileno(file_)) == 0 || errno == EINVAL);  // EINVAL: the file system does not support fsync
 #endif
   int reason = written ? 0 : errno;
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && written) {
@@ -142,7 +142,7 @@ GATED_INLINE void AtomicFile::discard() noexcept {
 }
 
 [[noreturn]] GATED_INLINE void AtomicFile::fail(const char* what, int reason) {
-  discard();  // before raising: without exceptions no destructor runs
+  discard();  // before raise(): without exceptions, no destructor runs
   raise<FileError>(path_.string(), ": ", what, ": ", std::generic_category().message(reason), ".");
 }
 

@@ -29,7 +29,7 @@ inline NameMap bs_roformer_attention_names() {
   return names;
 }
 
-/// The same for BS-RoFormer's FeedForward.
+/// Name map to load BS-RoFormer's FeedForward as a layer with a `norm` and a FeedForward called `mixer`.
 inline NameMap bs_roformer_feed_forward_names() {
   NameMap names{.origin = "BS-RoFormer"};
   detail::add_bs_roformer_feed_forward(names, "", "");
@@ -37,7 +37,7 @@ inline NameMap bs_roformer_feed_forward_names() {
 }
 
 /// Name map to load BS-RoFormer's Transformer as Roformer. To load a Transformer from the file of a whole model, set `prefix`
-/// to its path, such as "layers.3.0.".
+/// to the Transformer's path, such as "layers.3.0.".
 inline NameMap bs_roformer_names() {
   NameMap names{.origin = "BS-RoFormer"};
   detail::add_bs_roformer_attention(names, "trunk.blocks.*.tokens.norm", "trunk.blocks.*.tokens.mixer.", "layers.*.0.");

@@ -38,7 +38,7 @@ void expect_fit(Model& model, const SafetensorsFile& file, const NameMap& names)
   expect_all_fit(parameters, file, names);
 }
 
-/// Reads one parameter. Expects that the model has passed expect_fit().
+/// Reads one parameter of a model that has passed expect_fit().
 template <class T>
 void read_parameter(const SafetensorsFile& file, const NameMap& names, const ParameterInfo& info, std::span<T> values);
 
@@ -61,16 +61,16 @@ class ParametersToWrite {
 
 }  // namespace detail
 
-/// Reads every parameter of `model` from `file`; `map` gives the tensor names.
+/// Reads every parameter of `model` from `file`; `map` translates parameter paths to tensor names.
 ///
-/// Strict: each parameter needs a tensor of its shape in F64, F32, F16 or BF16 (rounded to the model's scalar type) or in I8
-/// with scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to another tensor.
-/// Shared tensors may be stored once, as safetensors.torch.save_model() does in Python. Constants, such as rotary frequencies,
-/// are read if the file stores them and computed otherwise.
-/// Errors: one FileError of at most 12 lines, which counts the missing, unexpected, mis-shaped and unconvertible tensors and
-/// lists the first of each kind. Tensors that differ only in block number share a line. The error also names the file's likely
-/// origin and the preset with the same shapes. FileError if SafetensorsFile::verify() fails. The model is unchanged in either
-/// case. ArgumentError if the map does not suit the model.
+/// Loading is strict: each parameter needs a tensor of the same shape in F64, F32, F16 or BF16 (rounded to the model's scalar
+/// type) or in I8 with scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to
+/// another tensor. The file may store shared tensors only once, like files of safetensors.torch.save_model() in Python.
+/// Constants, such as rotary frequencies, are read if the file stores them and computed otherwise.
+/// Errors: one FileError of at most 12 lines for all missing, unexpected, mis-shaped and unconvertible tensors: the number and
+/// the first tensors of each kind. Tensors whose names differ only in the block number share a line. The error also names the
+/// file's likely origin and the preset with the same shapes. FileError if SafetensorsFile::verify() fails. ArgumentError as in
+/// NameMap::in_file(). After an error the model is unchanged.
 /// Cost: one pass over the file, one for its checksum, and one if values may overflow (F64 to float).
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
@@ -80,13 +80,13 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
   for_each_parameter([&](const ParameterInfo& info, auto values) { detail::read_parameter(file, names, info, values); }, model);
 }
 
-/// Writes every parameter of `model` to a safetensors file at `path`, with the names and shapes that `names` gives. Loading
-/// with the same map restores the model.
+/// Writes every parameter of `model` to a safetensors file at `path`, with the names and shapes from `names`. Loading with the
+/// same map restores the model.
 ///
 /// `dtype` is F64, F32, F16 or BF16; the default is the model's scalar type. If `weights` is a quantized format, projections
-/// and embeddings take half or a quarter of the bytes (io/weight_tensors.hpp). `metadata` is free text; save_model() adds what
-/// load_model() needs. A checksum, "gated.checksum", is added and verified on loading. Equal models and metadata give equal
-/// files. The write is atomic.
+/// and embeddings take half or a quarter of the bytes (io/weight_tensors.hpp). `metadata` is free text; save_model() adds the
+/// entries that load_model() needs. save_parameters() adds a checksum, "gated.checksum", which is verified on loading. Equal
+/// models and metadata give equal files. The write is atomic.
 /// Errors: ArgumentError for a value that overflows `dtype` or, in a quantized format, is not finite; for two parameters with
 /// the same name; for a checksum in `metadata`; and for weights stored outside the model (load_prepared(), load_mapped()).
 /// FileError if the file cannot be written.

@@ -12,7 +12,7 @@
 #include "gated/ops/softmax.hpp"
 
 /// @file
-/// Image classification: a picture in, class names out.
+/// Image classification: from a picture to class names.
 
 namespace gated {
 
@@ -51,14 +51,14 @@ struct Classifier {
     }
     return guesses;
   }
-  /// The same with a temporary workspace.
+  /// Classifies `image` with a temporary workspace.
   std::vector<Guess> classify(const Image& image, Index k = 5) const {
     Workspace<T> workspace;
     return classify(image, k, workspace);
   }
 };
 
-/// Loads the classifier in a file, with its labels.
+/// Loads a classifier and its labels from a file.
 /// Errors: those of load_model().
 template <ConfiguredModel Model = GmlpImageClassifier<float>>
 Classifier<Model> load_classifier(const std::filesystem::path& path) {

@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Name maps for MossFormer2's `.pt` files from ClearerVoice-Studio (github.com/modelscope/ClearerVoice-Studio). In this file,
-/// names in parentheses are the original's classes.
+/// Name maps for MossFormer2's `.pt` files from ClearerVoice-Studio (github.com/modelscope/ClearerVoice-Studio). In the
+/// comments below, names in parentheses are ClearerVoice-Studio's classes.
 
 namespace gated {
 
@@ -83,8 +83,8 @@ inline void add_mask_network(NameMap& names, const std::string& ours, const std:
 
 }  // namespace detail
 
-/// Name map to load MossFormer2_SE_48K's network (TestNet) as a MaskNetwork. The file's last `left_out` speakers are not
-/// loaded: of its two speakers, the second is never used.
+/// Name map to load MossFormer2_SE_48K's network (TestNet) as a MaskNetwork. The last `left_out` speakers of the file are not
+/// loaded: SE_48K has two speakers, but never uses the second.
 inline NameMap mossformer2_se_names(Index left_out = 1) {
   NameMap names{.origin = "ClearerVoice-Studio"};
   detail::add_mask_network(names, "", "mossformer.", left_out);

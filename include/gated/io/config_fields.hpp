@@ -76,14 +76,14 @@ class ConfigFields {
     require<ArgumentError>(found, where_, ": model_type = ", value == nullptr ? "" : shown_json(*value),
                            models.size() == 1 ? ", expected " : ", expected one of ", list, ".");
   }
-  /// True if the file's entry "architectures" names `architecture`.
+  /// True if the file's entry "architectures" lists `architecture`.
   bool states(std::string_view architecture) const {
     const Json* const list = find_set("architectures");
     return list != nullptr && (list->is(architecture) ||
                                (list->is_array() && std::any_of(list->elements().begin(), list->elements().end(),
                                                                 [&](const Json& name) { return name.is(architecture); })));
   }
-  /// Raises ArgumentError if the file has an entry "architectures" that names none of `architectures`.
+  /// Raises ArgumentError if the file's entry "architectures" is present and lists none of `architectures`.
   void expect_architecture(std::initializer_list<std::string_view> architectures) const {
     const Json* const list = find_set("architectures");
     std::string known;

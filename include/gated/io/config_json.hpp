@@ -156,9 +156,9 @@ std::string to_json(const Config& config, int indent = -1) {
   return json.finish<ArgumentError>("to_json");
 }
 
-/// Parses a configuration; settings that `json` omits keep their defaults. Error messages begin with `where`.
-/// Errors: ArgumentError, naming the key, for malformed JSON, unknown and duplicate keys, values of the wrong type, fractions
-/// for integers, and unknown enumerator names.
+/// Parses a configuration; settings missing from `json` keep their defaults. Error messages begin with `where`.
+/// Errors: ArgumentError, whose message names the key, for malformed JSON, unknown and duplicate keys, values of the wrong
+/// type, fractions for integers, and unknown enumerator names.
 template <detail::HasSettings Config>
 Config from_json(std::string_view json, const std::string& where = "from_json") {
   Config config{};

@@ -13,8 +13,8 @@
 /// Conversions between C++ arithmetic types and the dtypes of files.
 ///
 /// Floating values are rounded to nearest, ties to even. NaN and infinity are kept; a finite value that would overflow to
-/// infinity does not fit. An integer fits if the target holds it exactly. Floating tensors are never read as integers. Bytes
-/// may be unaligned.
+/// infinity does not fit. An integer fits if the target type represents it exactly. Floating tensors are never read as
+/// integers. Bytes may be unaligned.
 
 namespace gated {
 
@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace detail {
 
-/// A type that tensors can be read as.
+/// A type to which tensor elements can be converted.
 template <class T>
 concept Readable = std::floating_point<T> ||(std::integral<T> && !std::same_as<T, bool>);
 
@@ -77,7 +77,7 @@ auto load_value(const std::byte* bytes) {
   }
 }
 
-/// True if `value` fits `T`; see the file comment.
+/// True if `value` fits `T`, as defined at the top of this file.
 template <class T, class From>
 bool fits(From value) {
   if constexpr (std::floating_point<From>) {
@@ -101,9 +101,9 @@ constexpr bool is_readable_as(Dtype dtype) {
   return std::floating_point<T> || !is_floating(dtype);
 }
 
-/// The index of the first element in `bytes` that does not fit `T`, or the number of elements if all fit. Expects
+/// The index of the first element in `bytes` that does not fit `T`, or the number of elements if all fit. Requires
 /// is_readable_as<T>(dtype).
-/// Cost: one pass; none if the types rule out a misfit.
+/// Cost: one pass; constant between equal types, and from a floating type to one at least as wide.
 template <detail::Readable T>
 std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   return detail::with_type(dtype, [&](auto from) {
@@ -123,8 +123,8 @@ std::size_t first_misfit(Dtype dtype, std::span<const std::byte> bytes) {
   });
 }
 
-/// Converts the elements in `bytes` to `T` and writes them to `out`, which has as many elements. Expects that all fit
-/// (first_misfit()).
+/// Converts the elements in `bytes` to `T` and writes them to `out`, which has the same number of elements. All elements must
+/// fit (first_misfit()).
 /// Cost: one pass; a plain copy if the types are equal.
 template <detail::Readable T>
 void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
@@ -144,8 +144,8 @@ void convert(Dtype dtype, std::span<const std::byte> bytes, std::span<T> out) {
   });
 }
 
-/// Converts floating `values` to a floating `dtype` and returns their bytes; nullopt if a finite value overflows. A double
-/// becomes F16 or BF16 by way of float, so it is rounded twice.
+/// Converts floating `values` to a floating `dtype` and returns their bytes; nullopt if a finite value overflows. A double is
+/// converted to F16 or BF16 through float, and so rounded twice.
 /// Cost: one pass and one allocation.
 template <std::floating_point T>
 std::optional<std::vector<std::byte>> bytes_of(std::span<const T> values, Dtype dtype) {

@@ -19,8 +19,8 @@ struct CsvOptions {
 
 /// Parses a table of numbers, one row per line, into a rows × columns matrix.
 ///
-/// Lines end in LF or CRLF, which the last line may omit. All lines have the same number of fields. Numbers are written as in
-/// C, nan and inf included, with optional blanks around them. Error messages refer to the text as `name`.
+/// Lines end in LF or CRLF; the last line may omit its line end. All lines have the same number of fields. Numbers have C
+/// syntax, nan and inf included; blanks around them are ignored. Error messages refer to the text as `name`.
 /// Errors: FileError for empty text, empty lines, lines that end in CR alone, rows of different lengths, fields that are not
 /// numbers or overflow `T`, and UTF-16. Messages count lines and columns (fields) from 1.
 /// Cost: one pass and one copy of the values.

@@ -14,7 +14,7 @@ namespace gated {
 
 namespace detail {
 
-/// The remedy for a field that is not a number; empty if the field gives no hint.
+/// The remedy in the error message for a field that is not a number; empty if the field contains no other common separator.
 inline std::string remedy_for(std::string_view field, char separator) {
   for (const char other : {';', '\t', '|', ','}) {
     if (other == separator || field.find(other) == std::string_view::npos) {
@@ -44,7 +44,7 @@ Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOption
     if (line.ends_with('\r')) {
       line.remove_suffix(1);
     }
-    // A CR in a header line is harmless, unless the header is the whole file: then its lines probably end in CR alone.
+    // A CR in a header line is harmless, unless the header is the whole file: then all lines probably end in CR alone.
     require<FileError>(line.find('\r') == std::string_view::npos || (line_number <= options.header_lines && !csv.empty()), name,
                        ": line ", line_number,
                        " has a CR in it. If lines end in CR alone, as on old Macs, convert them to LF: ", "tr '\\r' '\\n'.");

@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Name maps for checkpoints of ESPnet and WeNet: E-Branchformer's encoder, its layers, and cgMLP. The two libraries use the
-/// same tensor names, but the parameters of their attention have different meanings: see ScorePosition.
+/// Name maps for checkpoints of ESPnet and WeNet: E-Branchformer's encoder, its layers, and cgMLP. ESPnet and WeNet use the
+/// same tensor names, but their attention parameters differ in meaning: see ScorePosition.
 ///
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     load_parameters(encoder, SafetensorsFile("espnet.safetensors"), espnet_names());  // the file of a whole model
@@ -67,7 +67,7 @@ inline NameMap espnet_names() {
   return names;
 }
 
-/// The same for WeNet's files.
+/// Name map for WeNet's files: the same rules as espnet_names().
 inline NameMap wenet_names() {
   NameMap names = espnet_names();
   names.origin = "WeNet";

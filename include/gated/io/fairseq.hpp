@@ -16,12 +16,12 @@
 ///     names.ignored.insert(names.ignored.end(), {"encoder", "decoder"});  // everything outside the layer
 ///     load_parameters(block, file, names);
 ///
-/// gated has no block for decoder layers that attend to an encoder (`encoder_attn`).
+/// gated has no block for decoder layers with cross-attention (`encoder_attn`).
 
 namespace gated {
 
-/// The configuration of LightConvEncoderLayer or, with `mixer.causal`, of a LightConvDecoderLayer without attention to an
-/// encoder. fairseq's defaults are post-norm, a GLU and taps predicted from the input; `normalize_before` means pre-norm.
+/// The configuration of LightConvEncoderLayer or, with `mixer.causal`, of a LightConvDecoderLayer without cross-attention.
+/// fairseq's defaults are post-norm, a GLU and filter taps predicted from the input; `normalize_before` means pre-norm.
 inline LightConvBlockConfig fairseq_block(Index channels, Index hidden, const LightConvConfig& mixer,
                                           NormPosition norm_position = NormPosition::post) {
   return {.channels = channels,
@@ -32,10 +32,10 @@ inline LightConvBlockConfig fairseq_block(Index channels, Index hidden, const Li
 
 /// Tensor names and shapes that differ between files of LightConv models.
 struct FairseqLayout {
-  std::string token_norm = "layer_norms.0";    ///< layer_norm1 since October 2022; in decoders conv_layer_norm
-  std::string channel_norm = "layer_norms.1";  ///< layer_norm2 since October 2022; in decoders final_layer_norm
-  bool glu = true;                             ///< linear1 holds W₁ and W_g
-  ShapeForm taps = ShapeForm::same;            ///< flatten_tail for taps of shape [H, K], as the CUDA modules may store them
+  std::string token_norm = "layer_norms.0";    ///< "layer_norm1" since October 2022; "conv_layer_norm" in decoders
+  std::string channel_norm = "layer_norms.1";  ///< "layer_norm2" since October 2022; "final_layer_norm" in decoders
+  bool glu = true;                             ///< linear1 stacks the input and gate projections
+  ShapeForm taps = ShapeForm::same;            ///< flatten_tail for taps stored as [H, K], as in some CUDA modules
 };
 
 /// Detects the layout of the layer whose tensor names begin with `prefix` (NameMap::prefix).
@@ -68,7 +68,7 @@ inline void add_fairseq_convolution(NameMap& names, const std::string& ours, con
 
 }  // namespace detail
 
-/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is FairseqLayout::taps. Our
+/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is FairseqLayout::taps. gated's
 /// input rows are ordered by sequence; fairseq's inputs are [time, batch, channels].
 inline NameMap fairseq_convolution_names(ConvolutionForm form, ShapeForm taps = ShapeForm::same) {
   NameMap names{.origin = "fairseq"};
@@ -76,9 +76,8 @@ inline NameMap fairseq_convolution_names(ConvolutionForm form, ShapeForm taps = 
   return names;
 }
 
-/// Name map to load LightConvEncoderLayer, or LightConvDecoderLayer without attention to an encoder, as LightConvBlock with the
-/// configuration fairseq_block(). Dynamic layers of current fairseq store a `conv.conv_bias` that they neither set nor read; it
-/// is ignored.
+/// Name map to load LightConvEncoderLayer, or LightConvDecoderLayer without cross-attention, as LightConvBlock with the
+/// configuration fairseq_block(). Dynamic layers of current fairseq store an unused `conv.conv_bias`, which is ignored.
 inline NameMap fairseq_block_names(const FairseqLayout& layout = {}) {
   NameMap names{.origin = "fairseq", .ignored = {"conv.conv_bias"}};
   const Index parts = layout.glu ? 2 : 1;

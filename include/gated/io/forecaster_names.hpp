@@ -14,13 +14,13 @@
 
 namespace gated {
 
-/// How a checkpoint numbers the forecaster's blocks, which determines the tensor names.
+/// The numbering of a forecaster's blocks in a checkpoint's tensor names.
 struct ForecasterLayout {
-  bool backbone_levels = false;  ///< backbone blocks are numbered by level and block, not by block alone
-  bool decoder_levels = false;   ///< the same for decoder blocks
+  bool backbone_levels = false;  ///< backbone blocks are numbered by level and block, not only by block
+  bool decoder_levels = false;   ///< decoder blocks are numbered by level and block
 };
 
-/// The layout for a model with this configuration.
+/// The layout of checkpoints of a model with this configuration.
 inline ForecasterLayout forecaster_layout(const TinyTimeMixerConfig& c) {
   return {c.backbone.levels > 0, c.decoder.levels > 0};
 }
@@ -85,7 +85,7 @@ inline NameMap forecaster_names(const char* origin, const std::string& encoder, 
 inline NameMap ttm_names(const ForecasterLayout& layout) {
   return detail::forecaster_names("granite-tsfm", "backbone.encoder.", layout);
 }
-/// The same for a model with this configuration.
+/// The names for a model with this configuration.
 inline NameMap ttm_names(const TinyTimeMixerConfig& config) { return ttm_names(forecaster_layout(config)); }
 
 /// The names of PatchTSMixer's parameters in a transformers checkpoint.

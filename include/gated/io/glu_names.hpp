@@ -8,7 +8,7 @@
 
 namespace gated {
 
-/// The order of gate and up projection in a packed tensor. Files do not record the order.
+/// The order of the gate and up projections in a packed tensor. Checkpoints do not record the order.
 enum class GluLayout {
   gate_first,  ///< timm's SwiGLUPacked, and GluMlp with gate_last = False
   gate_last    ///< timm's GluMlp
@@ -34,7 +34,7 @@ inline NameMap timm_swiglu_names() {
   return names;
 }
 
-/// Name map to load Hugging Face's LlamaMLP, or a copy of it such as MistralMLP, as GluFeedForward.
+/// Name map to load Hugging Face's LlamaMLP, or an identical class such as MistralMLP, as GluFeedForward.
 inline NameMap llama_mlp_names() {
   NameMap names{.origin = "Hugging Face"};
   names.add("", "", {{"gate", "gate_proj"}, {"up", "up_proj"}, {"proj_out", "down_proj"}});

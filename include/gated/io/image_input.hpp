@@ -26,7 +26,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
   // The edge that is shorter relative to its target is resized to exactly the target.
   ImageSize to = from;
-  const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may have 32 bits
+  const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may be 32 bits wide
   if (product(from.width, target_height) <= product(from.height, target_width)) {
     to = {static_cast<Index>(std::max<std::int64_t>(product(target_width, from.height) / from.width, target_height)),
           target_width};
@@ -51,7 +51,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
 /// The evaluation transform of timm and torchvision. resize() scales the shorter edge to ⌊size / crop_share⌋ and the longer one
 /// in proportion, rounded down; then a centre crop of `size` is taken.
 ///
-/// If height and width of `size` differ, the picture is scaled to just cover `size` / crop_share in both directions.
+/// If height and width of `size` differ, resize() scales the picture to the smallest size that covers `size` / crop_share.
 /// Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too large; those of expect_image().
 inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = 0.875,
                              Interpolation interpolation = Interpolation::bicubic) {
@@ -79,7 +79,7 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 /// models of one channel.
 /// Errors: ArgumentError for three pixel means or deviations with a one-channel model (timm has three by default), a picture
 /// that is empty or has more than 2²⁸ pixels, or a stride shorter than a row; ShapeError if `row` has the wrong shape.
-/// Cost: that of resize() for the cropped rows and columns; no allocation for a picture of the same size as the one before.
+/// Cost: resize() of the cropped rows and columns; no allocation if the picture has the same size as the previous one.
 template <class T>
 class ImageInput {
  public:
@@ -108,7 +108,7 @@ class ImageInput {
                            picture.width, " × ", picture.height, ", expected at least 1 × 1 and a pointer to its pixels.");
     detail::expect_size(where, picture.width, picture.height);
     const Index area = size_.area(), bytes = picture.width * gated::bytes_of(picture.order);
-    const Index widest = std::numeric_limits<Index>::max() / picture.height;  // rows stay within an Index
+    const Index widest = std::numeric_limits<Index>::max() / picture.height;  // largest stride whose row offsets fit in Index
     const bool is_stride = picture.stride >= -widest && picture.stride <= widest && std::abs(picture.stride) >= bytes;
     require<ArgumentError>(picture.height == 1 || is_stride, where, ": stride = ", picture.stride, ", expected at least the ",
                            bytes, " bytes of a row.");
@@ -131,7 +131,7 @@ class ImageInput {
     }
   }
 
-  /// The same for an Image.
+  /// Writes the prepared `image` to `row`.
   void operator()(const Image& image, View<T> row) { (*this)(view_of(image), row); }
 
  private:
@@ -140,7 +140,7 @@ class ImageInput {
   double crop_share_;
   Interpolation interpolation_;
   std::vector<T> values_;                // the model's input for each byte value, per channel
-  std::vector<std::uint8_t> converted_;  // one row of the picture in the model's channels
+  std::vector<std::uint8_t> converted_;  // one row of the picture, converted to the model's channels
   std::vector<std::uint8_t> seen_;       // the crop
   Resizer resizer_;
 };

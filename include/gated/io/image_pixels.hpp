@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// A picture: height × width pixels of `channels` bytes, row by row from the top. 1 channel is grey, 2 are grey and alpha, 3
+/// A picture: height × width pixels of `channels` bytes, row by row from the top. 1 channel means grey, 2 grey and alpha, 3
 /// RGB, 4 RGBA.
 struct Image {
   Index width = 0;
@@ -42,10 +42,10 @@ struct PixelView {
   PixelOrder order = PixelOrder::rgb;
 };
 
-/// Raises ArgumentError unless `image` has pixels, 1 to 4 channels and less than 1 GB; ShapeError unless the number of bytes
-/// matches.
+/// Raises ArgumentError unless `image` has at least one pixel, 1 to 4 channels and less than 1 GB. Raises ShapeError unless
+/// `pixels` has width × height × channels bytes.
 inline void expect_image(const char* where, const Image& image) {
-  constexpr Index largest = std::numeric_limits<std::int32_t>::max() / 2;  // codecs count in int
+  constexpr Index largest = std::numeric_limits<std::int32_t>::max() / 2;  // image codecs use int for sizes
   require<ArgumentError>(image.width >= 1 && image.height >= 1 && image.channels >= 1 && image.channels <= 4, where,
                          ": the image is ", image.width, " × ", image.height, " with ", image.channels,
                          " channels, expected at least 1 × 1 with 1 to 4 channels.");

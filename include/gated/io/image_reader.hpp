@@ -89,13 +89,13 @@ inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
 
 }  // namespace detail
 
-/// Decodes a JPEG or PNG file in memory. The image has the file's channels, 8 bits each.
+/// Decodes a JPEG or PNG file in memory. The result has the file's channels, with 8 bits each.
 ///
 /// PNG decoding is exact, palettes and transparency included; 16-bit channels keep their upper 8 bits. JPEG pixels differ from
 /// libjpeg's by a few levels, which the standard permits. EXIF orientation is ignored. Error messages refer to the file as
 /// `name`.
-/// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), or claims 2^28 pixels
-/// or more, or more pixels than a file of its size can hold.
+/// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), states 2²⁸ pixels or
+/// more, or states more pixels than its bytes can encode.
 /// Cost: one decompression, single-threaded.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -117,13 +117,13 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
     refuse();
   }
   const auto count = static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
-  constexpr std::uint64_t most = std::uint64_t{1} << 28;  // four channels take 1 GB
+  constexpr std::uint64_t most = std::uint64_t{1} << 28;  // 1 GB with four channels
   require<FileError>(count < most, name, ": the picture has ", width, " × ", height, " = ", count,
                      " pixels, expected fewer than ", most,
                      ". Scale it down or cut it into parts first, for example with ImageMagick: convert PICTURE -resize ",
                      "2048x2048 SMALL.png.");
-  // JPEG needs at least one bit per block of 64 pixels. Deflate compresses at most 1032 : 1, and a pixel of a PNG file may be
-  // one bit.
+  // JPEG needs at least one bit per block of 64 pixels. Deflate compresses at most 1032 : 1, and a PNG pixel may take only one
+  // bit.
   const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
   require<FileError>(count <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",
                      file.size(), " bytes can hold.");
@@ -138,7 +138,7 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
 }
 
 /// Decodes the JPEG or PNG file at `path`.
-/// Errors: those of MappedFile and decode_image(), starting with the path.
+/// Errors: those of MappedFile and decode_image(); messages start with the path.
 inline Image read_image(const std::filesystem::path& path) { return decode_image(MappedFile(path).bytes(), path.string()); }
 
 }  // namespace gated

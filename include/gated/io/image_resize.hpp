@@ -12,7 +12,7 @@
 #include "gated/models/image_preparation.hpp"
 
 /// @file
-/// Resizing and cropping, with the same pixels as Pillow.
+/// Resizing and cropping, with results equal to Pillow's.
 
 namespace gated {
 
@@ -35,7 +35,7 @@ inline double triangle_kernel(double x) { return std::max(1 - std::abs(x), 0.0);
 /// Filter taps along one axis: for each output pixel, weights of consecutive input pixels in units of 2⁻²².
 struct ResizeTaps {
   std::vector<Index> first;        ///< for each output pixel, the input pixel of its first tap
-  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; the last entry is the end
+  std::vector<std::size_t> begin;  ///< for each output pixel, the offset of its taps in `weights`; one more entry for the end
   std::vector<std::int32_t> weights;
 
   std::span<const std::int32_t> of(std::size_t i) const {
@@ -73,7 +73,7 @@ inline ResizeTaps resize_taps(Index in, Index out, Index from, Index count, Inte
   return taps;
 }
 
-/// Rounds a weighted sum to a byte. The sum includes resize_half.
+/// Rounds a weighted sum to a byte. `sum` includes resize_half, for rounding.
 inline std::uint8_t byte_from(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp<std::int32_t>(sum >> resize_bits, 0, 255));
 }
@@ -103,7 +103,7 @@ struct ResizePlan {
 /// Cost: no allocation if the plan has not changed.
 class Resizer {
  public:
-  /// Writes the pixels of the crop to `out`. `row(y)` returns input row y, with plan.channels bytes per pixel; it is called
+  /// Writes the pixels of the crop to `out`. `row(y)` returns input row y, with plan.channels bytes per pixel; run() calls it
   /// from the top down, at most once per row.
   template <class Row>
   void run(const ResizePlan& plan, const Row& row, std::uint8_t* out) {
@@ -170,7 +170,7 @@ class Resizer {
 /// pass comes first, weights are multiples of 2⁻²², and both passes round to bytes. Channels are resized independently, without
 /// weighting by alpha, so drop alpha first (with_channels()).
 /// Errors: ArgumentError for sizes below 1 × 1 or above 2²⁸ pixels; those of expect_image().
-/// Cost: 4 · max(s, 1) multiply-adds per pixel and pass (bilinear: 2), single-threaded.
+/// Cost: in each pass, 4 · max(s, 1) multiply-adds per output byte (bilinear: 2 · max(s, 1)), single-threaded.
 inline Image resize(const Image& image, Index width, Index height, Interpolation interpolation = Interpolation::bicubic) {
   expect_image("resize", image);
   detail::expect_size("resize", width, height);

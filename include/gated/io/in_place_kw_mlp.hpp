@@ -11,15 +11,15 @@
 #include "gated/ops/norm.hpp"
 
 /// @file
-/// A KW-MLP without a heap: its weights stay in flash, its scratch is the caller's memory.
+/// A KW-MLP that needs no heap: its weights stay in flash, and the caller provides the scratch memory.
 
 namespace gated {
 
 /// A KW-MLP (arXiv:2110.07749; kw_mlp() in models/presets.hpp) that reads its weights in place from the bytes of a file and
-/// runs in the caller's memory. It never allocates: neither when built nor when run.
+/// runs in the caller's memory. Neither its constructor nor forward() allocates.
 ///
 ///     alignas(64) static std::byte memory[180'000];
-///     const GmlpImageClassifierConfig config = …;                       // as the file was written
+///     const GmlpImageClassifierConfig config = …;                       // of the model in the file
 ///     InPlaceKwMlp model(file_in_flash, config, memory);                // needs required_bytes(config)
 ///     model.forward(coefficients, scores);                              // bit-equal to load_model(file).forward()
 ///
@@ -29,9 +29,9 @@ namespace gated {
 /// Shapes: `image` is tokens × patch width, prepared as for GmlpImageClassifier; `scores` is 1 × classes.
 /// Errors: ArgumentError if the configuration is not a KW-MLP's. A KW-MLP's patches are rows of a one-channel image; it has
 /// mean pooling, a head, NormPosition::res_post and split gates with one dense spatial weight, but no attention and no shift.
-/// FileError for a file that does not fit the configuration; checksums are not verified. MemoryError if `memory` is too small.
+/// FileError if the file does not fit the configuration; its checksum is not verified. MemoryError if `memory` is too small.
 /// ShapeError if `image` or `scores` has the wrong shape. One object serves one thread at a time.
-/// Cost: that of GmlpImageClassifier, and decoding each weight once per run.
+/// Cost: that of GmlpImageClassifier, plus decoding each weight once per run.
 class InPlaceKwMlp {
  public:
   /// The number of bytes of `memory` that the model needs.
@@ -84,7 +84,7 @@ class InPlaceKwMlp {
     project(head_, MatrixView<const float>(mean, 1, sizes_.channels, sizes_.channels), scores);
   }
 
-  /// The most bytes of scratch memory that any run so far has used.
+  /// Peak scratch memory of all runs so far, in bytes.
   std::size_t peak_bytes() const { return workspace_.peak_bytes(); }
 
  private:
@@ -104,7 +104,7 @@ class InPlaceKwMlp {
     LayerNorm gate_norm, norm;
   };
 
-  /// The number of rows of a weight that are decoded at a time.
+  /// The number of weight rows decoded at a time.
   static constexpr Index rows_together = 16;
 
   /// The sizes of a KW-MLP.
@@ -132,7 +132,7 @@ class InPlaceKwMlp {
                              " classes, expected positive sizes and an even hidden size.");
     }
 
-    /// The number of floats that a run takes from its workspace.
+    /// The number of scratch floats that a run needs.
     Index scratch() const {
       const Index half = hidden / 2, depth_of_products = std::max({patch, channels, half, tokens});
       const Index matrices = tokens * (2 * row_stride<float>(channels) + row_stride<float>(hidden));
@@ -158,7 +158,7 @@ class InPlaceKwMlp {
             norm(file, name + ".norm", sizes_.channels, norm_eps_)};
   }
 
-  /// Sets blocks_ to the start of `memory`, and returns the rest.
+  /// Places blocks_ at the start of `memory`, and returns the memory after it.
   std::span<std::byte> behind_blocks(std::span<std::byte> memory) {
     void* first = memory.data();
     std::size_t room = memory.size();
@@ -170,7 +170,7 @@ class InPlaceKwMlp {
     return {static_cast<std::byte*>(first) + bytes, room - bytes};
   }
 
-  /// Decodes a weight a few rows at a time, and calls `multiply(first, rows, bias)` with rows and biases from row `first` on.
+  /// Decodes a weight a few rows at a time. Calls `multiply(first, rows, bias)` for the rows from `first` on.
   template <class F>
   void for_each_rows(const Affine& layer, const F& multiply) {
     const auto frame = workspace_.frame();

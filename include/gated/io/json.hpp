@@ -16,7 +16,7 @@
 
 namespace gated::detail {
 
-/// A JSON value. Negative integers are held as int64, other integers as uint64, so all 64 bits are kept.
+/// A JSON value. Negative integers are stored as int64, other integers as uint64, so all 64-bit integers are exact.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -37,7 +37,7 @@ class Json {
   bool is_array() const { return holds<Array>(); }
   bool is_object() const { return holds<Object>(); }
 
-  // Each accessor expects a value of its kind.
+  // Each accessor requires a value of its type.
   bool truth() const { return *std::get_if<bool>(&value_); }
   std::int64_t integer() const { return is_whole() ? static_cast<std::int64_t>(whole()) : *std::get_if<std::int64_t>(&value_); }
   std::uint64_t whole() const { return *std::get_if<std::uint64_t>(&value_); }

@@ -12,7 +12,7 @@
 
 namespace gated::detail {
 
-/// Writes JSON from left to right: indented by `indent` spaces per level or, if `indent` is negative, on one line.
+/// Writes JSON in document order: indented by `indent` spaces per level or, if `indent` is negative, on one line.
 class JsonWriter {
  public:
   explicit JsonWriter(int indent = -1) : indent_(indent) {}
@@ -35,7 +35,7 @@ class JsonWriter {
 
   const std::string& text() const { return text_; }
 
-  /// Returns the text. Raises `E`, with a message that begins with `where`, if a string in it is not UTF-8.
+  /// Returns the text. Raises `E`, with a message that begins with `where`, if a key or string value is not UTF-8.
   template <class E>
   std::string finish(std::string_view where) {
     require<E>(is_utf8_, where, ": a string is not valid UTF-8.");

@@ -3,8 +3,8 @@
 #include "gated/io/lucidrains_flash.hpp"
 
 /// @file
-/// Name maps for checkpoints of FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch (github.com/JunnYu). A model's
-/// map also loads files of the model with a masked-LM head, which put a prefix before the model's names (NameMap::body).
+/// Name maps for checkpoints of FLASHQuad_pytorch (FLASH-Quad and FLASH) and GAU-alpha-pytorch (github.com/JunnYu). The map of
+/// a model also loads checkpoints with a masked-LM head, which prefix the model's tensor names (NameMap::body).
 
 namespace gated {
 
@@ -19,7 +19,7 @@ inline void add_flash_quad_layer(NameMap& names, const std::string& ours, const 
              {"offset_scale.bias", "bias"},
              {"relative_bias.weight", "w"},
              {"proj_out", "o"}});
-  names.ignored.push_back(theirs + "a");  // used only for more than 512 positions, which the original cannot run
+  names.ignored.push_back(theirs + "a");  // unused up to 512 positions, the original's limit
   names.ignored.push_back(theirs + "b");
 }
 
@@ -63,8 +63,8 @@ inline NameMap flash_quad_names() {
   return names;
 }
 
-/// Name map to load JunnYu's FLASHModel or FLASHForMaskedLM as FlashLanguageModel with `.position = PositionForm::sinusoid` and
-/// `.head = {.form = HeadForm::none}` or `.head = {.bias = true}`, respectively.
+/// Name map to load JunnYu's FLASHModel or FLASHForMaskedLM as FlashLanguageModel with `.position = PositionForm::sinusoid`.
+/// FLASHModel needs `.head = {.form = HeadForm::none}`, FLASHForMaskedLM needs `.head = {.bias = true}`.
 inline NameMap junnyu_flash_names() {
   NameMap names{.origin = "FLASHQuad_pytorch",
                 .body = "flash.",
@@ -88,8 +88,8 @@ inline NameMap gau_alpha_layer_names() {
   return names;
 }
 
-/// Name map to load GAUAlphaModel or GAUAlphaForMaskedLM as GauEncoder. Both are saved with the names of GAUAlphaModel, because
-/// the head adds no parameters.
+/// Name map to load GAUAlphaModel or GAUAlphaForMaskedLM as GauEncoder. Saved files always have GAUAlphaModel's names, because
+/// the head has no parameters.
 inline NameMap gau_alpha_names() {
   NameMap names{.origin = "GAU-alpha-pytorch",
                 .body = "gau_alpha.",

@@ -6,11 +6,11 @@
 #include "gated/gated.hpp"
 
 /// @file
-/// The models that a program can recognise and open by the architecture in a file's metadata.
+/// A list of models, for programs that open a file by the architecture in its metadata.
 
 namespace gated {
 
-/// True if `architecture`, a result of architecture_of(), is gated's name for `Model`, or timm's.
+/// True if `architecture`, from architecture_of(), names `Model`. GmlpImageClassifier also has timm's name "timm.gmlp".
 template <class Model>
 bool is_architecture_of(std::string_view architecture) {
   return architecture == Model::architecture ||

@@ -8,12 +8,12 @@
 
 namespace gated {
 
-/// The configuration of GMLPBlock(d_model, d_ffn, seq_len), which slices its spatial weight to the input's length.
+/// The configuration of GMLPBlock(d_model, d_ffn, seq_len). As in labml, shorter inputs use a slice of the spatial weight.
 inline GmlpConfig labml_block_config(Index d_model, Index d_ffn, Index seq_len) {
   return {.length = seq_len, .channels = d_model, .hidden = d_ffn, .length_policy = LengthPolicy::slice};
 }
 
-/// Name map to load GMLPBlock as GmlpBlock. Our input rows are ordered by sequence; labml's inputs are [tokens, batch, d].
+/// Name map to load GMLPBlock as GmlpBlock. labml's inputs are [tokens, batch, d]; gated's rows are ordered by sequence.
 inline NameMap labml_block_names() {
   NameMap names{.origin = "labml"};
   names.add("", "",

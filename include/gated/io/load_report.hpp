@@ -17,7 +17,7 @@ namespace gated::detail {
 
 using TensorPosition = std::map<std::string, TensorEntry, std::less<>>::const_iterator;
 
-/// The tensor for `wanted`, under its name or an alternative; file.tensors().end() if there is none.
+/// Finds the tensor `wanted` by its name or an alternative name; returns file.tensors().end() if there is none.
 TensorPosition find_tensor(const SafetensorsFile& file, const FileTensor& wanted);
 
 /// A parameter as declared by its model.
@@ -29,7 +29,7 @@ struct StatedParameter {
   Dtype type;         ///< type of the values
 };
 
-/// Raises FileError with a report of at most 12 lines unless every parameter has a tensor and every tensor a parameter.
+/// Raises FileError, with a report of at most 12 lines, if a parameter lacks a matching tensor or a tensor has no parameter.
 void expect_all_fit(std::span<const StatedParameter> parameters, const SafetensorsFile& file, const NameMap& names);
 
 }  // namespace gated::detail

@@ -43,7 +43,7 @@ class FoldedList {
 
   std::size_t count() const { return count_; }
 
-  /// At most `most` lines; the last one counts the errors left out.
+  /// The errors in at most `most` lines. If there are more errors, the last line counts them.
   std::string text_of(std::size_t most) const {
     const std::size_t shown = lines_.size() > most ? most - 1 : lines_.size();
     std::string out;
@@ -58,7 +58,7 @@ class FoldedList {
   }
 
  private:
-  /// The most lines with a hint: an untrusted file can ask for a million parameters, and a hint takes a millisecond or more.
+  /// Limits the number of hints: a hint takes a millisecond or more, and an untrusted file can name a million parameters.
   static constexpr std::size_t most_hints = 20;
 
   struct Line {
@@ -67,7 +67,7 @@ class FoldedList {
   };
   const char* what_;
   std::vector<Line> lines_;
-  std::map<std::string, std::size_t> places_;  // the index in `lines_` of each folded line
+  std::map<std::string, std::size_t> places_;  // pattern and rest → index in `lines_`
   std::size_t count_ = 0;
 };
 
@@ -90,7 +90,7 @@ class LoadReport {
     }
   }
 
-  /// Raises FileError with a report of at most 12 lines unless every parameter has a tensor and every tensor a parameter.
+  /// Raises FileError, with a report of at most 12 lines, if there are mismatches.
   void finish() {
     std::vector<std::string_view> unexpected;
     for (const auto& [name, entry] : file_.tensors()) {
@@ -178,7 +178,7 @@ class LoadReport {
     }
   }
 
-  /// A hint if the names have another origin than expected, or the shapes are those of a preset; otherwise empty.
+  /// A hint if the file's names are of another origin than expected, or its shapes match a preset; otherwise empty.
   std::string recognised() const {
     const Origin* const origin = origin_of(file_);
     if (origin == nullptr) {

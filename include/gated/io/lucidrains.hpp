@@ -24,8 +24,7 @@ struct LucidrainsLayout {
 ///
 /// From 0.1.5 on, the block is wrapped in a token shift (`fn.fn.fn`); gMLPVision and earlier versions use `fn.fn`. Up to
 /// 0.0.18, the spatial projection was a convolution `sgu.proj`; in 0.1.0 and 0.1.1, it was a weight [N, N] without heads.
-/// Errors: FileError, naming the version, for files of versions before 0.0.16, in which the attention was inside the gate and
-/// read different inputs.
+/// Errors: FileError, naming the version, for files of versions before 0.0.16, whose gates contain the attention.
 ///
 ///     load_parameters(trunk, file, lucidrains_trunk_names(lucidrains_layout(file)));
 inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::string_view prefix = "") {
@@ -50,7 +49,8 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// Adds the rules for the gate at `ours`, called `theirs` in the file. Here and below, both paths end in a dot or are empty.
+/// Adds the rules for the gate, whose parameter names begin with `ours` in gated and with `theirs` in the file. Here and below,
+/// both prefixes end in a dot or are empty.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
   names.add(ours, theirs, {{"norm", "norm"}, {"proj.position_x", "circulant_pos_x"}, {"proj.position_y", "circulant_pos_y"}});
@@ -73,7 +73,7 @@ inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const 
   add_lucidrains_block(names, ours + "blocks.*.", layout.block, layout);
   names.add(ours, "", {{"blocks.*.norm", "layers.*.fn.norm"}});
   if (layout.weight == ShapeForm::drop_leading_one) {
-    names.ignored.push_back(layout.block + "sgu.proj");  // 0.1.0 and 0.1.1 left an unused convolution there
+    names.ignored.push_back(layout.block + "sgu.proj");  // an unused convolution in 0.1.0 and 0.1.1
   }
 }
 

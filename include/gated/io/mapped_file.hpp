@@ -35,7 +35,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// The bytes of `file` as text, valid as long as `file`.
+/// The bytes of `file` as text; `file` must outlive the result.
 inline std::string_view text_of(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }

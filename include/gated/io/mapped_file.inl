@@ -37,7 +37,7 @@ namespace detail {
 
 #if GATED_HAS_MMAP
 GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not block us
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe without a writer must not block
   if (file < 0) {
     detail::fail_to_map(path, "cannot open", errno);
   }
@@ -52,7 +52,7 @@ GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
     memory = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
     map_error = memory == MAP_FAILED ? errno : 0;
   }
-  ::close(file);  // the mapping remains
+  ::close(file);  // the mapping stays valid
   if (error != 0) {
     detail::fail_to_map(path, "cannot inspect", error);
   }

@@ -3,8 +3,8 @@
 #include "gated/io/name_map.hpp"
 
 /// @file
-/// Name maps for checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). A file of a
-/// whole RTMPose model loads as a head without further settings. For the unit alone, set `prefix` and `ignored`:
+/// Name maps for checkpoints of mmpose: RTMPose's head (RTMCCHead), and its gated attention unit (RTMCCBlock). A checkpoint of
+/// a whole RTMPose model also loads as a PoseHead. To load only the unit from it, set `prefix` and `ignored`:
 ///
 ///     PoseHead<float> head(rtmpose_m_head());
 ///     load_parameters(head, SafetensorsFile("rtmpose.safetensors"), rtmcc_head_names());
@@ -18,7 +18,8 @@ namespace gated {
 
 namespace detail {
 
-/// Adds the rules for the gated attention unit at `ours`, called `theirs` in the file. Both paths end in a dot or are empty.
+/// Adds the rules for the gated attention unit, whose parameter names begin with `ours` in gated and with `theirs` in the file.
+/// Both prefixes end in a dot or are empty.
 inline void add_rtmcc(NameMap& names, const char* ours, const char* theirs) {
   names.add(ours, theirs,
             {{"norm.gain", "ln.g"},
@@ -39,7 +40,7 @@ inline NameMap rtmcc_names() {
   return names;
 }
 
-/// Name map to load an RTMCCHead as PoseHead, from a file of the head alone or of a whole model, whose backbone is ignored.
+/// Name map to load an RTMCCHead as PoseHead. The file may hold the head or a whole model, whose other tensors are ignored.
 inline NameMap rtmcc_head_names() {
   NameMap names{.origin = "mmpose", .body = "head.", .ignored = {"backbone", "neck"}};
   names.add("", "",

@@ -24,14 +24,14 @@
 
 namespace gated {
 
-/// How to read a model file: the configuration in its metadata and the names of its tensors.
+/// The configuration in a model file, and the name map for its tensors.
 template <class Config>
 struct ModelFile {
   Config config;
   NameMap names;
 };
 
-/// The architecture named in the metadata of `file`: the entry "architecture", which save_model() writes, or else the key
+/// The architecture in the metadata of `file`: the entry "architecture", as written by save_model(), or else the key
 /// "architecture" of the configuration. Empty if there is neither.
 /// Errors: FileError if the configuration is not valid JSON.
 std::string architecture_of(const SafetensorsFile& file);
@@ -43,10 +43,10 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads the configuration from the metadata of `file`. It may be gated's own, from save_model() or examples/convert; tensors
-/// then have gated's names or those of their origin (origin_of()). For gMLP image classifiers it may also be timm's:
-/// `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
-/// Errors: FileError if there is no configuration or its architecture is not `Model`'s; ArgumentError if it is invalid.
+/// Reads the configuration from the metadata of `file`. Files from save_model() and examples/convert have gated's
+/// configuration; their tensors have gated's names or those of their origin (origin_of()). For gMLP image classifiers, timm's
+/// configuration is accepted too: `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
+/// Errors: FileError if the configuration is missing or for another architecture than `Model`; ArgumentError if it is invalid.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
@@ -56,7 +56,7 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const std::string where = file.name() + ": configuration";
   const std::string found = architecture_of(file);
   if (found == Model::architecture) {
-    const Origin* const origin = origin_of(file);  // examples/convert keeps the names of the origin
+    const Origin* const origin = origin_of(file);  // examples/convert keeps the origin's tensor names
     return {from_json<typename Model::Config>(config->second, where), origin == nullptr ? NameMap() : names_of(file, *origin)};
   }
   if constexpr (std::same_as<typename Model::Config, GmlpImageClassifierConfig>) {
@@ -67,9 +67,9 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   detail::refuse_architecture(file, found, Model::architecture);
 }
 
-/// While the result lives, models far larger than `file` are refused: a configuration is untrusted and must not allocate more
-/// memory than a file of that size justifies. The limit leaves room for constants that the file does not store.
-/// load_parameters() reports smaller mismatches.
+/// While the result lives, refuses models far larger than `file`: an untrusted configuration must not allocate more memory than
+/// the file's size justifies. The limit leaves room for constants that the file does not store. load_parameters() reports
+/// smaller mismatches.
 ParameterBudget budget_of(const SafetensorsFile& file);
 
 /// Loads the model in `file`, built from the configuration in its metadata.
@@ -88,7 +88,7 @@ Model load_model(const SafetensorsFile& file) {
   return model;
 }
 
-/// The same for the file at `path`.
+/// Overload: loads the file at `path`.
 ///
 ///     const auto model = load_model<GmlpImageClassifier<float>>("digits.safetensors");
 template <ConfiguredModel Model>
@@ -96,8 +96,8 @@ Model load_model(const std::filesystem::path& path) {
   return load_model<Model>(SafetensorsFile(path));
 }
 
-/// The configuration from which load_model() rebuilds `model`: its member `config` or, if the configuration changes over time
-/// as in a Training, the result of its function config().
+/// The configuration from which load_model() rebuilds `model`: model.config(), or else the member model.config. A Training has
+/// the function, because its configuration changes over time.
 template <class Model>
 decltype(auto) configuration_of(const Model& model) {
   if constexpr (requires { model.config(); }) {
@@ -118,18 +118,18 @@ std::vector<std::string> parameter_shapes(const Model& model) {
   return shapes;
 }
 
-/// Raises ArgumentError unless `model` has the parameters of `config`, which a moved-from model has lost.
+/// Raises ArgumentError unless `model` has all parameters of `config`; a moved-from model does not.
 /// Cost: builds a model of `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
-  if constexpr (requires { model.model; }) {  // a training run: its moments match its model
+  if constexpr (requires { model.model; }) {  // a training run: the moments have the model's shapes
     return expect_whole(model.model, config.model);
   }
   const HollowWeights hollow;
   const auto wanted = parameter_shapes(Model(config)), found = parameter_shapes(model);
   const auto [want, have] = std::mismatch(wanted.begin(), wanted.end(), found.begin(), found.end());
   require<ArgumentError>(want == wanted.end() && have == found.end(), "save_model: the model has ", found.size(),
-                         " tensors, its configuration asks for ", wanted.size(), ": got ", have == found.end() ? "none" : *have,
+                         " tensors, but its configuration has ", wanted.size(), ": got ", have == found.end() ? "none" : *have,
                          ", expected ", want == wanted.end() ? "none" : *want,
                          ". A moved-from model has lost its weights: save the one it was moved to.");
 }
@@ -153,7 +153,7 @@ void save_model(const Model& model, const std::filesystem::path& path, std::map<
   save_parameters(model, path, metadata, {}, std::nullopt, weights);
 }
 
-/// The same with projections and embeddings quantized, which then take half or a quarter of the bytes.
+/// Overload: saves projections and embeddings quantized, in half or a quarter of the bytes.
 ///
 ///     save_model(model, "model.int8.safetensors", WeightFormat::int8);
 ///

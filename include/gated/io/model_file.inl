@@ -31,7 +31,7 @@ GATED_INLINE void refuse_architecture(const SafetensorsFile& file, std::string_v
     hint = " It is the model alone: start a training run from it with Training(config, load_model<Model>(path), random).";
   }
   raise<FileError>(file.name(), ": the file ",
-                   found.empty() ? "does not say in its metadata what it holds" : text("holds a \"", printable(found), "\""),
+                   found.empty() ? "names no architecture in its metadata" : text("holds a \"", printable(found), "\""),
                    ", expected \"", expected, "\" as \"architecture\", which save_model() writes.", hint);
 }
 
@@ -42,9 +42,8 @@ GATED_INLINE ParameterBudget budget_of(const SafetensorsFile& file) {
   for (const auto& [name, tensor] : file.tensors()) {
     held += static_cast<Index>(tensor.count());
   }
-  return {2 * held + (Index{1} << 20),
-          text(file.name(), ": the configuration in the metadata asks for far more values than the ", held.value(),
-               " in the file. Nothing was built.")};
+  return {2 * held + (Index{1} << 20), text(file.name(), ": the configuration in the metadata needs far more values than the ",
+                                            held.value(), " in the file. The model was not built.")};
 }
 
 }  // namespace gated

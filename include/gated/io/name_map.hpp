@@ -31,12 +31,12 @@ enum class ShapeForm {
 struct FileTensor {
   std::string name;
   std::vector<Index> shape;
-  std::vector<std::string> elsewhere = {};  ///< further names to try, in files that store shared tensors once
-  Index first = 0, rows = 0;                ///< the rows that are ours, if the tensor also holds others; `rows` = 0 means all
+  std::vector<std::string> elsewhere = {};  ///< names to try next: a file may store a shared tensor under one name only
+  Index first = 0, rows = 0;                ///< the parameter's rows, if the tensor also has others; `rows` = 0: all
 
-  /// True if only some rows are ours.
+  /// True if the parameter has only some of the tensor's rows.
   bool is_part() const { return rows > 0; }
-  /// The number of our values in the tensor.
+  /// The number of values that the tensor stores for the parameter.
   std::size_t count() const {
     std::size_t count = 1;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -44,7 +44,7 @@ struct FileTensor {
     }
     return count;
   }
-  /// Our part of `bytes`, which hold all rows of the tensor.
+  /// The parameter's rows in `bytes`, which are the bytes of all rows of the tensor.
   template <class Bytes>
   Bytes part_of(const Bytes& bytes) const {
     const std::size_t row = is_part() ? bytes.size() / static_cast<std::size_t>(shape[0]) : bytes.size();
@@ -70,26 +70,26 @@ struct NameMap {
     std::string theirs;  ///< the name of the tensor, as in Rule
     Index rows;          ///< number of rows
     Index first = 0;     ///< index of the first of these rows in the tensor
-    Index of = 0;        ///< number of rows of the whole tensor; 0 if these are all
+    Index of = 0;        ///< number of rows of the whole tensor; 0 if it has no others
   };
 
   /// Replaces the beginning of a path.
   struct Rule {
     std::string ours;    ///< a pattern for the beginning; empty matches every path
-    std::string theirs;  ///< the replacement; its n-th `*` becomes what the n-th `*` of `ours` matched
+    std::string theirs;  ///< the replacement; its n-th `*` is the component matched by the n-th `*` of `ours`
     ShapeForm form = ShapeForm::same;
-    std::vector<std::string> stacked_with = {};  ///< more tensors: rows 1, 2, … of our parameter; `theirs` is row 0
+    std::vector<std::string> stacked_with = {};  ///< tensors of the parameter's rows 1, 2, …; `theirs` is row 0
     bool shared = false;                         ///< all blocks share one tensor; files may store it under block 0's name only
-    Index part = 0;                              ///< which of the `parts` is ours, if the tensor stacks several parameters
+    Index part = 0;                              ///< index of the parameter in a tensor that stacks `parts` parameters
     Index parts = 1;
-    std::vector<Piece> pieces = {};  ///< if not empty, used instead of `theirs`: the pieces that our rows are stacked from
+    std::vector<Piece> pieces = {};  ///< if not empty, replaces `theirs`: the parameter is a stack of these rows
   };
 
   /// A Rule of string literals: a list of them compiles to a table instead of code.
   struct RuleText {
     const char *ours, *theirs;
     ShapeForm form = ShapeForm::same;
-    std::array<const char*, 1> stacked_with = {};  ///< one more tensor, or none
+    std::array<const char*, 1> stacked_with = {};  ///< as in Rule, but at most one
     bool shared = false;
     Index part = 0, parts = 1;
   };
@@ -102,23 +102,22 @@ struct NameMap {
 
   std::string origin = {};  ///< the library that writes such files, for messages: "timm"
   std::string prefix = {};  ///< precedes every name in the file: "model."
-  /// In files of a model with a head, `body`, such as "bert.", follows `prefix` in all names that do not begin with one of
-  /// `heads`. Files of the model alone omit `body`; load_parameters() detects this. save_parameters() writes `body` if the
-  /// model has parameters of the head.
+  /// Follows `prefix` in the names of all tensors outside the head: "bert.". Files of the model without its head omit `body`;
+  /// load_parameters() detects this. save_parameters() writes `body` if the model has parameters of the head.
   std::string body = {};
   std::vector<std::string> heads = {};  ///< beginnings of the head's tensor names: "cls."
   std::vector<Rule> rules = {};         ///< in order of precedence
   std::vector<Tie> tied = {};           ///< weights stored under two names, given without `prefix` and `body`
-  /// Names of tensors that hold no parameter, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a
-  /// larger file, list the first component of every name that does not begin with `prefix`.
+  /// Names of tensors to ignore, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a larger file, list
+  /// the first component of every name that does not begin with `prefix`.
   std::vector<std::string> ignored = {};
 
   /// Appends the rules `parts`, with `ours` prepended to our side of each rule and `theirs` to the file's side.
   void add(std::string_view ours, std::string_view theirs, std::initializer_list<RuleText> parts);
-  /// The same for rules built at run time.
+  /// Overload for rules built at run time.
   void add(std::string_view ours, std::string_view theirs, std::vector<Rule> parts);
 
-  /// The file's name and shape for the parameter at `path`. The name includes `prefix` and, outside the head, `body`.
+  /// The name and shape that the parameter at `path` has in the file. The name includes `prefix` and, outside the head, `body`.
   /// Errors: ArgumentError if the rule's form or pieces do not suit the shape, or `theirs` has more `*` than `ours`.
   FileTensor in_file(std::string_view path, const Shape& shape) const;
 

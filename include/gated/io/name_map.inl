@@ -22,8 +22,8 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
       break;
     case ShapeForm::drop_leading_one:
     case ShapeForm::pointwise_convolution:
-      require<ArgumentError>(shape.rank() >= 1 && shape[0] == 1, "NameMap: a form that drops a leading 1 does not suit ", path,
-                             " ", shape.describe(), ".");
+      require<ArgumentError>(shape.rank() >= 1 && shape[0] == 1, "NameMap: the rule's form drops a leading 1, but ", path, " ",
+                             shape.describe(), " has none.");
       out.erase(out.begin());
       if (form == ShapeForm::pointwise_convolution) {
         out.push_back(1);
@@ -166,8 +166,8 @@ GATED_INLINE std::vector<FileTensor> NameMap::pieces_in_file(const Rule& rule, c
     tensors.back().first = piece.first;
     tensors.back().rows = piece.of > 0 ? piece.rows : 0;
   }
-  require<ArgumentError>(rows == shape[0], "NameMap: ", path, " has ", shape[0], " rows, its pieces in the file have ", rows,
-                         ".");
+  require<ArgumentError>(rows == shape[0], "NameMap: ", path, " has ", shape[0], " rows, but its pieces in the file have ",
+                         rows, ".");
   return tensors;
 }
 

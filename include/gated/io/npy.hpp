@@ -119,7 +119,7 @@ class NpyParser {
 
   void read_type() {
     skip_blanks();
-    expect(rest_.starts_with('\''), "the array has fields, expected plain numbers.");
+    expect(rest_.starts_with('\''), "this is a structured array, expected plain numbers.");
     const std::string_view type = quoted();
     constexpr std::pair<std::string_view, Dtype> types[] = {{"<f8", Dtype::F64}, {"<f4", Dtype::F32}, {"<f2", Dtype::F16},
                                                             {"<i8", Dtype::I64}, {"<i4", Dtype::I32}, {"<i2", Dtype::I16},
@@ -154,11 +154,11 @@ class NpyParser {
 
   std::span<const std::byte> file_;
   std::string_view name_;
-  std::string_view rest_;  // what is left of the header
+  std::string_view rest_;  // the unparsed rest of the header
   NpyArray array_;
 };
 
-/// The start of an .npy file for an array of T, up to its elements.
+/// The bytes before the elements in an .npy file with a rows × columns array of T.
 template <class T>
 std::string npy_header(Index rows, Index columns) {
   constexpr const char* type = sizeof(T) == 8 ? "<f8" : "<f4";
@@ -197,7 +197,7 @@ template <detail::Readable T>
 Matrix<T> to_matrix(const NpyArray& array, std::string_view name) {
   const auto [rows, columns] = detail::matrix_size(array.shape);
   require<FileError>(is_readable_as<T>(array.dtype), name, ": the elements are ", name_of(array.dtype),
-                     ", which are not read as integers.");
+                     ", which cannot be read as integers.");
   const std::size_t misfit = first_misfit<T>(array.dtype, array.bytes);
   require<FileError>(misfit == array.count(), name, ": the element at index ", misfit, " does not fit ", name_of(dtype_of<T>()),
                      ".");

@@ -72,9 +72,9 @@ class ZipParser {
     expect(method == 0, printable(name), " is compressed. Save it with numpy.savez(), which does not compress.");
     expect(size != 0xFFFFFFFF && local != 0xFFFFFFFF && size == stored, printable(name),
            " has 4 GiB or more, which is not supported. Use safetensors.");
-    expect(number<4>(local) == 0x04034B50, printable(name), " is not where the directory says.");
+    expect(number<4>(local) == 0x04034B50, printable(name), " is not at the offset in the archive's directory.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
-    expect(size <= file_.size() - held_, "the archive's files overlap.");  // else thousands of files could share bytes
+    expect(size <= file_.size() - held_, "the archive's files overlap.");  // otherwise thousands could share the same bytes
     held_ += size;
     expect(crc32(bytes) == number<4>(entry + 16), printable(name),
            " is damaged: its checksum is wrong. Copy or download the file again.");
@@ -97,7 +97,7 @@ class ZipParser {
 ///
 /// Copies are cheap and share the mapped bytes. All methods are const and thread-safe.
 /// Errors: FileError, starting with the file's name, for a file that is missing, compressed or malformed.
-/// Cost: opening takes one pass over the file, for its checksums.
+/// Cost: opening reads the whole file once to verify its checksums.
 class NpzFile {
  public:
   explicit NpzFile(const std::filesystem::path& path) : NpzFile(MappedFile(path), path.string()) {}

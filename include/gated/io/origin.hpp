@@ -16,30 +16,30 @@ namespace gated {
 
 /// The first tensor whose name is `ending`, or ends with it after a dot; nullptr if there is none.
 const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending);
-/// The number of consecutive i = 0, 1, … for which a tensor name ends with `before`, then i, then `after`.
+/// Counts i = 0, 1, … for as long as a tensor name ends with `before`, then i, then `after`.
 Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after);
 
 /// A kind of checkpoint, and how to open it.
 struct Origin {
   const char* writer;                ///< "timm"
-  const char* header;                ///< declares `names`: "gated/io/lucidrains.hpp"
+  const char* header;                ///< the header that declares `names`: "gated/io/lucidrains.hpp"
   const char* names;                 ///< the function that returns the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
-  std::array<const char*, 2> marks;  ///< endings of tensor names that only such files have. The first is a full name
-                                     ///< within the model: what precedes it is the prefix in a larger file
+  std::array<const char*, 2> marks;  ///< endings of tensor names that identify the origin. The first is a full name
+                                     ///< in the model; in a larger file, a prefix precedes it
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
   const char* layout = "";  ///< the function that derives the argument of `names` from a file: "lucidrains_layout"
   bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names
   std::string (*preset)(const SafetensorsFile& file) = nullptr;  ///< implements preset_of() for this origin
 };
 
-/// The known origins, most specific marks first.
+/// The known origins, the most specific first.
 std::span<const Origin> known_origins();
 
 /// The origin of `file` by its tensor names, under any prefix; nullptr if unknown.
 const Origin* origin_of(const SafetensorsFile& file);
 
-/// The name map for `file`, whose origin is `origin`. Its `prefix` is set if the tensors are part of a larger model.
+/// The name map for `file`, whose origin is `origin`. The map's `prefix` is set if the tensors are part of a larger model.
 NameMap names_of(const SafetensorsFile& file, const Origin& origin);
 
 /// The C++ call that returns the name map: "lucidrains_trunk_names(lucidrains_layout(file))".

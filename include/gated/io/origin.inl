@@ -38,8 +38,8 @@ inline std::pair<std::string_view, const TensorEntry*> named_ending(const Safete
   return {"", nullptr};
 }
 
-/// True if the token MLP of an image model is plain: fc2 reads as many channels as fc1 writes. In a gMixer, fc2 reads half as
-/// many.
+/// True if the token MLP of an image model has no gate: fc2 reads as many channels as fc1 writes. In a gMixer, fc2 reads half
+/// as many.
 inline bool has_plain_token_mlp(const SafetensorsFile& file) {
   const TensorEntry* const in = tensor_ending(file, "blocks.0.mlp_tokens.fc1.weight");
   const TensorEntry* const out = tensor_ending(file, "blocks.0.mlp_tokens.fc2.weight");
@@ -78,7 +78,7 @@ inline bool is_of_wenet(const SafetensorsFile& file) {
   return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
 
-/// True for a file with layers of a LightConv model, none of which attends to an encoder.
+/// True for a file with layers of a LightConv model, unless a layer attends to an encoder.
 inline bool is_light_conv(const SafetensorsFile& file) {
   const bool attends = std::any_of(file.tensors().begin(), file.tensors().end(),
                                    [](const auto& named) { return named.first.find("encoder_attn.") != std::string::npos; });

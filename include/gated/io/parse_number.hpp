@@ -28,7 +28,7 @@ namespace gated {
 namespace detail {
 
 #if defined(__unix__) || defined(__APPLE__)
-/// std::from_chars() implemented by the C library's strtod(). libc++ (Apple's too) lacks it for some or all floating types.
+/// Implements std::from_chars() with strtod(). libc++ (also Apple's) lacks from_chars() for some or all floating types.
 template <std::floating_point T>
 std::from_chars_result from_chars_by_strtod(const char* first, const char* last, T& out) {
   static const ::locale_t classic = ::newlocale(LC_ALL_MASK, "C", ::locale_t{});

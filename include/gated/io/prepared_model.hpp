@@ -19,7 +19,7 @@ namespace gated {
 
 namespace detail {
 
-/// Where to keep large weights that the file stores in the model's type.
+/// Where to keep large weights of the model's scalar type: packed in memory, or in the mapped file.
 enum class WeightPlace { packed, in_file };
 
 /// How to open a model: where to keep its weights, and in which format (by default, the file's).
@@ -27,7 +27,7 @@ struct Opening {
   WeightPlace place = WeightPlace::packed;
   std::optional<WeightFormat> format = {};
 
-  /// True if a tensor that the file stores in format `found` is packed without conversion.
+  /// True if tensors of format `found` in the file are packed in that format.
   bool keeps(WeightFormat found) const { return !format || *format == found; }
 };
 
@@ -137,8 +137,8 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 
 }  // namespace detail
 
-/// Loads the model in `file` and packs projections and embeddings straight from the file, in the file's format: BF16 and I8
-/// stay small in memory. With `format`, they are packed in that format, whatever the file's format.
+/// Loads the model in `file` and packs its projections and embeddings straight from the file. They keep the file's format, so
+/// BF16 and I8 stay small in memory. `format` selects another format.
 ///
 ///     const auto opened = load_prepared<FlashLanguageModel<float>>("text.int8.safetensors");
 ///     Workspace<float> workspace;
@@ -147,14 +147,14 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 ///
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
 /// Errors: those of load_model(), and of prepare() for `format`.
-/// Cost: one pass over the file. Memory for the packed weights only and, while loading, for one more weight and one mapped
-/// tensor. This holds on systems that commit memory on first touch (Linux, macOS); address space is reserved for a float model.
+/// Cost: one pass over the file. Memory for the packed weights and, while loading, for one more weight and one mapped tensor,
+/// if the system commits memory on first touch (Linux, macOS). Address space is also reserved for a float model.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file, std::optional<WeightFormat> format = {}) {
   return detail::open_prepared<Model>(file, {.format = format});
 }
 
-/// The same for the file at `path`.
+/// Overload: opens the file at `path`.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const std::filesystem::path& path, std::optional<WeightFormat> format = {}) {
   return load_prepared<Model>(SafetensorsFile(path), format);
@@ -169,10 +169,11 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path, std::optio
 ///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
 /// Use it in programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare();
-/// long-running programs should use load_prepared(). Weights are packed as in load_prepared() if they have another type than
-/// the model, are stacked from several tensors, or are unaligned; spatial weights and vectors are copied. Every run needs a
-/// workspace that uses `weights`, and the model cannot be trained or saved. Do not modify or truncate the file meanwhile;
-/// replacing it, as save_model() does, is safe (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the result.
+/// long-running programs should use load_prepared(). Weights of another type than the model's are packed as in load_prepared(),
+/// as are unaligned weights and weights stacked from several tensors. Spatial weights and vectors are copied. Every run needs a
+/// workspace that uses `weights`, and the model cannot be trained or saved. Do not modify or truncate the file while it is
+/// mapped; replacing it, as save_model() does, is safe (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the
+/// result.
 /// Errors: those of load_model(), except that the checksum is not verified, because that would read the whole file. If the file
 /// may be damaged, call SafetensorsFile::verify() first.
 /// Cost: reads the parts that are packed or copied; the rest is read on first use.
@@ -181,7 +182,7 @@ PreparedModel<Model> load_mapped(const SafetensorsFile& file) {
   return detail::open_prepared<Model>(file, {.place = detail::WeightPlace::in_file});
 }
 
-/// The same for the file at `path`.
+/// Overload: opens the file at `path`.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_mapped(const std::filesystem::path& path) {
   return load_mapped<Model>(SafetensorsFile(path));

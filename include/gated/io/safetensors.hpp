@@ -36,7 +36,7 @@ class SafetensorsFile {
   /// Parses a file in memory. `bytes` must outlive the result; error messages refer to the file as `name`.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string name = "safetensors");
 
-  /// The tensors of several files, whose metadata is dropped; error messages refer to them as `name`.
+  /// Joins the tensors of several files and drops their metadata. Error messages refer to the joined files as `name`.
   /// Errors: FileError if two files have a tensor of the same name.
   static SafetensorsFile join(std::span<const SafetensorsFile> files, std::string name);
 
@@ -45,8 +45,8 @@ class SafetensorsFile {
   const std::map<std::string, std::string, std::less<>>& metadata() const { return contents_.metadata; }
   const std::map<std::string, TensorEntry, std::less<>>& tensors() const { return contents_.tensors; }
 
-  /// Raises FileError if the metadata has a checksum that does not match the tensors and the other metadata, for instance after
-  /// a bit flip on disk or in transit. save_parameters() and save_model() write the checksum.
+  /// Verifies the checksum of the tensors and the metadata, if the file has one. save_parameters() and save_model() write it.
+  /// Errors: FileError if the checksum does not match, for instance after a bit flip on disk or in transit.
   /// Cost: one pass over the file.
   void verify() const;
 
@@ -58,9 +58,9 @@ class SafetensorsFile {
 
   /// Converts the values of tensor `name` to `out`, in row-major order.
   ///
-  /// `T` is float, double or an integer type; see convert.hpp for rounding and for what fits.
-  /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. `out` is then
-  /// unchanged.
+  /// `T` is float, double or an integer type. See convert.hpp for rounding and for the values that fit.
+  /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. An error leaves
+  /// `out` unchanged.
   /// Cost: one pass, or two if values may not fit.
   template <detail::Readable T>
   void read(std::string_view name, std::span<T> out) const {
@@ -71,7 +71,7 @@ class SafetensorsFile {
                         out.size(), ".");
     }
     if (!is_readable_as<T>(entry.dtype)) {
-      raise<FileError>(where(), " is ", name_of(entry.dtype), ", which is not read as integers.");
+      raise<FileError>(where(), " is ", name_of(entry.dtype), ", which cannot be read as integers.");
     }
     const std::size_t misfit = first_misfit<T>(entry.dtype, entry.bytes);
     if (misfit != entry.count()) {

@@ -25,7 +25,7 @@ GATED_INLINE SafetensorsFile SafetensorsFile::join(std::span<const SafetensorsFi
     all.files_.insert(all.files_.end(), file.files_.begin(), file.files_.end());
     for (const auto& [tensor, entry] : file.tensors()) {
       require<FileError>(all.contents_.tensors.emplace(tensor, entry).second, file.name(), ": the tensor ", printable(tensor),
-                         " is in another file, too.");
+                         " is also in another file.");
     }
   }
   return all;

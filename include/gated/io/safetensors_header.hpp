@@ -42,8 +42,8 @@ inline constexpr std::size_t max_safetensors_header = 100'000'000;
 
 /// Parses a safetensors file in memory; the result refers to `file`.
 ///
-/// Errors: FileError, starting with `name`, for any violation of the format, which the file comment describes. No input makes
-/// it read outside `file`.
+/// Errors: FileError, starting with `name`, for any violation of the format, which the file comment describes. Never reads
+/// outside `file`.
 /// Cost: proportional to the header; the data is not touched.
 SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
 

@@ -43,7 +43,7 @@ class HeaderCursor {
   }
   void expect(char c) {
     require<FileError>(skip(c), "SafetensorsView: byte ", at_ + 8, " of the file is not the ", std::string_view(&c, 1),
-                       " of a safetensors header. Write the file again.");
+                       " expected in a safetensors header. Write the file again.");
   }
 
   /// Reads a string without decoding its escapes.
@@ -68,7 +68,7 @@ class HeaderCursor {
                        at_ + 8, " of the file is not a number below 10⁹. Write the file again.");
     return value;
   }
-  /// Skips an object, with the objects in it.
+  /// Skips an object, including nested objects.
   void skip_object() {
     Index depth = 0;
     do {
@@ -94,8 +94,8 @@ class HeaderCursor {
 
 /// Finds tensors in the bytes of a safetensors file. Nothing is copied and nothing allocated: the file may lie in flash.
 ///
-/// SafetensorsFile (io/safetensors.hpp) also accepts escaped names and offsets of 10⁹ and above, indexes the tensors and
-/// verifies checksums.
+/// SafetensorsFile (io/safetensors.hpp) does more: it accepts escaped names and offsets of 10⁹ and above, indexes the tensors
+/// and verifies checksums.
 /// Errors: FileError for a file that is too short, and in find() for a broken header or a tensor outside the file.
 /// Cost: find() reads the header up to the tensor.
 class SafetensorsView {

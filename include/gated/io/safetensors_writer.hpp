@@ -29,7 +29,7 @@ struct TensorToWrite {
 /// aligned and equal contents give equal files.
 /// Errors: ArgumentError if a name is a duplicate or `__metadata__`, a string is not UTF-8, or the bytes do not fit the shape;
 /// FileError if the file cannot be written.
-/// Cost: the header in memory; data is not copied.
+/// Cost: memory for the header; the data is not copied.
 void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWrite> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -18,11 +18,11 @@
 #include "gated/ops/int8_products.hpp"
 
 /// @file
-/// Signatures: hashes that show whether a model computes the same bits here as elsewhere.
+/// Signatures: hashes of a model's outputs, to verify that it computes the same bits here as elsewhere.
 
 namespace gated {
 
-/// Options of a signature, which always covers forward() and, if the model streams, steps of one token.
+/// Options of a signature. Every signature covers forward() and, if the model streams, steps of one token.
 struct SignatureOptions {
   bool int8_products = false;  ///< also covers forward() with int8_rows weights and int8_products(); float models only
 };
@@ -53,7 +53,7 @@ class NumberHash {
   Xxh64 hash_;
 };
 
-/// The length of a long sequence (a few rows if the model mixes no tokens), and half that length if the model accepts it.
+/// Sequence lengths of the input: 128 tokens (2 rows if the model mixes no tokens) and half of that, within the model's limits.
 inline std::vector<Index> signature_lengths(const Contract& contract) {
   const auto fit = [&](Index length) {
     const Index multiple = contract.multiple;
@@ -77,7 +77,7 @@ auto signature_input(const Model& model, Index rows, Random& random) {
     std::vector<Index> ids(static_cast<std::size_t>(rows));
     for (Index& id : ids) {
       id = static_cast<Index>(random.uniform() * static_cast<double>(model.config.vocabulary));
-      id = id == model.config.pad_token ? (id + 1) % model.config.vocabulary : id;  // streams take no padding
+      id = id == model.config.pad_token ? (id + 1) % model.config.vocabulary : id;  // padding cannot be streamed
     }
     return ids;
   } else {
@@ -102,7 +102,7 @@ ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
 /// with every compiler and number of threads.
 ///
 /// The input is two sequences of up to 128 and 64 tokens, or longer ones if the model requires them. If the model mixes no
-/// tokens, the input is three rows. Weights of later positions and of token ids that are not drawn therefore do not affect the
+/// tokens, the input is three rows. Weights of later positions and of token ids absent from the input do not affect the
 /// signature. `model` must have one input and own its weights, unlike models opened by load_prepared() and load_mapped().
 ///
 /// Errors: ArgumentError in a program without portable arithmetic; those of forward().
@@ -173,7 +173,7 @@ std::map<std::string, std::string> signatures(const Model& model, WeightFormat f
 
 /// Checks that `model`, loaded from `file`, has the signatures that the file records.
 ///
-/// Errors: FileError if the file records none, or one that differs.
+/// Errors: FileError if the file is damaged, has no signature, or has a different one.
 /// Cost: that of signatures().
 template <class Model>
 void expect_signature(const Model& model, const SafetensorsFile& file) {

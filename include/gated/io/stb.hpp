@@ -30,7 +30,7 @@
 #define GATED_STB_WRITER_WAS_INCLUDED
 #undef INCLUDE_STB_IMAGE_WRITE_H
 #endif
-// Saves the macros of a program's own stb; they are restored below.
+// Saves the macros of a program's own stb. The end of this header restores them.
 // clang-format off
 #define GATED_EACH_STB_MACRO(ACT)                                                                                                 \
   ACT(STBIDEF) ACT(STBI_ASSERT) ACT(STB_IMAGE_STATIC) ACT(STB_IMAGE_IMPLEMENTATION) ACT(STBI_NO_STDIO) ACT(STBI_NO_SIMD)          \
@@ -96,7 +96,7 @@ GATED_EACH_STB_MACRO(GATED_PUSH_MACRO)
 #define STBI_NO_LINEAR
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
-// Zeroed: for a damaged PNG file the decoder returns memory that it has not written.
+// Zeroed: for a damaged PNG file, the decoder returns memory that it has not written.
 #define STBI_MALLOC(size) ::std::calloc(1, static_cast<::std::size_t>(size))
 #define STBI_REALLOC(memory, size) ::std::realloc(memory, static_cast<::std::size_t>(size))
 #define STBI_FREE(memory) ::std::free(memory)
@@ -132,7 +132,7 @@ namespace gated::detail::stb {
 #include <stb_image_write.h>
 #endif
 }  // namespace gated::detail::stb
-#undef stbi__err  // also a function's name: with the macro, a second copy of stb could not define it
+#undef stbi__err  // also a function: a second copy of stb must be able to define it
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

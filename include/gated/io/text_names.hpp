@@ -9,10 +9,10 @@
 
 namespace gated {
 
-/// Numbers of rows in a Llama's query, key and value tensors, for H heads of width a, which share G key and value heads.
+/// The numbers of rows in Llama's query, key and value tensors, for H query heads of width a and G key and value heads.
 struct LlamaLayout {
   Index queries = 0;    ///< H·a
-  Index keys = 0;       ///< G·a, for keys and for values
+  Index keys = 0;       ///< G·a, in the key tensor and in the value tensor
   Index groups = 1;     ///< G
   Index gates = 0;      ///< gate rows of all heads, part of the query tensor: H, H·a or 0
   bool is_tied = true;  ///< the embedding may also be stored as lm_head.weight
@@ -34,8 +34,8 @@ inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
   return layout;
 }
 
-/// Detects the layout of the model whose tensor names begin with `prefix` (NameMap::prefix), with a head or without. A gate is
-/// detected only in files with query and key norms, whose size is the width of a head.
+/// Detects the layout of the model whose tensor names begin with `prefix` (NameMap::prefix), with or without a head. Detects
+/// gates only in files with query and key norms, because it takes the head width from the norms.
 inline LlamaLayout llama_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto size = [&](std::string_view name, std::size_t axis) {
     auto found = file.tensors().find(text(prefix, "model.layers.0.self_attn.", name, ".weight"));
@@ -101,7 +101,7 @@ inline NameMap llama_names(const LlamaLayout& layout) {
   return names;
 }
 
-/// The same for a model with this configuration.
+/// Overload for a model with this configuration.
 inline NameMap llama_names(const TextTransformerConfig& config) { return llama_names(llama_layout(config)); }
 
 /// Name map to load ModernBertModel, ModernBertForMaskedLM or ModernBertForSequenceClassification as TextTransformer.

@@ -25,7 +25,7 @@ class TextFields : public ConfigFields {
  public:
   using ConfigFields::ConfigFields;
 
-  /// A size that the file must state.
+  /// A size in a required field.
   Index size(const char* key) const {
     require<ArgumentError>(find_set(key) != nullptr, where(), ": ", key, " is missing.");
     return get(key, Index{0});
@@ -44,7 +44,7 @@ class TextFields : public ConfigFields {
                                                              : *value_named<Activation>(word);
   }
 
-  /// The rotary base under `key` or, in newer files, in `rope_parameters`, which may state a base for each `kind` of layer.
+  /// The rotary base: the field `key` or, in newer files, `rope_parameters`, which may have one base per `kind` of layer.
   /// Errors: ArgumentError for rotary embeddings that are scaled or partial.
   double rotary_base(const char* key, double missing, const char* kind = nullptr) const {
     const char* const why = "but only plain rotary embeddings are supported.";
@@ -66,7 +66,7 @@ class TextFields : public ConfigFields {
     return base;
   }
 
-  /// For each layer, whether `layer_types` gives it a sliding window; empty if the file has no such list.
+  /// For each layer, true if its entry in `layer_types` is "sliding_attention"; empty if the file has no such list.
   std::vector<bool> windowed(Index depth) const {
     std::vector<bool> windowed;
     const auto types = get_set("layer_types", std::vector<std::string>());
@@ -120,7 +120,7 @@ inline void read_windows(const TextFields& f, DecoderSizes& s) {
 
 /// Converts the `config.json` of a Llama, Mistral, Qwen2, Qwen3 or gated attention model. Missing fields take transformers'
 /// defaults; fields that do not change the result are ignored.
-/// Errors: ArgumentError, naming the field, for other models and for options that are not supported.
+/// Errors: ArgumentError, naming the field, for other models and for unsupported options.
 inline TextTransformerConfig llama_config(std::string_view json, const std::string& where = "config.json") {
   const detail::TextFields f(json, where);
   f.expect_type({"llama", "mistral", "qwen2", "qwen3"});
@@ -153,7 +153,7 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
 }
 
 /// Converts the `config.json` of a ModernBertModel, ModernBertForMaskedLM or ModernBertForSequenceClassification.
-/// Errors: ArgumentError, naming the field, for other models and for options that are not supported.
+/// Errors: ArgumentError, naming the field, for other models and for unsupported options.
 inline TextTransformerConfig modernbert_config(std::string_view json, const std::string& where = "config.json") {
   const detail::TextFields f(json, where);
   f.expect_type({"modernbert"});

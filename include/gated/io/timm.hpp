@@ -10,18 +10,18 @@
 
 namespace gated {
 
-/// The names of GmlpImageClassifier's parameters in a timm checkpoint.
+/// Name map to load timm's gMLP models as GmlpImageClassifier.
 NameMap timm_names();
-/// The same for a MixerImageClassifier.
+/// Name map to load timm's MLP-Mixer models as MixerImageClassifier.
 NameMap timm_mixer_names();
-/// The same for a GmixerImageClassifier.
+/// Name map to load timm's gMixer models as GmixerImageClassifier.
 NameMap timm_gmixer_names();
-/// The same for a ResmlpImageClassifier.
+/// Name map to load timm's ResMLP models as ResmlpImageClassifier.
 NameMap timm_resmlp_names();
-/// The names of ResmlpImageClassifier's parameters in the files of ResMLP's authors.
+/// Name map to load the checkpoints of ResMLP's authors as ResmlpImageClassifier.
 NameMap facebook_resmlp_names();
 
-/// The names in a timm checkpoint for an image classifier of this configuration.
+/// Name map to load a timm checkpoint as the image classifier with this configuration.
 template <class Config>
 NameMap timm_names_for(const Config&) {
   if constexpr (std::same_as<Config, MixerImageClassifierConfig>) {

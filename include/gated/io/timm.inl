@@ -50,10 +50,10 @@ GATED_INLINE NameMap timm_gmixer_names() {
 
 namespace detail {
 
-/// The names that an origin gives to the parts of a ResmlpImageClassifier.
+/// The component names of ResMLP, which differ between timm and the code of ResMLP's authors.
 struct ResmlpWords {
   const char *origin, *stem, *tokens, *channels, *scale;
-  ShapeForm norm;  ///< shape in the file of α and β, the norms' parameters
+  ShapeForm norm;  ///< how the file stores α and β of the norms
 };
 
 inline NameMap resmlp_names(const ResmlpWords& words) {

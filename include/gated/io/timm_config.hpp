@@ -14,28 +14,28 @@ namespace gated {
 /// `{"img_size": 224, "patch_size": 16, "num_blocks": 30, "embed_dim": 256, "mlp_ratio": 6, "num_classes": 1000}`.
 ///
 /// `Config` selects the model: GmlpImageClassifierConfig, MixerImageClassifierConfig, GmixerImageClassifierConfig or
-/// ResmlpImageClassifierConfig; with_timm_config() detects it. The argument `entry` or `architecture` may name a published
-/// model: `"gmlp_s16_224"` or, with the tag of its weights, `"mixer_b16_224.goog_in21k"`. The other arguments override those of
-/// the published model. Missing arguments take timm's defaults. The short names image_size, dim, depth, hidden, mean and std
-/// are accepted too, as is timm's `config.json` with its pretrained_cfg and model_args. Arguments for training are ignored, as
-/// are labels (labels.hpp).
+/// ResmlpImageClassifierConfig; with_timm_config() detects the model. The argument `entry` or `architecture` may name a
+/// published model: `"gmlp_s16_224"` or, with the tag of its weights, `"mixer_b16_224.goog_in21k"`. The other arguments
+/// override those of the published model. Missing arguments take timm's defaults. The short names image_size, dim, depth,
+/// hidden, mean and std are accepted too, as is timm's `config.json` with its pretrained_cfg and model_args. Arguments for
+/// training are ignored, as are labels (labels.hpp).
 /// Errors: ArgumentError for an argument that is unknown or of the wrong type.
 template <class Config = GmlpImageClassifierConfig>
 Config timm_config(std::string_view json, const std::string& where = "timm configuration");
 
 namespace detail {
 
-/// timm's kinds of models.
+/// The model families of timm that gated supports.
 enum class TimmKind { gmlp, mixer, gmixer, resmlp };
 
-/// The kind of the published model that the arguments name; gmlp if they name none.
+/// The family of the published model that `json` names; gmlp if it names none.
 /// Errors: ArgumentError for an unknown name.
 TimmKind timm_kind(std::string_view json, const std::string& where);
 
 }  // namespace detail
 
-/// Calls `f(config)` with the result of timm_config() for the kind of model that `entry` or `architecture` names, or for gMLP
-/// if neither is given.
+/// Converts timm's arguments with timm_config() and calls `f(config)`. The published model named by `entry` or `architecture`
+/// determines the type of `config`; without a name, it is GmlpImageClassifierConfig.
 ///
 ///     with_timm_config(text_of_config_json, [&](const auto& config) {
 ///       ImageClassifierFor<std::remove_cvref_t<decltype(config)>, float> model(config);

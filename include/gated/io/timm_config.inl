@@ -74,14 +74,14 @@ bool read_timm_images(const Json& value, const std::string& key, const std::stri
     read_json(value, config.interpolation, key, where);
   } else if (key == "crop_mode") {
     require<ArgumentError>(value.is("center"), where, ": crop_mode = ", shown_json(value),
-                           ", expected \"center\", which is what image_input() cuts out.");
+                           ", expected \"center\", as image_input() crops the centre.");
   } else {
     return false;
   }
   return true;
 }
 
-/// Keys that are read elsewhere, concern only training, or make no difference here.
+/// Keys that read_timm_argument() ignores: they are read elsewhere, concern only training, or have no effect here.
 inline constexpr std::string_view timm_others[] = {"entry",
                                                    "architecture",
                                                    "pretrained_cfg",
@@ -163,10 +163,10 @@ inline std::string timm_text(const Json& arguments, const char* key, const std::
   return name;
 }
 
-/// The published model that the arguments name; empty if they name none.
+/// The published model named by `entry` or `architecture`; empty if neither names one.
 inline std::string timm_entry(const Json& arguments, const std::string& where) {
   const std::string entry = timm_text(arguments, "entry", where), architecture = timm_text(arguments, "architecture", where);
-  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // timm's own files name it in `architecture`
+  return entry.empty() && architecture != "timm.gmlp" ? architecture : entry;  // timm's own files use `architecture`
 }
 
 inline Json timm_arguments(std::string_view json, const std::string& where) {
@@ -235,7 +235,7 @@ Config timm_config(std::string_view json, const std::string& where) {
   if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
     require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
                            ", expected an object.");
-    for (const auto& [key, value] : described->entries()) {  // read first: arguments override these
+    for (const auto& [key, value] : described->entries()) {  // read before the arguments, which override them
       detail::read_timm_images(value, key, where, config);
     }
   }

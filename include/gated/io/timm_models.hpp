@@ -9,11 +9,11 @@
 #include "gated/models/presets.hpp"
 
 /// @file
-/// timm's image models: published configurations, and how its arguments map to ours.
+/// timm's image models: published configurations, and the mapping of timm's arguments to gated's.
 
 namespace gated::detail {
 
-/// One kind of model in timm: its published configurations, and how its arguments map to ours.
+/// One model family of timm: its published configurations, and the mapping of its arguments to gated's.
 ///
 /// hidden() is the number of rows of `mlp_channels.fc1`; `over_tokens` names the layer that mixes tokens in a block.
 template <class Config>
@@ -81,7 +81,7 @@ struct TimmModels<GmixerImageClassifierConfig> : TimmMixers<GmixerImageClassifie
   static constexpr std::array<double, 2> ratio{1, 4}, published_ratio = ratio;
   static Config defaults() { return timm_gmixer({.depth = 8, .channels = 512}); }
   static Index hidden(const Config& config) { return 2 * config.trunk.block.channel_mixer.hidden; }
-  static void set_hidden(Config& config, Index tokens, Index channels) {  // both counts include the gate
+  static void set_hidden(Config& config, Index tokens, Index channels) {  // `tokens` and `channels` include the gates
     require<ArgumentError>(tokens % 2 == 0 && channels % 2 == 0, "timm configuration: embed_dim and mlp_ratio give ", tokens,
                            " and ", channels, " hidden channels, expected even numbers: half of them are gates.");
     config.trunk.block.token_mixer.hidden = tokens / 2;

@@ -23,7 +23,7 @@ class ForecasterFields : public ConfigFields {
  public:
   using ConfigFields::ConfigFields;
 
-  /// Raises ArgumentError if the file states another model type or class, or an option that is not supported.
+  /// Raises ArgumentError for another model type or class, and for unsupported options.
   void expect_model(const char* model, const char* architecture) const {
     expect("model_type", {model}, text("expected \"", model, "\".").c_str());
     expect_architecture({architecture});
@@ -86,9 +86,9 @@ class ForecasterFields : public ConfigFields {
   }
 };
 
-/// Raises ArgumentError for TinyTimeMixer r3, which is another model of the same name.
+/// Raises ArgumentError for TinyTimeMixer r3, a different model of the same name.
 inline void expect_no_ttm_r3(const ForecasterFields& fields) {
-  constexpr const char* why = "which only TinyTimeMixer r3 has, another model of the same name. It is not supported.";
+  constexpr const char* why = "which only TinyTimeMixer r3 has, a different model. It is not supported.";
   for (const char* const key : {"decompose", "multi_scale", "multi_quantile_head", "use_fft_embedding"}) {
     fields.expect(key, {false, nullptr}, why);
   }
@@ -122,7 +122,7 @@ inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& 
   c.known = f.get_set("exogenous_channel_indices", std::vector<Index>());
   ForecastMixingConfig& m = c.forecast_mixing;
   m.enabled = f.get("enable_forecast_channel_mixing", false);
-  if (m.enabled) {  // ignored otherwise: r2's files set these fields, but its models have no such mixer
+  if (m.enabled) {  // r2's files set these fields, too, but leave the mixer disabled
     m.context = f.get("fcm_context_length", m.context);
     m.gated = f.get("fcm_gated_attn", true);
     m.depth = f.get("fcm_use_mixer", false) ? f.get("fcm_mix_layers", Index{2}) : 0;
@@ -135,7 +135,7 @@ inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& 
   return c;
 }
 
-/// The same for a PatchTSMixerForPrediction (transformers).
+/// Converts the `config.json` of a PatchTSMixerForPrediction (transformers), like ttm_config().
 inline TinyTimeMixerConfig patchtsmixer_config(std::string_view json, const std::string& where = "config.json") {
   const detail::ForecasterFields f(json, where);
   f.expect_model("patchtsmixer", "PatchTSMixerForPrediction");
@@ -161,8 +161,8 @@ inline ForecasterLoss forecaster_loss(std::string_view json, const std::string& 
   return {f.get_set("loss", std::string("mse")), f.get("quantile", 0.5), f.get("huber_delta", 1.0)};
 }
 
-/// Loads the forecaster in a folder with `config.json` and `model.safetensors`, as published: a PatchTSMixer if model_type says
-/// so, otherwise a TinyTimeMixer (r1, r2).
+/// Loads a published forecaster from a folder with `config.json` and `model.safetensors`: a PatchTSMixer if that is the
+/// model_type, otherwise a TinyTimeMixer (r1, r2).
 ///
 ///     const auto model = load_ttm<float>("granite-timeseries-ttm-r2");
 ///

@@ -37,7 +37,7 @@ enum class WavFormat {
   pcm16,   ///< 16-bit integers, in steps of 2⁻¹⁵
   pcm24,   ///< 24-bit integers, in steps of 2⁻²³: as exact as float
   pcm32,   ///< 32-bit integers, in steps of 2⁻³¹
-  float32  ///< float, also beyond -1 … 1
+  float32  ///< 32-bit float, not limited to -1 … 1
 };
 
 namespace detail {
@@ -52,7 +52,7 @@ inline constexpr std::uint32_t wav_float = 3;
 /// The tag of an extensible header, whose extension holds one of the tags above.
 inline constexpr std::uint32_t wav_extensible = 0xFFFE;
 
-/// Where the samples of a WAV file are, and what they mean.
+/// The position and encoding of the samples in a WAV file.
 struct WavLayout {
   WavFormat format = WavFormat::pcm16;
   Index channels = 1, rate = 48000, frames = 0;
@@ -70,7 +70,7 @@ class WavParser {
     expect(file_.size() >= 12 && is(0, "RIFF") && is(8, "WAVE"),
            "this is not a WAV file: it does not begin with RIFF, a size and WAVE.", convert);
     expect(number(4, 4) == file_.size() - 8, "the RIFF size at byte 4 is ", number(4, 4), ", expected ", file_.size() - 8,
-           ", since the file has ", file_.size(), " bytes. Copy it again, or mend its header: ffmpeg -i FILE -c copy OUT.wav.");
+           ", since the file has ", file_.size(), " bytes. Copy it again, or fix its header: ffmpeg -i FILE -c copy OUT.wav.");
     for (std::size_t at = 12; at < file_.size();) {
       expect(file_.size() - at >= 8, "at byte ", at, " there are ", file_.size() - at,
              " bytes, expected the 8 bytes of a chunk's name and size. Remove them, or copy the file again.");
@@ -86,7 +86,7 @@ class WavParser {
   }
 
  private:
-  /// The remedy for files that other programs may read.
+  /// The remedy for files that ffmpeg can convert.
   static constexpr const char* convert = " Convert it: ffmpeg -i FILE -c:a pcm_s16le OUT.wav.";
 
   template <class... Parts>
@@ -143,17 +143,17 @@ class WavParser {
            convert);
   }
 
-  /// The encoding tag of WAVE_FORMAT_EXTENSIBLE, which is the start of a GUID.
+  /// The encoding tag in an extensible header: the first two bytes of the subformat's GUID.
   std::uint32_t extended_tag(std::size_t begin, std::size_t size, std::uint32_t bits) const {
     expect(size >= 40 && number(begin + 16, 2) >= 22, "the extensible chunk \"fmt \" at byte ", begin - 8, " has ", size,
-           " bytes, expected at least 40, of which 22 or more are its extension.", convert);
+           " bytes, expected at least 40, with an extension of at least 22.", convert);
     const std::uint32_t valid = number(begin + 18, 2);
     expect(valid >= 1 && valid <= bits, "at byte ", begin + 18, " there are ", valid, " valid bits, expected 1 to ", bits, ".",
            convert);
     constexpr std::array<std::uint8_t, 14> rest{0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71};
     const auto guid = file_.subspan(begin + 26, rest.size());
     expect(std::equal(guid.begin(), guid.end(), rest.begin(), [](std::byte a, std::uint8_t b) { return a == std::byte{b}; }),
-           "the subformat at byte ", begin + 24, " is no encoding known here, expected PCM or float.", convert);
+           "the subformat at byte ", begin + 24, " is unknown, expected PCM or float.", convert);
     return number(begin + 24, 2);
   }
 
@@ -172,7 +172,7 @@ class WavParser {
   WavLayout layout_;
 };
 
-/// A sample from its bits.
+/// Decodes a sample.
 inline float wav_sample(WavFormat format, std::uint32_t bits) {
   switch (format) {
     case WavFormat::pcm16:
@@ -223,7 +223,7 @@ inline std::vector<std::byte> wav_header(WavFormat format, Index channels, Index
   put(static_cast<std::uint32_t>(rate) * frame_bytes, 4);
   put(frame_bytes, 2);
   put(8 * bytes, 2);
-  if (is_float) {  // the format demands an empty extension, and the number of frames
+  if (is_float) {  // float files need an empty extension and a chunk with the number of frames
     put(0, 2);
     put_text("fact");
     put(4, 4);
@@ -234,7 +234,7 @@ inline std::vector<std::byte> wav_header(WavFormat format, Index channels, Index
   return header;
 }
 
-/// The bits of a sample: rounded to the nearest step, halves away from 0, and clipped.
+/// Encodes a sample. Integers are rounded to the nearest step, halves away from 0, and clipped.
 inline std::uint32_t wav_bits(WavFormat format, float sample) {
   if (format == WavFormat::float32) {
     return std::bit_cast<std::uint32_t>(sample);
@@ -244,7 +244,7 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::clamp(step, -steps, steps - 1)));
 }
 
-/// The most bytes of samples: sizes are 32-bit numbers, and the header takes less than 64 bytes.
+/// The most bytes of samples in a file: its sizes are 32-bit numbers, and its header has less than 64 bytes.
 inline constexpr std::uint64_t most_wav_bytes = 0xFFFFFFFF - 64;
 
 /// Appends the encoded samples `x`, which are frames × channels, to `bytes`.
@@ -281,8 +281,8 @@ inline Sound parse_wav(std::span<const std::byte> file, std::string_view name = 
 /// Errors: those of parse_wav() and MappedFile, starting with the path.
 inline Sound read_wav(const std::filesystem::path& path) { return parse_wav(MappedFile(path).bytes(), path.string()); }
 
-/// Encodes a WAV file. Samples are rounded to the nearest step of the format, halves away from 0, and clipped to its range,
-/// from -1 to 1 minus one step. Floats are neither rounded nor clipped.
+/// Encodes a WAV file. Samples in integer formats are rounded to the nearest step, halves away from 0, and clipped to [-1, 1).
+/// Floats are stored unchanged.
 /// Errors: ShapeError unless there are 1 or 2 channels and at least one frame; ArgumentError for a rate below 8 or above 96
 /// kHz, a sample that is NaN or infinite, or more than 4 GB.
 /// Cost: one pass.

@@ -8,7 +8,7 @@
 #include "gated/io/wav.hpp"
 
 /// @file
-/// Reads and writes WAV files piece by piece, for recordings that are too long for memory or not complete yet.
+/// Reads and writes WAV files in blocks, for recordings that do not fit in memory or are still in progress.
 
 namespace gated {
 
@@ -55,8 +55,8 @@ class WavFile {
 /// disk is full, the file holds the frames that fit.
 ///
 /// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate
-/// that encode_wav() refuses, for samples that are NaN or infinite, and for more than 4 GB; ShapeError for a block with another
-/// number of channels. A refused block is not written.
+/// that encode_wav() refuses, for NaN and infinity, and for more than 4 GB; ShapeError for a block with the wrong number of
+/// channels. A refused block is not written.
 /// Cost: one write of the block and one of the header per call.
 class WavWriter {
  public:
@@ -67,7 +67,7 @@ class WavWriter {
                            least_rate, " to ", greatest_rate, ".");
     file_ = std::fopen(path_.string().c_str(), "wb");
     require_written(file_ != nullptr);
-    std::setvbuf(file_, nullptr, _IONBF, 0);  // blocks are large, and a full disk must leave nothing in a buffer
+    std::setvbuf(file_, nullptr, _IONBF, 0);  // unbuffered, so a full disk leaves no data in a buffer
     finish();
   }
   WavWriter(const WavWriter&) = delete;
@@ -88,7 +88,7 @@ class WavWriter {
                            "WavWriter::write: ", path_.string(), " would be larger than 4 GB. Write several files.");
     std::vector<std::byte> bytes;
     detail::append_wav_samples("WavWriter::write", samples, format_, bytes);
-    const bool placed = std::fseek(file_, data_bytes() % 2 == 1 ? -1 : 0, SEEK_END) == 0;  // over the padding
+    const bool placed = std::fseek(file_, data_bytes() % 2 == 1 ? -1 : 0, SEEK_END) == 0;  // overwrites the padding
     if (placed && std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size()) {
       frames_ += samples.rows();
       finish();

@@ -19,7 +19,7 @@ class TensorName {
   TensorName(const char* start) { append(start); }
 
   TensorName& append(std::string_view part) {
-    require<ArgumentError>(part.size() <= text_.size() - size_, "TensorName: a name has more than ", text_.size(), " letters.");
+    require<ArgumentError>(part.size() <= text_.size() - size_, "TensorName: a name has more than ", text_.size(), " bytes.");
     std::memcpy(text_.data() + size_, part.data(), part.size());
     size_ += part.size();
     return *this;
@@ -41,8 +41,9 @@ class TensorName {
   std::size_t size_ = 0;
 };
 
-/// A rows × columns weight in a file: F32, BF16, or I8 with scales (io/weight_tensors.hpp). The file's bytes must outlive it.
-/// Cost: a value is decoded each time it is read.
+/// A rows × columns weight in a file: F32, BF16, or I8 with scales (io/weight_tensors.hpp). The file's bytes must outlive the
+/// weight.
+/// Cost: every access decodes its value anew.
 class WeightInFile {
  public:
   WeightInFile() = default;

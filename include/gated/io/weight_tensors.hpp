@@ -31,13 +31,13 @@ inline WeightFormat format_of_scales(Index scales, Index columns) {
   return scales == scales_per_row(WeightFormat::int8, columns) ? WeightFormat::int8 : WeightFormat::int8_rows;
 }
 
-/// The reason why the I8 tensor `name` is not a weight, such as "I8 without a tensor of scales x.scale"; empty if it is one.
+/// Why the I8 tensor `name` is not a valid weight, such as "I8 without the scale tensor x.scale"; empty if it is valid.
 inline std::string fault_of_codes(const SafetensorsFile& file, const std::string& name) {
   const TensorEntry& entry = file.tensor(name);
   const std::string other = scale_name(name);
   const auto found = file.tensors().find(other);
   if (entry.shape.size() < 2 || found == file.tensors().end()) {
-    return text("I8 without a tensor of scales ", printable(other));
+    return text("I8 without the scale tensor ", printable(other));
   }
   const TensorEntry& scales = found->second;
   const Index rows = entry.shape[0], columns = rows == 0 ? 0 : static_cast<Index>(entry.count()) / rows;
@@ -56,8 +56,8 @@ inline std::string fault_of_codes(const SafetensorsFile& file, const std::string
   return {};
 }
 
-/// The codes of the rows of tensor `name` that `part` selects. They refer to the file's bytes. Expects a BF16 tensor, or an
-/// I8 tensor that has passed fault_of_codes().
+/// A view of the codes of tensor `name` in the file, limited to the rows of `part`. Expects a BF16 tensor, or an I8 tensor that
+/// has passed fault_of_codes().
 inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name, const FileTensor& part) {
   const TensorEntry& entry = file.tensor(name);
   const Index all = entry.shape[0], rows = part.is_part() ? part.rows : all,
@@ -72,7 +72,7 @@ inline WeightCodes codes_in(const SafetensorsFile& file, const std::string& name
   return codes;
 }
 
-/// True if `parts`, stacked by rows, form a whole weight of this shape. A single part always does.
+/// True if `parts`, stacked by rows, form a whole weight of this shape. Always true for a single part.
 inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
   Index rows = 0;
   for (const FileTensor& part : parts) {
@@ -81,10 +81,10 @@ inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
   return parts.size() == 1 || rows == shape[0];
 }
 
-/// The codes of a weight whose rows are parts of several tensors, copied from the file.
+/// A copy of a weight's codes, gathered from rows of several tensors.
 class GatheredCodes {
  public:
-  /// Appends rows. Returns false if their format or number of columns differs from that of earlier rows.
+  /// Appends rows. Returns false if they differ from earlier rows in format or number of columns.
   bool append(const WeightCodes& rows) {
     if (rows_ > 0 && (rows.format != format_ || rows.columns != columns_)) {
       return false;

@@ -14,8 +14,8 @@ namespace gated {
 /// The options of a branch.
 struct BranchOptions {
   Index channels = 0;                              ///< C
-  NormForm norm = NormForm::layer_norm;            ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;  ///< norm of the mixer's input, the residual sum, or the mixer's output
+  NormForm norm = NormForm::layer_norm;            ///< type of the norm
+  NormPosition norm_position = NormPosition::pre;  ///< normalises the mixer's input, the residual sum, or the mixer's output
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch: see TapeOptions
@@ -27,10 +27,11 @@ struct BranchOptions {
 ///
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
-/// A mixer is any layer whose y has the shape of x. If its apply() takes an epilogue, its last op also applies s and adds x;
-/// otherwise, and in res-post-norm, this takes one more pass. Streaming, masks and sequence lengths are up to the mixer.
+/// A mixer is any layer whose y has the shape of x. If its apply() takes an epilogue, its last op is fused with s and the
+/// residual. Otherwise, and with res-post-norm, these need one more pass. Streaming, masks and sequence lengths are up to the
+/// mixer.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built.
+/// Errors: ArgumentError from the constructor for invalid options.
 /// Cost: the mixer's.
 template <class Mixer>
 struct Branch : Layer<Branch<Mixer>> {

@@ -18,7 +18,7 @@ namespace gated {
 struct BranchformerLayerConfig {
   Index channels = 0;                                 ///< C
   Index heads = 8;                                    ///< h, attention heads
-  ScorePosition position = ScorePosition::offset;     ///< the kind of position in the attention scores
+  ScorePosition position = ScorePosition::offset;     ///< the positions that the attention scores depend on
   Index hidden = 0;                                   ///< F, hidden width of the feed-forwards; 0 for 4·C
   Index gate_hidden = 0;                              ///< U, hidden width of the gating MLP; 0 for 6·C
   Index gate_kernel = 31;                             ///< K, taps of the gate's convolution
@@ -81,9 +81,9 @@ struct BranchformerLayerConfig {
 ///
 /// **Masks.** Only the attention uses the mask: both convolutions read masked tokens, and the outputs of masked tokens are
 /// computed like any others. ESPnet and WeNet treat padding the same way, so their outputs for the last tokens of a shorter
-/// sequence in a batch depend on the padding. Ragged sequences have none: each gives the same result alone and in a batch.
+/// sequence in a batch depend on the padding. Ragged sequences have no padding: each has the same result alone and in a batch.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`, `causal_attention` and a capacity; ShapeError.
+/// Errors: ArgumentError for invalid options, or a stream without `causal`, `causal_attention` or a capacity; ShapeError.
 /// Cost: see RelativeAttention, ConvolutionalGatingMlp and FeedForward; 4·N·C·(C + M) flops more for the merge.
 template <class T>
 struct BranchformerLayer : Layer<BranchformerLayer<T>> {

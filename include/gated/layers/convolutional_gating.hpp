@@ -20,8 +20,8 @@ struct ConvolutionalGatingConfig {
   Index hidden = 0;                                   ///< F, width between the projections; the gate is F/2 wide
   Index kernel = 31;                                  ///< K, taps; odd unless causal
   bool causal = false;                                ///< a token reads the K - 1 tokens before it and no later ones
-  bool norm_before_padding = true;                    ///< pads with zeros after the norm; if false, pads before the norm
-                                                      ///< (WeNet's causal form): the padding is then the norm's bias
+  bool norm_before_padding = true;                    ///< pads with zeros after the norm; if false, before it, as WeNet does
+                                                      ///< in causal models: the norm then turns the padding into its bias
   bool linear_after_convolution = false;              ///< adds a linear layer after the convolution: W_g (F/2 × F/2), b_g
   Activation gate_activation = Activation::identity;  ///< activation of the gate, applied last
   double norm_eps = 1e-5;                             ///< ε of the gate's norm: 1e-5 in WeNet, 1e-12 in ESPnet
@@ -38,8 +38,8 @@ struct ConvolutionalGatingConfig {
 /// y = a ⊙ act(W_g conv(LN(g)) + b_g) for the halves [a | g] of x: the Convolutional Spatial Gating Unit (arXiv:2207.02971,
 /// §3.3). W_g and b_g are optional.
 ///
-/// Mixes tokens with a depthwise convolution of K taps; a stream remembers K - 1 tokens. The unit takes no mask: it reads
-/// padding inside a sequence like any token.
+/// Mixes tokens with a depthwise convolution of K taps; a stream remembers K - 1 tokens. Masks are not supported: the unit
+/// reads padding inside a sequence like any token.
 /// Shapes: x is N × F, y is N × F/2.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: N·F·K flops, and N·F²/2 with W_g.
@@ -61,7 +61,7 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
     require<ArgumentError>(c.hidden > 0 && c.hidden % 2 == 0, name, ": hidden = ", c.hidden,
                            ", expected a positive even number: one half gates the other.");
     require<ArgumentError>(c.norm_before_padding || c.causal, name,
-                           ": norm_before_padding = false needs causal = true: only causal padding precedes all tokens.");
+                           ": norm_before_padding = false needs causal = true, which pads only before the first token.");
     const Index half = c.hidden / 2;
     norm = Norm<T>(half, c.norm_eps);
     conv = DepthwiseConvolution<T>({.channels = half, .kernel = c.kernel, .causal = c.causal});

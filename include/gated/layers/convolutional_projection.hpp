@@ -31,7 +31,7 @@ struct ConvolutionalProjectionConfig {
 /// y = z + conv(z) with z = act(W norm(x) + b) and a depthwise convolution without bias: MossFormer2's FFConvM
 /// (arXiv:2312.11825, §2.2).
 ///
-/// In a layer's body, takes an epilogue, as Linear does.
+/// In a layer's body, run() accepts an epilogue for this layer, as it does for Linear.
 /// Shapes: x is N × C, y is N × out.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·N·out·(C + K) flops.

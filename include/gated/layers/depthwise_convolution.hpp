@@ -14,10 +14,10 @@ namespace gated {
 
 /// The options of a depthwise convolution.
 struct DepthwiseConvolutionConfig {
-  Index channels = 0;   ///< C, of the output
+  Index channels = 0;   ///< C, channels of the output
   Index kernel = 3;     ///< K, taps; odd unless causal
   Index dilation = 1;   ///< tokens from one tap to the next
-  Index inputs = 1;     ///< adjacent channels of x that each channel of y sums over
+  Index inputs = 1;     ///< number of adjacent channels of x that each channel of y reads
   bool bias = true;     ///< adds a bias to each channel
   bool skip = false;    ///< adds x to y; needs inputs = 1
   bool causal = false;  ///< the last tap reads the token itself; otherwise the middle tap does

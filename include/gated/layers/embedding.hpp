@@ -12,9 +12,9 @@ namespace gated {
 
 /// Optional inputs of a text model, in addition to the token ids.
 struct TextInputs {
-  Tokens types = {};  ///< segment ids, one per token; empty for all 0
-  Tokens rows = {};   ///< rows of the batch to compute outputs for; empty for all
-  Index outputs = 0;  ///< in a stream: how many of the last rows to output
+  Tokens types = {};  ///< segment ids, one per token; if empty, all are 0
+  Tokens rows = {};   ///< rows of the batch to compute outputs for; if empty, all rows
+  Index outputs = 0;  ///< in a stream: computes outputs only for this many last rows
 };
 
 /// y_t = weight[id_t]: a learned vector per token id.
@@ -29,7 +29,7 @@ struct Embedding : Layer<Embedding<T>> {
   Matrix<T> weight;  ///< V × C
 
   Embedding() = default;
-  /// Uninitialised vectors, for a checkpoint.
+  /// Uninitialised vectors, to be loaded from a checkpoint.
   Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");

@@ -12,7 +12,7 @@ namespace gated {
 /// The options of external attention.
 struct ExternalAttentionConfig {
   Index channels = 0;       ///< C
-  Index heads = 1;          ///< h; all heads share the memories
+  Index heads = 1;          ///< h, number of heads; all share the same memories
   Index hidden = 0;         ///< H, total width of the heads; 0 for C
   Index memories = 64;      ///< K, number of memories
   bool memory_bias = true;  ///< adds b_k and b_v, the biases of M_k and M_v
@@ -34,14 +34,14 @@ inline ExternalAttentionConfig eamlp_attention(Index channels, Index heads) {
   return {.channels = channels, .heads = 4 * heads, .hidden = 4 * channels};
 }
 
-/// y = W_o z + b_o, where each head of u = W_q x reads its part of z from the memories M_k and M_v: see attend_to_memory()
+/// y = W_o z + b_o, where z is the output of attend_to_memory() for the queries u = W_q x and the memories M_k and M_v
 /// (arXiv:2105.02358, eq. 5 and 6; Algorithm 2 for several heads). The cost is linear in the number of tokens.
 ///
 /// The softmax runs over the tokens, so every output depends on all of them. Masked tokens are left out of the softmax.
 /// The biases of W_q and of the keys cancel in the softmax; they exist because checkpoints contain them.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
-/// Cost: 4·rows·H·(C + K) flops; scratch of K elements per token of the longest sequence.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError for wrong sizes.
+/// Cost: 4·rows·H·(C + K) flops; scratch of K × (length of the longest sequence) elements.
 template <class T>
 struct ExternalAttention : Layer<ExternalAttention<T>> {
   using Config = ExternalAttentionConfig;
@@ -57,7 +57,7 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
   Linear<T> proj_out;    ///< W_o: C × H
 
   ExternalAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit ExternalAttention(const ExternalAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.memories > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
                            ", heads = ", c.heads, " and memories = ", c.memories, " must be positive, and hidden = ", c.hidden,

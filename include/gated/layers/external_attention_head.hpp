@@ -17,7 +17,7 @@ struct ExternalAttentionHeadConfig {
   Index memories = 64;     ///< K
   double norm_eps = 1e-5;  ///< ε of the batch norm
 
-  /// The options of the head's external attention: one attention head, a bias only in the query projection.
+  /// The options of the head's external attention: one attention head, and no biases except in the query projection.
   ExternalAttentionConfig attention() const {
     return {.channels = channels, .memories = memories, .memory_bias = false, .out_bias = false};
   }
@@ -32,7 +32,7 @@ struct ExternalAttentionHeadConfig {
 ///
 /// Each pixel of a feature map is a token. Masked pixels are left out of the attention's softmax.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError for wrong sizes.
 /// Cost: see ExternalAttention.
 template <class T>
 struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
@@ -45,7 +45,7 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   BatchNorm<T> norm;
 
   ExternalAttentionHead() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
       : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
   /// Weights drawn by initialize().
@@ -57,8 +57,8 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
   }
 
-  /// The authors' initialisation: W_q, M_k and W_o from N(0, 2 / rows of the weight), M_v = M_kᵀ. The batch norm keeps
-  /// weight = variance = 1, bias = mean = 0.
+  /// The authors' initialisation: W_q, M_k and W_o from N(0, 2 / rows of the weight), M_v = M_kᵀ. The batch norm starts with
+  /// weight = variance = 1 and bias = mean = 0.
   void initialize(Random& random) {
     const auto fill = [&](Matrix<T>& weight) {
       fill_normal(weight, std::sqrt(2.0 / static_cast<double>(weight.rows())), random);

@@ -7,20 +7,20 @@
 #include "gated/layers/mlp.hpp"
 
 /// @file
-/// The feed-forward of a Transformer or MLP-Mixer: an MLP over the channels of each token.
+/// The feed-forward layer of a Transformer or MLP-Mixer: an MLP over the channels of each token.
 
 namespace gated {
 
-/// The options of a feed-forward.
+/// The options of a feed-forward layer.
 struct FeedForwardConfig {
-  static constexpr const char* layer_name = "FeedForward";          ///< for messages
-  static constexpr const char* architecture = "gated.FeedForward";  ///< for model files
+  static constexpr const char* layer_name = "FeedForward";          ///< layer name in error messages
+  static constexpr const char* architecture = "gated.FeedForward";  ///< layer type in model files
 
-  Index channels = 0;                        ///< C, of the input
+  Index channels = 0;                        ///< C, channels of the input
   Index hidden = 0;                          ///< F, width between the projections; 0 for 4·C
   Index out = 0;                             ///< channels of the output; 0 for C
   Activation activation = Activation::gelu;  ///< activation between the projections
-  bool bias = true;                          ///< whether both projections have a bias
+  bool bias = true;                          ///< adds biases to both projections
 
   Index hidden_channels() const { return hidden > 0 ? hidden : (4 * Count(channels)).value(); }
   Index out_channels() const { return out > 0 ? out : channels; }

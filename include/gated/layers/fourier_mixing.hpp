@@ -21,10 +21,10 @@ struct FourierMixingConfig {
 };
 
 /// y = Re(F_n x F_d): the unscaled Fourier transform over the tokens of each sequence and over the channels (arXiv:2105.03824,
-/// eq. 3). It has no parameters and takes any length.
+/// eq. 3). The layer has no parameters and accepts sequences of any length.
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError if built with no channels, or if streamed, since every output depends on all tokens.
+/// Errors: ArgumentError from the constructor if C < 1, and in a stream, since every output depends on all tokens.
 /// Cost: see mix_by_fourier().
 template <class T>
 struct FourierMixing : Layer<FourierMixing<T>> {

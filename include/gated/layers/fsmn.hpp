@@ -10,7 +10,7 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// Feedforward sequential memory networks (FSMN): tokens remember their neighbours through a convolution, not a recurrence.
+/// Feedforward sequential memory networks (FSMN): memory through a convolution over the tokens instead of recurrence.
 
 namespace gated {
 
@@ -18,12 +18,12 @@ namespace gated {
 struct FsmnConfig {
   Index channels = 0;    ///< C
   Index hidden = 0;      ///< hidden width of the feed-forward part; 0 for C
-  Index order = 20;      ///< l: convolutions have 2·l - 1 centred taps, or l taps up to the token itself if causal
-  bool dilated = false;  ///< two convolutions (the second dilated) with norms over the sequence, instead of one convolution
-  bool causal = false;   ///< no token sees a later one; excludes `dilated`
+  Index order = 20;      ///< l; convolutions have 2·l - 1 centred taps, or if causal, l taps that end at the token
+  bool dilated = false;  ///< replaces the convolution by a DilatedMemory
+  bool causal = false;   ///< no token sees a later one; cannot be combined with `dilated`
 
   Index hidden_width() const { return hidden > 0 ? hidden : channels; }
-  /// K, the taps of each convolution.
+  /// K, the number of taps of each convolution.
   Index kernel() const { return causal ? order : (2 * Count(order)).value() - 1; }
 
   template <class C = FsmnConfig>
@@ -33,8 +33,8 @@ struct FsmnConfig {
   }
 };
 
-/// y = act(norm(conv2([act(norm(conv1(x))) | x]))): two depthwise convolutions, densely connected, the second with dilation 2
-/// and two input channels per output channel. The norms are instance norms over the sequence, the activations PReLUs
+/// y = act(norm(conv2([act(norm(conv1(x))) | x]))): two densely connected depthwise convolutions. The second has dilation 2
+/// and two input channels per output channel. The norms are instance norms over the sequence, and act is a PReLU
 /// (MossFormer2's DilatedDenseNet).
 ///
 /// Shapes: x and y are N × C.
@@ -49,7 +49,7 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
   Prelu<T> prelu1, prelu2;
 
   DilatedMemory() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   DilatedMemory(Index channels, Index kernel)
       : conv1({.channels = channels, .kernel = kernel, .bias = false}),
         conv2({.channels = channels, .kernel = kernel, .dilation = 2, .inputs = 2, .bias = false}),
@@ -73,11 +73,11 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
   }
 };
 
-/// y = x + p + conv(p) with p = W₂ relu(W₁ x + b₁): a feed-forward layer whose outputs remember their neighbours (FSMN,
-/// arXiv:1512.08301; MossFormer2's UniDeepFsmn). With `dilated`, y = x + memory(p) for a DilatedMemory.
+/// y = x + p + conv(p) with p = W₂ relu(W₁ x + b₁): a feed-forward layer and a depthwise convolution over the tokens (FSMN,
+/// arXiv:1512.08301; MossFormer2's UniDeepFsmn). With `dilated`, y = x + memory(p), where memory is a DilatedMemory.
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
 /// Cost: 4·N·C·hidden + 2·N·C·K flops.
 template <class T>
 struct Fsmn : Layer<Fsmn<T>> {
@@ -91,7 +91,7 @@ struct Fsmn : Layer<Fsmn<T>> {
   std::optional<DilatedMemory<T>> memory;
 
   Fsmn() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit Fsmn(const Config& c)
       : config(c), proj_in(c.channels, c.hidden_width()), proj_out(c.hidden_width(), c.channels, false) {
     require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");

@@ -15,8 +15,8 @@ namespace gated {
 /// n is the length of the sequence. A fully masked sequence attends to nothing, so y = x plus the bias of W_o; with a softmax
 /// kernel, such a sequence is an error. In a layer's body: run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ArgumentError for invalid options, when built; ShapeError for wrong sizes, a mask of the wrong length, or more
-/// positions than a Toeplitz bias holds.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes, a mask of the wrong length, or
+/// a sequence longer than the Toeplitz bias.
 /// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second term halved when causal; scratch rows × (C + 2E +
 /// 3S) + 256·N. A stream's state has capacity × (S + E) elements.
 template <class T>
@@ -35,7 +35,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedAttentionUnit() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
@@ -88,7 +88,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
   using Layer<GatedAttentionUnit>::forward;
-  /// `bias` (n × n for a longest sequence of n tokens) is added to the scores of every sequence, on top of the relative bias.
+  /// Also adds `bias` to the scores of every sequence. It must cover the longest sequence: n × n scores for n tokens.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
                Mask mask = {}) const {
     constexpr Where where(name, "forward");
@@ -110,7 +110,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
                         ", expected at least ", n, " × ", n, " (query × key).");
   }
 
-  /// `score_bias` (n × n for a longest sequence of n tokens) is a constant, added to the scores of each sequence.
+  /// Also adds the constant `score_bias` to the scores of every sequence: see forward().
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const MatrixView<const T>& score_bias = {}) const {
     if (score_bias) {

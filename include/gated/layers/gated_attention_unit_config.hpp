@@ -10,13 +10,13 @@
 #include "gated/ops/scores.hpp"
 
 /// @file
-/// The options of gated attention units. They cover the published variants.
+/// The options of gated attention units (GAU), for all published variants.
 
 namespace gated {
 
 /// The divisor of the scores q kᵀ. Implementations differ; a checkpoint works only with the divisor it was trained with.
 enum class ScoreScale {
-  length,      ///< n, the length including masked tokens: FLASH-pytorch, the FLASH paper; cannot stream
+  length,      ///< n, the sequence length including masked tokens: FLASH-pytorch, the FLASH paper; cannot stream
   max_length,  ///< L, the model's maximum length: JunnYu's FLASH-Quad
   sqrt_width,  ///< √S: GAU-α with attention_scale, mmpose
   one          ///< scores are not scaled
@@ -27,7 +27,7 @@ constexpr auto names_of(ScoreScale) { return words_for<ScoreScale>("length", "ma
 /// Effect of a mask.
 enum class MaskMode {
   keys,             ///< masked tokens are not attended to, but attend to others: most implementations
-  keys_and_queries  ///< masked tokens do not attend either: JunnYu's FLASH-Quad
+  keys_and_queries  ///< masked tokens neither attend nor are attended to: JunnYu's FLASH-Quad
 };
 
 constexpr auto names_of(MaskMode) { return words_for<MaskMode>("keys", "keys_and_queries"); }
@@ -40,21 +40,21 @@ struct GatedAttentionUnitConfig {
   Index out = 0;                                          ///< channels of the output; 0 for C
   Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
   ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two; must match the checkpoint
-  bool bias = true;                                       ///< whether the projections have biases
-  bool offset_bias = true;                                ///< whether queries and keys have a shift β
+  bool bias = true;                                       ///< adds biases to the projections
+  bool offset_bias = true;                                ///< adds a shift β to queries and keys
   Activation activation = Activation::silu;               ///< activation of u, v and z
-  NormForm norm = NormForm::layer_norm;                   ///< form of the norm
-  NormPosition norm_position = NormPosition::pre;         ///< norm of the input, the residual sum, or the branch's output
+  NormForm norm = NormForm::layer_norm;                   ///< type of the norm
+  NormPosition norm_position = NormPosition::pre;         ///< normalises the input, the residual sum, or the branch's output
   double norm_eps = 1e-5;                                 ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to attention weights
   ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores
-  bool divide_by_keys = false;     ///< divide the weights by the number of unmasked keys: GAU-α's squared_relu
+  bool divide_by_keys = false;     ///< divides the attention weights by the number of unmasked keys: GAU-α's squared_relu
   bool bias_inside_scale = false;  ///< (q kᵀ + B) · scale rather than q kᵀ · scale + B
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< form of the relative bias B
   double relative_bias_scale = 1.0;                         ///< scale of a T5 bias; √C in FLASH-pytorch's GAU
   Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys
-  Index rotary_dimensions = 0;                              ///< r, rotated channels; 0 for all S
-  double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
+  Index rotary_dimensions = 0;                              ///< r, number of rotated channels; 0 for S
+  double rotary_base = 10000.0;                             ///< RoPE base; longest wavelength: about 2π · base
   MaskMode mask_mode = MaskMode::keys;                      ///< effect of a mask
   bool causal = false;                                      ///< no token sees a later one
   Residual residual = Residual::plain;                      ///< the residual connection

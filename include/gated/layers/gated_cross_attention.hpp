@@ -22,11 +22,11 @@ struct GatedCrossAttentionConfig {
   Index query_key = 128;                                   ///< S, width of q and k
   bool bias = false;                                       ///< adds biases to the projections
   Activation activation = Activation::silu;                ///< activation of u and q
-  Activation key_value_activation = Activation::identity;  ///< activation of k and v, which bert4keras also activates
+  Activation key_value_activation = Activation::identity;  ///< activation of k and v: none by default, but used in bert4keras
   NormForm norm = NormForm::scale_norm;                    ///< norm of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
-  ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to weights
-  Residual residual = Residual::scaled;                    ///< the residual connection, from the queries' input
+  ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to attention weights
+  Residual residual = Residual::scaled;                    ///< residual connection from x, the queries' input
 
   Index key_width() const { return key_channels > 0 ? key_channels : channels; }
   Index value_width() const { return value_channels > 0 ? value_channels : channels; }
@@ -41,8 +41,8 @@ struct GatedCrossAttentionConfig {
   }
 };
 
-/// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S), and r the
-/// residual scale: mmpose's cross-attention.
+/// y = x ⊙ r + (u ⊙ A v) W_o with (u, q) = act(norm(x) W), k = key W_k, v = value W_v, A = kernel(q kᵀ / √S), and the residual
+/// scale r: mmpose's cross-attention.
 ///
 /// In a layer's body: run(attention, x, Others<Run>{.key = …, .value = …, .sequences = &others, .mask = …}).
 /// Shapes: x and y are rows × C; key and value have one row per token of the other sequences. Sequence b of x attends to
@@ -53,12 +53,12 @@ struct GatedCrossAttentionConfig {
 template <class T>
 struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   using Config = GatedCrossAttentionConfig;
-  /// The sequences attended to.
+  /// The other sequences: x attends to their keys and values.
   template <class Run>
   struct Others {
     MatrixOf<Run> key = {}, value = {};
-    const Sequences* sequences = nullptr;  ///< splits the rows of key and value
-    Mask mask = {};                        ///< 0 or 1 per key: 0 hides it
+    const Sequences* sequences = nullptr;  ///< the sequences in the rows of key and value
+    Mask mask = {};                        ///< 0 or 1 per key; keys with a 0 are not attended to
   };
   static constexpr const char* name = "GatedCrossAttention";
   static constexpr const char* architecture = "gated.GatedCrossAttention";
@@ -70,7 +70,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedCrossAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps, c.norm),
@@ -89,7 +89,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
                       field("residual_scale", &G::residual_scale, Role::norm));
   }
 
-  /// `queries` splits the rows of x into sequences, `others` the rows of key and value; `mask` hides keys.
+  /// `queries` are the sequences in x, and `others` those in key and value. Keys with a 0 in `mask` are not attended to.
   void forward(ConstView<T> x, const Sequences& queries, ConstView<T> key, ConstView<T> value, const Sequences& others,
                View<T> y, Workspace<T>& workspace, Mask mask = {}) const {
     check(x, queries, key, value, others, mask);
@@ -104,7 +104,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
              Others<Batch<T>>{.key = handle(key), .value = handle(value), .sequences = &others, .mask = mask});
   }
 
-  /// Raises ShapeError unless forward() accepts these shapes and this mask.
+  /// Raises the errors of forward() for invalid shapes, sequences or masks.
   void check(const ConstView<T>& x, const Sequences& queries, const ConstView<T>& key, const ConstView<T>& value,
              const Sequences& others, Mask mask, Where where = {name, "forward"}) const {
     expect_columns<T>(where, "x", x, "channels", config.channels);
@@ -115,7 +115,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
     require<ShapeError>(key.rows() == value.rows(), where, ": key has ", key.rows(), " rows and value ", value.rows(),
                         ", expected equal numbers: one row per token.");
     require<ShapeError>(queries.count() == others.count(), where, ": ", queries.count(), " sequences of queries and ",
-                        others.count(), " of keys, expected equal numbers: each attends to its own.");
+                        others.count(), " of keys, expected equal numbers: sequence b attends to sequence b.");
     expect_mask(where, mask, others, {.softmax = is_softmax(config.kernel)});
   }
 
@@ -125,7 +125,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
     expect_all_tokens(run, "attention to another sequence");
     bool is_given = given.sequences != nullptr;
-    if constexpr (Run::records) {  // other runs cannot tell a key of zero rows from a missing one
+    if constexpr (Run::records) {  // without recording, an empty key looks like a missing one
       is_given = is_given && given.key && given.value;
     }
     require<ArgumentError>(is_given, name, ": key, value or sequences is missing. Pass all three.");

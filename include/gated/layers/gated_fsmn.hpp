@@ -4,7 +4,7 @@
 #include "gated/layers/fsmn.hpp"
 
 /// @file
-/// The gated FSMN of MossFormer2, and the block around it.
+/// The gated FSMN of MossFormer2, and the block that contains it.
 
 namespace gated {
 
@@ -14,9 +14,9 @@ struct GatedFsmnConfig {
   Index inner = 256;     ///< c, channels of the gated FSMN
   Index hidden = 0;      ///< hidden width of the FSMN's feed-forward part; 0 for c
   Index order = 20;      ///< l, order of the FSMN: see FsmnConfig
-  Index kernel = 17;     ///< taps of the projections' convolutions; odd unless causal
+  Index kernel = 17;     ///< K, number of taps of the projections' convolutions; odd unless causal
   bool dilated = false;  ///< form of the FSMN: see FsmnConfig
-  bool causal = false;   ///< no token sees a later one; excludes `dilated`
+  bool causal = false;   ///< no token sees a later one; cannot be combined with `dilated`
 
   FsmnConfig fsmn() const {
     return {.channels = inner, .hidden = hidden, .order = order, .dilated = dilated, .causal = causal};
@@ -36,8 +36,8 @@ struct GatedFsmnConfig {
 /// y = v(x) ⊙ fsmn(u(x)) + x with convolutional projections u and v (MossFormer2, arXiv:2312.11825, §2.3).
 ///
 /// Shapes: x and y are N × c.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
-/// Cost: 8·N·c² + 2·N·c·(2·K + taps of the FSMN) flops.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
+/// Cost: 8·N·c² + 2·N·c·(2·K + K′) flops for K′ taps in the FSMN.
 template <class T>
 struct GatedFsmn : Layer<GatedFsmn<T>> {
   using Config = GatedFsmnConfig;
@@ -47,7 +47,7 @@ struct GatedFsmn : Layer<GatedFsmn<T>> {
   Fsmn<T> fsmn;
 
   GatedFsmn() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedFsmn(const Config& c) : to_u(c.projection()), to_v(c.projection()), fsmn(c.fsmn()) {}
 
   static constexpr auto fields() {
@@ -62,10 +62,10 @@ struct GatedFsmn : Layer<GatedFsmn<T>> {
   }
 };
 
-/// y = x + W′ norm(gated(norm(prelu(W x + b)))) + b′: a gated FSMN on c instead of C channels (arXiv:2312.11825, §2.3).
+/// y = x + W′ norm(gated(norm(prelu(W x + b)))) + b′: a gated FSMN on c channels (arXiv:2312.11825, §2.3).
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
 /// Cost: 4·N·C·c flops, plus the gated FSMN's.
 template <class T>
 struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
@@ -82,7 +82,7 @@ struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
   Linear<T> proj_out;  ///< W′: c → C
 
   GatedFsmnBlock() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedFsmnBlock(const Config& c)
       : config(c),
         proj_in(c.channels, c.inner),

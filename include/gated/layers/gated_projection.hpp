@@ -10,20 +10,20 @@
 
 namespace gated {
 
-/// How u (the gate), v (the values) and z (shared by queries and keys) are projected from one input.
+/// The weight layout of the projections to u (the gate), v (the values) and z (shared by queries and keys).
 enum class ProjectionLayout {
-  fused,    ///< one weight with the rows of u, v, z in this order: the FLASH paper, JunnYu, GAU-α, mmpose
-  separate  ///< one weight with the rows of v, u in this order, and one for z: lucidrains' FLASH-pytorch
+  fused,    ///< one weight matrix with the rows of u, then v, then z: the FLASH paper, JunnYu, GAU-α, mmpose
+  separate  ///< one weight matrix with the rows of v, then u, and one for z: lucidrains' FLASH-pytorch
 };
 
 constexpr auto names_of(ProjectionLayout) { return words_for<ProjectionLayout>("fused", "separate"); }
 
 /// The options of a gated projection.
 struct GatedProjectionConfig {
-  Index channels = 0;                                 ///< C, of the input
+  Index channels = 0;                                 ///< C, channels of the input
   Index value = 0;                                    ///< E, width of u and v
   Index query_key = 0;                                ///< S, width of z
-  ProjectionLayout layout = ProjectionLayout::fused;  ///< one matrix or two
+  ProjectionLayout layout = ProjectionLayout::fused;  ///< one weight matrix for u, v and z, or two
   bool bias = true;                                   ///< adds a bias b
   Activation activation = Activation::silu;           ///< activation of u, v and z
 };
@@ -31,7 +31,7 @@ struct GatedProjectionConfig {
 /// (u, v, z) = act(x W + b), with u and v of width E and z of width S (arXiv:2202.10447, eq. 3 and 5).
 ///
 /// Shapes: x is N × C.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: 2·N·C·(2E + S) flops.
 template <class T>
 struct GatedProjection {
@@ -42,7 +42,7 @@ struct GatedProjection {
   std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedProjection(const GatedProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.value >= 0 && c.query_key >= 0, "GatedProjection: value = ", c.value,
                            " and query_key = ", c.query_key, " must not be negative.");

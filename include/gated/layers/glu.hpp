@@ -15,7 +15,7 @@ namespace gated {
 ///
 /// The product with the gate is fused into the up projection.
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ArgumentError for invalid options, when built; ShapeError.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: that of the projections; scratch for the hidden activations.
 template <class T, class ConfigType>
 struct Glu : Layer<Glu<T, ConfigType>> {
@@ -31,7 +31,7 @@ struct Glu : Layer<Glu<T, ConfigType>> {
   Projection proj_out;  ///< W_o
 
   Glu() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit Glu(const Config& c)
       : config(c.checked()),
         gate(c.template proj_in<T>()),

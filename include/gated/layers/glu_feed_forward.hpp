@@ -5,18 +5,18 @@
 #include "gated/layers/linear.hpp"
 
 /// @file
-/// The gated feed-forward: SwiGLU and its relatives.
+/// Gated feed-forward layers: SwiGLU and its relatives.
 
 namespace gated {
 
-/// The options of a gated feed-forward. The activation sets the variant: GLU (sigmoid), bilinear (identity), ReGLU, GEGLU,
-/// SwiGLU.
+/// The options of a gated feed-forward layer. The activation determines the variant: GLU (sigmoid), bilinear (identity),
+/// ReGLU, GEGLU, SwiGLU.
 struct GluFeedForwardConfig {
-  static constexpr const char* layer_name = "GluFeedForward";          ///< for messages
-  static constexpr const char* architecture = "gated.GluFeedForward";  ///< for model files
+  static constexpr const char* layer_name = "GluFeedForward";          ///< layer name in error messages
+  static constexpr const char* architecture = "gated.GluFeedForward";  ///< layer type in model files
 
-  Index channels = 0;                        ///< C, of the input
-  Index hidden = 0;                          ///< F, width of the gate and of the up projection; timm's GluMlp takes 2·F
+  Index channels = 0;                        ///< C, channels of the input
+  Index hidden = 0;                          ///< F, width of gate and up projection: half of timm's hidden_features
   Index out = 0;                             ///< channels of the output; 0 for C
   Activation activation = Activation::silu;  ///< activation of the gate
   bool bias = true;                          ///< adds b_g and b_u

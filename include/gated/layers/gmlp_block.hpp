@@ -23,19 +23,19 @@ namespace gated {
 /// paper's language models use it (arXiv:2105.08050, §4).
 struct GmlpConfig {
   Index length = 0;    ///< N, tokens
-  Index channels = 0;  ///< C, of a block's input and output
-  Index hidden = 0;    ///< F, width between the channel projections, before the gate halves it; 6·C in the vision models
+  Index channels = 0;  ///< C, channels of a block's input and output
+  Index hidden = 0;    ///< F, output channels of the first projection; the split gate halves them; 6·C in the vision models
   Index depth = 1;     ///< number of blocks
   GateForm gate = GateForm::split;                   ///< form of the spatial gate s(Z)
-  SpatialForm spatial = SpatialForm::dense;          ///< form of W, the matrix of s(Z); toeplitz for text, see above
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
-  Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
+  SpatialForm spatial = SpatialForm::dense;          ///< form of W, the matrix of s(Z); use toeplitz for text: see above
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< policy for sequences shorter than N tokens
+  Index fourier_from = fourier_crossover;            ///< Toeplitz weights use the FFT from this length: see SpatialProjection
   bool causal = false;                               ///< no token sees a later one
-  Index heads = 1;                                   ///< spatial matrices W per block
+  Index heads = 1;                                   ///< number of spatial matrices W per block
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< bias of the tiny attention's q, k and v: see TinyAttentionConfig
   Index token_shift = 0;        ///< largest shift in tokens: see TokenShift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< norm of the branch's input, the residual sum, or the branch's output
+  NormPosition norm_position = NormPosition::pre;     ///< normalises the branch's input or output, or the residual sum
   Activation activation = Activation::gelu;           ///< activation σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< activation of the gate, before the product
   double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm uses 1e-6
@@ -74,13 +74,13 @@ struct GmlpConfig {
   }
 };
 
-/// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual (arXiv:2105.08050,
-/// §2). The norm may have another position: see NormPosition.
+/// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual
+/// (arXiv:2105.08050, §2). This is pre-norm; for post-norm and res-post-norm, see NormPosition.
 ///
-/// If `attention` is set, this is an aMLP block: tiny attention reads the normalised (and shifted) input, and its output is
-/// added to the gate.
+/// With `attention`, this is an aMLP block: the output of tiny attention on the normalised (and shifted) input is added to the
+/// gate.
 /// Shapes: x and y are rows × C.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: 2·rows·C·F·1.5 + N²·F flops; scratch rows × (C + F), plus rows × 2F if the gate is not split, plus the attention's. A
 /// stream's state has N × (gated channels + 2·attention_width) elements, plus N × C with token shift, plus N × gated channels
 /// if a long Toeplitz weight uses the FFT.
@@ -98,7 +98,7 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
   Linear<T> proj_out;  ///< V: C × F/2
 
   GmlpBlock() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GmlpBlock(const GmlpConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps),

@@ -9,11 +9,11 @@
 
 namespace gated {
 
-/// y_t = x_t + p_t, where p_t is the learned position of token t's patch (ViT, arXiv:2010.11929, §3.1 and 3.2; ViT-FF,
-/// arXiv:2105.02723).
+/// y_t = x_t + p_t, where p_t is the learned position embedding of token t's patch (ViT, arXiv:2010.11929, §3.1 and 3.2;
+/// ViT-FF, arXiv:2105.02723).
 ///
-/// One vector is stored per cell of a grid. If the patches form another grid, the vectors are interpolated bilinearly, as in
-/// PyTorch without align_corners and antialiasing. A class token comes first and has its own vector.
+/// One vector is stored per cell of a grid. If the patch grid has another size, the vectors are interpolated bilinearly, as in
+/// PyTorch without align_corners and antialiasing. A class token, if present, comes first and has its own vector.
 /// Shapes: x and y are rows × C. weight is C × cells, as in checkpoints, with the cells in row-major order.
 /// Errors: ArgumentError for invalid sizes, or if streamed; ShapeError for a wrong number of tokens.
 /// Cost: one pass over x, which reads four vectors per patch.
@@ -21,8 +21,8 @@ template <class T>
 struct GridPosition : Layer<GridPosition<T>> {
   static constexpr const char* name = "GridPosition";
 
-  ImageSize cells;        ///< the grid of the stored vectors
-  ImageSize patches;      ///< the grid of the image
+  ImageSize cells;        ///< size of the grid of stored vectors
+  ImageSize patches;      ///< size of the patch grid of an image
   Matrix<T> weight;       ///< C × cells
   Vector<T> class_token;  ///< C, or empty
 

@@ -7,16 +7,16 @@
 #include "gated/ops/image_convolution.hpp"
 
 /// @file
-/// Convolution of images: from channels to feature maps.
+/// Convolution of images into feature maps.
 
 namespace gated {
 
-/// Convolves images of C channels into M maps of the same size: stride 1, a k × k kernel with odd k, zeros around the image.
-/// For small images with many channels, such as the feature maps of a backbone: see convolve_images().
+/// Convolves images of C channels into M maps of the same size: stride 1, a k × k kernel with odd k, zero padding. Suited to
+/// small images with many channels, such as the feature maps of a backbone: see convolve_images().
 ///
 /// Shapes: images is B × (C · height · width), one row per image in NCHW order, as in NumPy and PyTorch; y is (B · M) × (height
 /// · width), one row per map. weight is M × (C · k · k), the flattened kernel.
-/// Errors: ArgumentError for invalid sizes, when built; ShapeError for a wrong number of pixels.
+/// Errors: ArgumentError from the constructor for invalid sizes; ShapeError for a wrong number of pixels.
 /// Cost: 2·B·M·pixels·C·k² flops; scratch for the unfolded pixels of one image, k² times the image's size.
 template <class T>
 struct ImageConvolution : Layer<ImageConvolution<T>> {
@@ -29,7 +29,7 @@ struct ImageConvolution : Layer<ImageConvolution<T>> {
   Vector<T> bias;    ///< M
 
   ImageConvolution() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   ImageConvolution(Index image_channels, ImageSize image_size, Index maps, Index kernel_size)
       : channels(image_channels), image(image_size), kernel(kernel_size) {
     require<ArgumentError>(channels > 0 && maps > 0 && image.height > 0 && image.width > 0, "ImageConvolution: ", channels,

@@ -13,7 +13,7 @@ namespace gated {
 
 /// The output of a language model.
 enum class HeadForm {
-  none,   ///< the hidden states, without a head
+  none,   ///< hidden states: no logits
   tied,   ///< logits = x Eᵀ with the embedding E
   untied  ///< logits from a separate projection
 };
@@ -22,8 +22,8 @@ constexpr auto names_of(HeadForm) { return words_for<HeadForm>("none", "tied", "
 
 /// The options of a language model's head.
 struct LanguageModelHeadConfig {
-  HeadForm form = HeadForm::tied;            ///< whether there are logits, and from which matrix
-  bool dense = false;                        ///< a C → C projection with activation before the norm: BERT's transform
+  HeadForm form = HeadForm::tied;            ///< what to output: hidden states, or logits from a tied or a separate matrix
+  bool dense = false;                        ///< adds a C → C projection and an activation before the norm: BERT's transform
   bool dense_bias = true;                    ///< adds a bias to the dense projection
   Activation activation = Activation::silu;  ///< activation of the dense projection
   NormForm norm = NormForm::layer_norm;      ///< norm before the logits
@@ -47,7 +47,7 @@ struct LanguageModelHeadConfig {
 ///
 /// In a layer's body: run(head, x, model.embedding.weight).
 /// Shapes: x is N × C, logits is N × V.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: 2·N·C·V flops, plus 2·N·C² with the dense projection.
 template <class T>
 struct LanguageModelHead : Layer<LanguageModelHead<T>> {
@@ -61,7 +61,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   Vector<T> bias;                   ///< V, or empty; only if tied
 
   LanguageModelHead() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
       : config(c), vocabulary(vocabulary_), norm(channels, c.norm_eps, c.norm) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");

@@ -22,8 +22,8 @@
 ///     Contract contract() const;                     // requirements on x, shape of y: see core/contract.hpp
 ///     auto apply(auto& run, auto x) const;           // the body: see core/run.hpp
 ///
-/// and, unless initialising its sub-layers suffices, `void initialize(Random&)` for the start of training. If the body ends
-/// with a matmul, it may also take an epilogue and pass it to that matmul; a residual then costs no extra pass.
+/// A layer may also define `void initialize(Random&)`; the default initialises its sub-layers. If apply() ends with a matmul,
+/// it may accept an epilogue as its last argument and pass it to that matmul: a residual then costs no extra pass.
 
 namespace gated {
 
@@ -74,7 +74,7 @@ void initialize_sublayers(L& layer, Random& random) {
 /// first template argument.
 ///
 /// y may be x in all calls.
-/// Errors: ShapeError or ArgumentError if a call violates contract(); nothing is written then.
+/// Errors: ShapeError or ArgumentError if a call violates contract(), before anything is written.
 template <class Self, class T = typename detail::ScalarOf<Self>::type>
 struct Layer {
   static_assert(computes_in<T>());
@@ -83,7 +83,7 @@ struct Layer {
   /// Columns of x and of y; Contract::any if x may have any number of columns.
   Index in() const { return contract_of_self().in; }
   Index out() const { return contract_of_self().out; }
-  /// Tokens of the longest accepted sequence.
+  /// Maximum sequence length.
   Index longest() const { return contract_of_self().longest; }
   /// True if no output depends on a later token.
   bool is_causal() const { return contract_of_self().is_causal(); }
@@ -91,7 +91,7 @@ struct Layer {
   /// Sets initial parameters for training; by default, initialises the sub-layers.
   void initialize(Random& random) { initialize_sublayers(static_cast<Self&>(*this), random); }
 
-  /// Computes y for all sequences at once. `mask` holds a 0 or 1 per row; tokens with a 0 are not attended to.
+  /// Computes y for all sequences at once. `mask` has a 0 or 1 per row of x; tokens with a 0 are not attended to.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const;
   /// Returns y for all sequences as a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& sequences, Workspace<T>& workspace, Mask mask = {}) const {
@@ -127,19 +127,19 @@ struct Layer {
     return forward(x, sequences, workspace);
   }
 
-  /// The stream state before the first token. The sequence may have up to `capacity` tokens; by default, the most that the
-  /// layer accepts.
+  /// The stream state before the first token. The stream accepts at most `capacity` tokens, by default longest().
   /// Errors: ArgumentError if the layer cannot stream, for instance because outputs depend on later tokens, or if it remembers
-  /// every token and no capacity is known; ShapeError if `capacity` is more than the layer accepts.
+  /// every token and no capacity is known; ShapeError if `capacity` exceeds longest().
   State<T> start(Index capacity = State<T>::unlimited) const;
 
-  /// Processes the next tokens of a streamed sequence, one or many. y is bit-equal to the same rows of forward() on the whole
-  /// sequence; with a Toeplitz weight and a long text, it is equal up to rounding (see mix_tokens()). The bits do not depend on
-  /// how the tokens are divided into calls.
+  /// Processes the next tokens of a stream, one or many. y is bit-equal to the same rows of forward() on the whole sequence,
+  /// or equal up to rounding if a Toeplitz weight uses the FFT (see mix_tokens()). y does not depend on how the tokens are
+  /// divided into calls.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
-  /// Errors: ShapeError for wrong sizes or past the state's capacity, ArgumentError for a state of another configuration; the
-  /// state is unchanged then. If memory runs out in a call that allocates, discard the state and start() again.
-  /// Cost: no allocation when warm, after a first call with as many tokens and the same workspace.
+  /// Errors: ShapeError for wrong sizes or past the state's capacity, ArgumentError for a state of another configuration.
+  /// After these errors, the state is unchanged. If memory runs out in a call that allocates, discard the state and start()
+  /// again.
+  /// Cost: no allocation after a first call with at least as many tokens and the same workspace.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
   /// extend() for plain memory without Eigen.
   void extend(const MatrixSpan<const T>& x, State<T>& state, const MatrixSpan<T>& y, Workspace<T>& workspace) const {
@@ -182,8 +182,8 @@ struct Layer {
   }
 };
 
-// Defined outside the class, so not implicitly `inline`: a program that links gated::compiled does not recompile the
-// instances in that library. These bodies are most of a model's compile time.
+// Defined outside the class, so not implicitly `inline`: a program that links gated::compiled does not recompile the instances
+// in that library. The bodies below account for most of a model's compile time.
 
 template <class Self, class T>
 void Layer<Self, T>::forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask) const {
@@ -202,7 +202,7 @@ State<T> Layer<Self, T>::start(Index capacity) const {
   expect_streaming(where, contract_of_self());
   require<ArgumentError>(
       in() != Contract::any, where,
-      ": a state needs a fixed number of columns, but this layer takes any. Stream the layer that contains it.");
+      ": a state needs a fixed number of columns, but this layer accepts any. Stream the layer that contains it.");
   return Stream<T>::start(static_cast<const Self&>(*this), no_rows(), capacity);
 }
 

@@ -18,10 +18,10 @@ struct LightConvConfig {
   Index channels = 0;                                   ///< C
   Index hidden = 0;                                     ///< D, channels of the convolution; 0 for C
   Index heads = 1;                                      ///< H; each head has its own taps for D / H adjacent channels
-  Index kernel = 3;                                     ///< K, taps; odd unless causal
-  ConvolutionForm form = ConvolutionForm::lightweight;  ///< taps learned, or predicted per token
-  bool glu = true;                                      ///< adds a sigmoid gate on the convolution's input
-  bool softmax = true;                                  ///< softmax over the K taps
+  Index kernel = 3;                                     ///< K, number of taps; odd unless causal
+  ConvolutionForm form = ConvolutionForm::lightweight;  ///< whether the taps are learned, or predicted per token
+  bool glu = true;                                      ///< gates the convolution's input with a sigmoid
+  bool softmax = true;                                  ///< applies a softmax over the K taps
   bool causal = false;                                  ///< no token sees a later one
 
   Index hidden_channels() const { return hidden > 0 ? hidden : channels; }
@@ -42,7 +42,7 @@ struct LightConvConfig {
 /// LightweightConvolution. Masked tokens are read as u = 0.
 ///
 /// Shapes: x and y are rows × C; W₁ and W_g are D × C, W₂ is C × D.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
 /// Cost: 2·rows·C·D flops per projection (three, or two without a gate), plus the convolution's; scratch rows × D. A stream's
 /// state has (K - 1)·D elements.
 template <class T>
@@ -58,7 +58,7 @@ struct LightConv : Layer<LightConv<T>> {
   Linear<T> proj_out;  ///< W₂
 
   LightConv() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit LightConv(const LightConvConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
                            " must be positive, and hidden = ", c.hidden, " must not be negative.");
@@ -99,13 +99,13 @@ struct LightConv : Layer<LightConv<T>> {
       return run(proj_out, run(conv, run(proj_in, std::move(x))), std::move(then));
     }
     auto g = run(*gate, x, {.activation = Activation::sigmoid});
-    auto u = run(proj_in, std::move(x), {.gate = std::move(g)});  // overwrites the gate
+    auto u = run(proj_in, std::move(x), {.gate = std::move(g)});  // overwrites g
     return run(proj_out, run(conv, std::move(u)), std::move(then));
   }
 };
 
-/// The layer of LightConv and DynamicConv models (arXiv:1901.10430): h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)). Pre-norm
-/// by default, whereas the published models default to post-norm and use `Activation::relu`. See MixerBlock.
+/// The block of LightConv and DynamicConv models (arXiv:1901.10430): h = x + mixer(LN(x)), y = h + W₂ act(W₁ LN(h)). The
+/// defaults are pre-norm and GELU; the published models use post-norm and `Activation::relu`. See MixerBlock.
 ///
 ///     LightConvBlock<float> block({.channels = 512,
 ///                                  .token_mixer = {.heads = 8, .kernel = 31, .form = ConvolutionForm::dynamic},

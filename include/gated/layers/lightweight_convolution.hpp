@@ -26,12 +26,12 @@ constexpr auto names_of(ConvolutionForm) { return words_for<ConvolutionForm>("li
 struct LightweightConvolutionConfig {
   Index channels = 0;                                   ///< C
   Index heads = 1;                                      ///< H; each head has its own taps for C / H adjacent channels
-  Index kernel = 3;                                     ///< K, taps; odd unless causal
-  ConvolutionForm form = ConvolutionForm::lightweight;  ///< taps learned, or predicted per token
-  bool softmax = true;                                  ///< softmax over the K taps; fairseq's modules default to false
+  Index kernel = 3;                                     ///< K, number of taps; odd unless causal
+  ConvolutionForm form = ConvolutionForm::lightweight;  ///< whether the taps are learned, or predicted per token
+  bool softmax = true;                                  ///< applies a softmax over the K taps; fairseq's default is false
   bool score_bias = false;                              ///< adds a bias to the predicted taps, before the softmax
-  bool bias = false;                                    ///< adds a bias to each channel
-  bool causal = false;                                  ///< the last tap reads the token itself; otherwise the middle tap does
+  bool bias = false;                                    ///< adds a bias to each output channel
+  bool causal = false;                                  ///< the last tap reads the token itself; if false, the middle tap does
 
   template <class C = LightweightConvolutionConfig>
   static constexpr auto fields() {
@@ -42,14 +42,14 @@ struct LightweightConvolutionConfig {
 };
 
 /// y[t, c] = b[c] + Σ_k w[t, h, k] · x[t + k - own, c] for the head h = ⌊c · H / C⌋, with own = K - 1 if causal, else ⌊K/2⌋
-/// (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2):
-/// w[t, h, ·] = softmax(W_h x[t] + s_h), where W_h and s_h are the K rows of W and s from row h · K on.
+/// (arXiv:1901.10430). Lightweight (§3.1): w[t, h, ·] = softmax(W[h, ·]), the same for all t. Dynamic (§3.2): w[t, h, ·] =
+/// softmax(W_h x[t] + s_h), where W_h and s_h are rows h·K … h·K + K - 1 of W and s.
 ///
-/// x is zero outside the sequence of token t. The softmax covers all K taps: near the ends, the taps inside sum to less than 1.
-/// Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
+/// x is zero outside the sequence of token t. The softmax covers all K taps, so near the ends of a sequence the taps inside it
+/// sum to less than 1. Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
-/// Cost: 2·rows·C·K flops; dynamic: 2·rows·C·H·K more for the taps, and scratch of rows × (H·K).
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
+/// Cost: 2·rows·C·K flops; the dynamic form adds 2·rows·C·H·K flops and scratch of rows × (H·K) for the taps.
 template <class T>
 struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   using Config = LightweightConvolutionConfig;
@@ -62,7 +62,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   Vector<T> bias;                   ///< b: C, or empty
 
   LightweightConvolution() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit LightweightConvolution(const LightweightConvolutionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
                            " must be positive.");

@@ -8,26 +8,26 @@
 #include "gated/ops/product.hpp"
 
 /// @file
-/// The channel projection.
+/// The linear layer: a projection of the channels.
 
 namespace gated {
 
-/// y = x Wᵀ + b, token by token: the U and V of the gMLP paper (arXiv:2105.08050, §2).
+/// y = x Wᵀ + b for each token. The gMLP paper calls its two channel projections U and V (arXiv:2105.08050, §2).
 ///
 /// In a layer's body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the matmul: see
 /// Epilogue.
 /// Shapes: x is N × in, y is N × out, weight is out × in, as in checkpoints.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: 2·N·in·out flops.
 template <class T>
 struct Linear : Layer<Linear<T>> {
   static constexpr const char* name = "Linear";
 
   Matrix<T> weight;  ///< out × in
-  Vector<T> bias;    ///< out, or empty
+  Vector<T> bias;    ///< out elements, or empty
 
   Linear() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
     weight = unset_weight<T>(out, in, name);

@@ -16,7 +16,7 @@
 
 namespace gated {
 
-/// The order of OffsetScale's rows, which differs between implementations.
+/// The order of OffsetScale's rows, which depends on the implementation.
 enum class OffsetScaleOrder {
   lucidrains,  ///< local query, global query, local key, global key
   paper        ///< local query, local key, global query, global key
@@ -28,8 +28,8 @@ constexpr auto names_of(OffsetScaleOrder) { return words_for<OffsetScaleOrder>("
 /// models/gau_presets.hpp has a preset per published variant.
 struct MixedChunkAttentionConfig {
   Index channels = 0;                                        ///< C (d in the paper)
-  Index value = 0;                                           ///< E (e), width of u and v, usually 2·C
-  Index query_key = 128;                                     ///< S (s), width of queries and keys
+  Index value = 0;                                           ///< E (e in the paper), width of u and v, usually 2·C
+  Index query_key = 128;                                     ///< S (s in the paper), width of queries and keys
   Index chunk = 256;                                         ///< c, tokens per chunk
   ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two; must match the checkpoint
   Activation activation = Activation::silu;                  ///< activation of u, v and z
@@ -40,9 +40,9 @@ struct MixedChunkAttentionConfig {
   OffsetScaleOrder offset_scale_order = OffsetScaleOrder::lucidrains;  ///< order of OffsetScale's rows
   LinearReduction reduction = LinearReduction::sum;                    ///< how the products KᵀV of the chunks combine into M
   Rotary rotary = Rotary::none;                                        ///< RoPE on queries and keys
-  Index rotary_dimensions = 0;                                         ///< r, rotated channels; 0 for all S
-  double rotary_base = 10000.0;                                        ///< the longest wavelength is about 2π times this
-  bool token_shift = false;  ///< the first half of the channels comes from the previous token
+  Index rotary_dimensions = 0;                                         ///< r, number of rotated channels; 0 for S
+  double rotary_base = 10000.0;                                        ///< RoPE base; longest wavelength: about 2π · base
+  bool token_shift = false;  ///< token shift: the first half of the channels is read from the previous token
   bool causal = false;       ///< no token sees a later one
 
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }
@@ -62,12 +62,12 @@ struct MixedChunkAttentionConfig {
   }
 };
 
-/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) for local queries q and keys k within a chunk, and M = Σ KᵀV over
-/// chunks for global queries Q and keys K (arXiv:2202.10447, eq. 7).
+/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) within each chunk and M = Σ KᵀV over chunks (arXiv:2202.10447,
+/// eq. 7). GatedProjection computes u, v and z. The local q and k and the global Q and K are scaled and shifted copies of z.
 ///
 /// Masked tokens are not attended to, but count in the length n that LinearReduction divides by. The last chunk may be shorter.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ShapeError for an x or a mask of the wrong size.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError if x or the mask has the wrong size.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) +
 /// S·E. A stream's state has S·E + c·(2S + E) elements at any length, plus C with token shift.
 template <class T>
@@ -81,18 +81,18 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   GatedProjection<T> projection;
   OffsetScale<T> offset_scale;  ///< four rows, see OffsetScaleOrder
   RotaryEmbedding<T> rotary;
-  RelativeBias<T> relative_bias;  ///< scaled by √S in the T5 form
+  RelativeBias<T> relative_bias;  ///< B; the T5 form is scaled by √S
   Linear<T> proj_out;
 
   MixedChunkAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "MixedChunkAttention: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
     expect_chunk(name, c.chunk);
     require<ArgumentError>(c.kernel != ScoreKernel::softmax && c.kernel != ScoreKernel::softmax_plus,
                            "MixedChunkAttention: kernel = ", name_of(c.kernel),
-                           ", expected relu2 or laplace: its local and global parts are sums without a softmax.");
+                           ", expected relu2 or laplace: the local and global parts are added without a softmax.");
     require<ArgumentError>(
         !c.causal || c.reduction != LinearReduction::own_chunk,
         "MixedChunkAttention: reduction = own_chunk lets tokens see later tokens of their chunk. Set reduction = sum or mean, "

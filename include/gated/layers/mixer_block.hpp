@@ -10,17 +10,17 @@
 
 namespace gated {
 
-/// The options of a block and its mixers. Leave the mixers' `channels` 0: the block sets them to its own.
+/// The options of a block and its mixers. Leave the mixers' `channels` at 0: the block sets them.
 template <class TokenMixerConfig, class ChannelMixerConfig>
 struct MixerBlockConfig {
-  Index channels = 0;                              ///< C, of input and output
+  Index channels = 0;                              ///< C, channels of input and output
   bool channels_first = false;                     ///< applies the channel mixer before the token mixer
-  NormForm token_norm = NormForm::layer_norm;      ///< norm of the token mixer's branch
-  NormForm channel_norm = NormForm::layer_norm;    ///< norm of the channel mixer's branch
-  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, the residual sum, or the mixer's output
+  NormForm token_norm = NormForm::layer_norm;      ///< type of the norm in the token mixer's branch
+  NormForm channel_norm = NormForm::layer_norm;    ///< type of the norm in the channel mixer's branch
+  NormPosition norm_position = NormPosition::pre;  ///< normalises each mixer's input, the residual sum, or the mixer's output
   double norm_eps = 1e-5;                          ///< ε of both norms
-  double layer_scale = 0;                          ///< initial value of the per-channel scales of both branches; 0 for none
-  double drop_path = 0;                            ///< probability that training drops a branch, or the block: see TapeOptions
+  double layer_scale = 0;                          ///< initial value of each branch's per-channel scales; 0 for no scales
+  double drop_path = 0;                            ///< in training, probability of dropping a branch or block: see TapeOptions
   TokenMixerConfig token_mixer{};                  ///< options of the token mixer
   ChannelMixerConfig channel_mixer{};              ///< options of the channel mixer
 
@@ -28,7 +28,7 @@ struct MixerBlockConfig {
   TokenMixerConfig sized_token_mixer() const { return sized(token_mixer); }
   ChannelMixerConfig sized_channel_mixer() const { return sized(channel_mixer); }
 
-  /// The options of the branch that has this norm.
+  /// The options of a branch with this type of norm.
   BranchOptions branch(NormForm norm) const {
     return {.channels = channels,
             .norm = norm,
@@ -68,9 +68,9 @@ inline constexpr const char* mixer_block_word = "gated.MixerBlock";
 ///     using Block = MixerBlock<TokenMlp<float>, FeedForward<float>>;   // MLP-Mixer; swap either
 ///     Stack<Block> model({.depth = 12, .block = {.channels = 768, .token_mixer = {.length = 196, .hidden = 384}}}, random);
 ///
-/// A mixer is a layer whose y has the shape of x, with `Config` and `architecture` as in examples/custom_layer.
+/// A mixer is any layer whose y has the shape of x, and which defines `Config` and `architecture` as in examples/custom_layer.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ShapeError.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: that of the mixers, plus scratch of rows × C.
 template <class TokenMixer, class ChannelMixer>
 struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
@@ -84,7 +84,7 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   Branch<ChannelMixer> channels;
 
   MixerBlock() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit MixerBlock(const Config& c) : config(c) {
     const auto expect_channels = [&](const char* mixer, const auto& options) {
       if constexpr (requires { options.channels; }) {

@@ -14,7 +14,7 @@ namespace gated {
 /// (FeedForward) or SpatialProjection over tokens (TokenMlp).
 ///
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ArgumentError for an invalid configuration, ShapeError for input of the wrong shape.
+/// Errors: ArgumentError for an invalid configuration; ShapeError if x has the wrong shape.
 /// Cost: that of the projections; scratch for the hidden activations.
 template <class T, class ConfigType>
 struct Mlp : Layer<Mlp<T, ConfigType>> {
@@ -29,7 +29,7 @@ struct Mlp : Layer<Mlp<T, ConfigType>> {
   Projection proj_out;  ///< W₂
 
   Mlp() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit Mlp(const Config& c)
       : config(c.checked()),
         norm(c.template token_norm<T>()),

@@ -8,11 +8,11 @@
 
 namespace gated {
 
-/// The options of a MossFormer2 block. Leave `channels` of its parts 0: the block sets them to its own.
+/// The options of a MossFormer2 block. Leave `channels` of both parts at 0: the block sets them.
 struct MossFormerBlockConfig {
   Index channels = 512;                    ///< C
-  SharedChunkAttentionConfig attention{};  ///< options of the attention, the first half
-  GatedFsmnConfig fsmn{};                  ///< options of the gated FSMN, the second half
+  SharedChunkAttentionConfig attention{};  ///< options of the attention, which runs first
+  GatedFsmnConfig fsmn{};                  ///< options of the gated FSMN, which runs second
 
   SharedChunkAttentionConfig sized_attention() const {
     auto sized = attention;
@@ -31,11 +31,11 @@ struct MossFormerBlockConfig {
   }
 };
 
-/// y = fsmn(attention(x)), each with its residual (MossFormer2, arXiv:2312.11825, Figure 2).
+/// y = fsmn(attention(x)); both parts include their residual connection (MossFormer2, arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal` in both parts; ShapeError.
-/// Cost: the sum of its parts.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal` in both parts; ShapeError for wrong sizes.
+/// Cost: that of the attention plus that of the FSMN block.
 template <class T>
 struct MossFormerBlock : Layer<MossFormerBlock<T>> {
   using Config = MossFormerBlockConfig;
@@ -47,7 +47,7 @@ struct MossFormerBlock : Layer<MossFormerBlock<T>> {
   GatedFsmnBlock<T> fsmn;
 
   MossFormerBlock() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit MossFormerBlock(const Config& c) : config(c), attention(c.sized_attention()), fsmn(c.sized_fsmn()) {}
   /// Weights drawn by initialize().
   MossFormerBlock(const Config& c, Random& random) : MossFormerBlock(c) { this->initialize(random); }

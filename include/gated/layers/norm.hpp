@@ -10,11 +10,11 @@
 
 namespace gated {
 
-/// A norm over the channels of each token, in one of the forms of NormForm; LayerNorm by default.
+/// A norm over the channels of each token, of a type listed in NormForm; by default LayerNorm.
 ///
 /// With several heads, each group of C adjacent channels is normalised separately, with the same parameters.
 /// Shapes: x and y are N × heads·C.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: O(N·C).
 template <class T>
 struct Norm : Layer<Norm<T>> {

@@ -8,7 +8,7 @@
 
 namespace gated {
 
-/// Where a block normalises.
+/// The position of the norm in a block.
 enum class NormPosition {
   pre,      ///< y = x + branch(norm(x)): gMLP, FLASH
   post,     ///< y = norm(x + branch(x)): GAU-α, FNet

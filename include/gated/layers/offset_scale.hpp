@@ -10,7 +10,8 @@
 
 namespace gated {
 
-/// y = x ⊙ weight_i + bias_i: each row i makes a different query or key from the same x (arXiv:2202.10447, §2.2).
+/// y = x ⊙ weight_i + bias_i: each row i of weight and bias computes another query or key from the same x (arXiv:2202.10447,
+/// §2.2).
 ///
 /// In a layer's body: run(offset_scale, x, i).
 /// Shapes: x and y are N × S.
@@ -24,7 +25,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   OffsetScale(Index rows, Index width, bool with_bias) {
     require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: rows = ", rows, " and width = ", width,
                            " must not be negative.");
@@ -50,7 +51,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   }
 
   Contract contract() const {
-    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // in apply(), once per row
+    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // apply() calls the hook
   }
 
   /// Backward: ∂x = ∂y ⊙ weight_i; ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y, summed over the tokens.
@@ -71,7 +72,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
       run.push([this, row, x, y](auto& back) {
         const ConstView<T> dy = back.gradient(y);
         const auto gradient = reader<T>(dy), values = reader<T>(back[x]);
-        const Index first = row * dy.cols();  // where this row starts in weight and bias
+        const Index first = row * dy.cols();  // offset of the row in weight and bias
         add_gradient(back, x, gradient * per_channel<T>(weight.data() + first));
         if (T* const sums = back.gradient_of(weight.data())) {
           add_column_sums<T>(dy.rows(), dy.cols(), sums + first, back.workspace(), gradient * values);

@@ -33,9 +33,9 @@ struct ImageSize {
 /// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as in NumPy and PyTorch; tokens is (B ·
 /// patches) × C, patches in row-major order. weight is C × (channels · patch height · patch width), the flattened
 /// convolution kernel.
-/// Errors: ShapeError for a wrong number of pixels; ArgumentError if built with patches that do not tile the image.
-/// Cost: 2·B·pixels·C flops and one copy of the images. The backward pass takes the same flops, or twice as many if the images
-/// need a gradient.
+/// Errors: ShapeError for a wrong number of pixels; ArgumentError from the constructor if the patches do not tile the image.
+/// Cost: 2·B·pixels·C flops and one copy of the images. The backward pass needs as many flops as the forward pass, or twice as
+/// many if the images need a gradient.
 template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";
@@ -46,7 +46,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   Vector<T> bias;    ///< C
 
   PatchEmbedding() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)
       : channels(image_channels), image(image_size), patch(patch_size) {
     require<ArgumentError>(
@@ -80,7 +80,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
     bias.setZero();
   }
 
-  /// Copies the pixels of each patch to a row: (B · patches) × (channels · patch height · patch width).
+  /// Copies the pixels of each patch into one row of `patches`: (B · patches) × (channels · patch height · patch width).
   void cut(const ConstView<T>& images, View<T> patches, const Workspace<T>& workspace) const {
     for_each_line(images.rows(), workspace, [&](Index b, Index pixel, Index row, Index column) {
       std::copy_n(&images.coeffRef(b, pixel), patch.width, &patches.coeffRef(row, column));

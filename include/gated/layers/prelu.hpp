@@ -12,17 +12,17 @@ namespace gated {
 /// y = x where x > 0, else slope ⊙ x (PReLU, arXiv:1502.01852).
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: one pass over x.
 template <class T>
 struct Prelu : Layer<Prelu<T>> {
   static constexpr const char* name = "Prelu";
 
   Index channels = 0;
-  Vector<T> slope;  ///< one per channel (C), or one for all channels (1)
+  Vector<T> slope;  ///< C slopes, or one for all channels
 
   Prelu() = default;
-  /// slope = 1/4, as in PyTorch; a slope per channel, or one for all.
+  /// Sets all slopes to 1/4, as PyTorch does.
   explicit Prelu(Index channels_, bool per_channel_slopes = false) : channels(channels_) {
     require<ArgumentError>(channels_ > 0, name, ": channels = ", channels_, " must be positive.");
     const Index slopes = per_channel_slopes ? channels_ : 1;

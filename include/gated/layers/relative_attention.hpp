@@ -28,7 +28,7 @@ constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none",
 struct RelativeAttentionConfig {
   Index channels = 0;                              ///< C
   Index heads = 8;                                 ///< h, attention heads of C / h channels each
-  ScorePosition position = ScorePosition::offset;  ///< the kind of position in the scores
+  ScorePosition position = ScorePosition::offset;  ///< the positions that the scores depend on
   bool causal = false;                             ///< no token sees a later one
 
   Index width() const { return heads > 0 ? channels / heads : 0; }
@@ -40,7 +40,7 @@ struct RelativeAttentionConfig {
   }
 };
 
-/// y = W_o [the outputs A v of all heads, side by side] + b_o, where A = softmax(S) and, in each head of width w = C / h,
+/// y = W_o [concatenated outputs of all heads] + b_o. A head has w = C / h channels and outputs softmax(S) · values, with
 ///
 ///     S_ij = ((q_i + u) · k_j + (q_i + v) · P(i - j)) / √w                  P(r) = W_pos s(r)
 ///     s(r) = [sin(r f_0), cos(r f_0), sin(r f_1), …]                        f_k = 10000^(-2k/C)
@@ -48,14 +48,14 @@ struct RelativeAttentionConfig {
 /// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): W_pos and v keep their
 /// names but not their meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
 ///
-/// b_k, the bias of keys, shifts all scores of a query alike: it has no effect, and its gradient is only rounding error. Masked
-/// tokens are not attended to.
+/// b_k, the bias of keys, adds the same value to all scores of a query: it has no effect, and its gradient is only rounding
+/// error. Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal` or a capacity; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal` or a capacity; ShapeError for wrong sizes.
 /// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C (see attend_by_position()), and 2·R·C² for the R
-/// rows of P, once per group of sequences (see for_each_group()). For a longest sequence of L tokens, R = L, or 2·L - 1 by
-/// offset unless causal. Scratch: 256 rows of scores, twice as much with position scores. A stream's state has capacity × 2C
-/// elements, or capacity × 3C with position scores.
+/// rows of P, once per group of sequences (see for_each_group()). R = 2·L - 1 for ScorePosition::offset without `causal`,
+/// otherwise R = L, where L is the length of the longest sequence. Scratch: 256 rows of scores; 512 with position scores. A
+/// stream's state has capacity × 2C elements, or capacity × 3C with position scores.
 template <class T>
 struct RelativeAttention : Layer<RelativeAttention<T>> {
   using Config = RelativeAttentionConfig;
@@ -70,7 +70,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
   Linear<T> proj_out;                 ///< W_o: C × C
 
   RelativeAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit RelativeAttention(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
                            " must be positive.");
@@ -122,7 +122,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
  private:
   bool has_positions() const { return config.position != ScorePosition::none; }
 
-  /// The heads' outputs side by side, N × C.
+  /// The concatenated outputs of the heads, N × C.
   template <class Run>
   auto attend_to(Run& run, MatrixOf<Run> q, MatrixOf<Run> k, MatrixOf<Run> v) const {
     const T* const visible = mask_values<T>(run.mask(), run);
@@ -147,7 +147,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
     return attend_by_position(run, inputs, config.causal, scoring_of, Epilogue<Run>());
   }
 
-  /// s(r) for all offsets or positions of the run; in a stream, only for the offsets or positions that the next tokens add.
+  /// s(r) for all offsets or positions r of the run; in a stream, only for those added by the next tokens.
   template <class Run>
   MatrixOf<Run> sinusoids(Run& run) const {
     const Index first = run.position();

@@ -18,8 +18,8 @@ namespace gated {
 /// The form of a relative bias.
 enum class RelativeBiasForm {
   none,
-  t5,       ///< 32 buckets of distances; distances ≥ 128 in one direction share one (T5, arXiv:1910.10683); FLASH-pytorch
-  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions; FLASH paper, JunnYu, mmpose
+  t5,       ///< 32 buckets; distances ≥ 128 in one direction share a bucket (T5, arXiv:1910.10683): FLASH-pytorch
+  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions: FLASH paper, JunnYu, mmpose
 };
 
 constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
@@ -29,25 +29,25 @@ template <class T>
 struct RelativeBiasTerms {
   const T* values = nullptr;  ///< nullptr for no bias
   T* gradient = nullptr;      ///< accumulates the gradient of `values`; nullptr if not trained
-  Index stride = 0;           ///< elements from one head to the next, for both pointers
+  Index stride = 0;           ///< distance from one head to the next in elements, for both pointers
 };
 
 /// B_ij = table[bucket(i - j)] · scale (T5), or w[L-1 + (j-i)] (Toeplitz), learned separately for each head.
 ///
-/// Errors: ShapeError for more positions than a Toeplitz bias holds.
+/// Errors: ShapeError if a sequence is longer than the Toeplitz bias.
 /// Cost: O(N) per head for N × N scores.
 template <class T>
 struct RelativeBias {
   static constexpr const char* name = "RelativeBias";
   static constexpr const char* remedy =
       " Build the Toeplitz bias with a larger max_length, or choose relative_bias = t5 or none.";
-  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's values, used by all published variants
+  static constexpr Index buckets = 32, max_distance = 128;  ///< T5's settings, used by all published variants
 
   RelativeBiasForm form = RelativeBiasForm::none;
   bool causal = false;
   T scale = T{1};
   Index heads = 1;
-  Vector<T> weight;  ///< 32 (T5) or 2L-1 (Toeplitz) values of the first head, then of the next
+  Vector<T> weight;  ///< 32 (T5) or 2L-1 (Toeplitz) values per head, head by head
 
   RelativeBias() = default;
   RelativeBias(RelativeBiasForm form_, bool causal_, T scale_, Index max_length, Index heads_ = 1)
@@ -67,18 +67,19 @@ struct RelativeBias {
   /// Draws the values from N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }
 
-  /// The longest sequence that the bias covers.
+  /// The maximum sequence length.
   Index longest() const { return form == RelativeBiasForm::toeplitz ? (numbers() + 1) / 2 : Contract::unlimited; }
 
-  /// Raises ShapeError if the bias does not cover `length` positions.
+  /// Raises ShapeError if `length` exceeds longest().
   void expect_length(Where where, Index length) const {
     require<ShapeError>(length <= longest(), where, ": a sequence has ", length, " tokens, but the Toeplitz bias holds ",
                         longest(), " positions.", remedy);
   }
 
-  /// The first head's bias, indexed by offset j - i: a pointer to offset 0, valid for ±(length - 1), or nullptr if there is no
-  /// bias. The next head's bias starts stride(length, room) elements later. A T5 bias is computed into scratch taken from
-  /// `memory`, such as a run, for max(length, room) positions: its size stays the same while a sequence grows up to `room`.
+  /// A pointer to the first head's bias at offset j - i = 0, valid for offsets up to ±(length - 1); nullptr if there is no
+  /// bias. The next head's bias starts stride(length, room) elements later. A T5 bias is computed in scratch taken from
+  /// `memory`, such as a run. The scratch has room for max(length, room) positions, so its size is constant while a sequence
+  /// grows up to `room`.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {
@@ -95,12 +96,12 @@ struct RelativeBias {
     return relative + length - 1;
   }
 
-  /// Elements from one head's bias to the next in for_length(length, …, room).
+  /// Distance in elements between the biases of adjacent heads in for_length(length, …, room).
   Index stride(Index length, Index room = 0) const {
     return form == RelativeBiasForm::toeplitz ? numbers() : 2 * std::max(length, room) - 1;
   }
 
-  /// The bias for all sequences of a run: see the overload below.
+  /// The bias for all sequences of a run, from the overload below.
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run) const {
     if constexpr (Run::streams) {
@@ -111,8 +112,8 @@ struct RelativeBias {
     }
   }
 
-  /// The bias for sequences of up to `length` tokens in a run; `room` as in for_length(). The gradients of offsets o = j - i
-  /// accumulate in the Toeplitz weight's gradient or, in order of o, in the T5 buckets: ∂table[bucket(-o)] += scale · ∂bias[o].
+  /// The bias for sequences of up to `length` tokens; see for_length() for `room`. The gradient of a Toeplitz bias is added to
+  /// that of the weight. For T5, ∂table[bucket(-o)] += scale · ∂bias[o] for each offset o = j - i, in ascending order.
   template <class Run>
   RelativeBiasTerms<T> terms(Run& run, Index length, Index room = 0) const {
     RelativeBiasTerms<T> terms{.values = for_length(length, run, room), .stride = stride(length, room)};

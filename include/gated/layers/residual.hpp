@@ -20,7 +20,7 @@ enum class Residual {
 
 constexpr auto names_of(Residual) { return words_for<Residual>("none", "plain", "scaled"); }
 
-/// An epilogue for a layer's last projection: adds the layer's input x as `residual` says. `scale` is empty unless scaled.
+/// The epilogue of a layer's last projection that adds the layer's input x. `scale` is empty unless `residual` is scaled.
 template <class Run>
 Epilogue<Run> with_residual(Residual residual, MatrixOf<Run> x, const Vector<typename Run::Scalar>& scale) {
   return residual == Residual::none ? Epilogue<Run>{} : Epilogue<Run>{.residual = std::move(x), .residual_scale = scale.data()};

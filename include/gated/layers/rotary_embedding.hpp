@@ -15,16 +15,16 @@ namespace gated {
 
 /// Rotates the first r channels of queries and keys by their position (RoPE, arXiv:2104.09864).
 ///
-/// The frequencies are base^(-2k/r), or come from the checkpoint: lucidrains' packages store them, rounded to float32.
-/// Errors: ArgumentError for an odd r or a base that is not positive; ShapeError for rows outside of the sequences, or fewer
-/// than r channels.
+/// The frequencies are base^(-2k/r), unless a checkpoint has its own: lucidrains' packages store them, rounded to float32.
+/// Errors: ArgumentError if r is odd or the base is not positive; ShapeError for rows outside the sequences, or fewer than r
+/// channels.
 /// Cost: N·r/2 sines and cosines, and one pass over each rotated matrix.
 template <class T>
 struct RotaryEmbedding {
   static constexpr const char* name = "RotaryEmbedding";
 
   Rotary layout = Rotary::none;
-  Vector<T> frequencies;  ///< r/2; a constant, not trained
+  Vector<T> frequencies;  ///< r/2 constants, not trained
 
   RotaryEmbedding() = default;
   RotaryEmbedding(Rotary layout_, Index dimensions, double base) : layout(layout_) {
@@ -39,13 +39,13 @@ struct RotaryEmbedding {
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// Returns `parts`, each row rotated by its position; in place if moved in. When recording, no op other than a part's
-  /// producer may have read the part before.
+  /// Returns `parts` with each row rotated by its position. Parts that are moved in are rotated in place. A recording run
+  /// rotates all parts in place: only the op that made a part may have read it.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
     return rotate_heads(run, 0, std::move(parts)...);
   }
-  /// rotate() for heads side by side, each of `width` columns.
+  /// rotate() for several heads per row, each `width` columns wide.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate_heads(Run& run, Index width, Parts... parts) const {
     return gated::rotate_heads(run, layout, frequencies, width,

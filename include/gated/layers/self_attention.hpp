@@ -13,11 +13,11 @@
 #include "gated/ops/gather.hpp"
 
 /// @file
-/// The token mixer of a Transformer: multi-head attention.
+/// Multi-head attention, the token mixer of a Transformer.
 
 namespace gated {
 
-/// How heads weigh tokens.
+/// How heads compute attention.
 enum class AttentionForm {
   softmax,     ///< softmax(q kᵀ / √w) v (arXiv:1706.03762): the Transformer baseline
   mixed_chunk  ///< local relu² plus global linear attention in each head: the FLASH paper's MC-TFM
@@ -25,7 +25,7 @@ enum class AttentionForm {
 
 constexpr auto names_of(AttentionForm) { return words_for<AttentionForm>("softmax", "mixed_chunk"); }
 
-/// A factor σ(W_g x + b_g) on the heads' outputs.
+/// A gate σ(W_g x + b_g) that multiplies the heads' outputs.
 enum class AttentionGate {
   none,
   per_head,    ///< one factor per head: BS-RoFormer
@@ -38,16 +38,16 @@ constexpr auto names_of(AttentionGate) { return words_for<AttentionGate>("none",
 struct SelfAttentionConfig {
   Index channels = 0;                                       ///< C
   Index heads = 12;                                         ///< H
-  Index key_value_heads = 0;                                ///< G: H / G adjacent heads share keys and values (GQA); 0 for H
+  Index key_value_heads = 0;                                ///< G; H / G adjacent heads share keys and values (GQA); 0 for H
   Index head_width = 0;                                     ///< a, channels per head; 0 for C / H
-  AttentionForm form = AttentionForm::softmax;              ///< how heads weigh tokens
+  AttentionForm form = AttentionForm::softmax;              ///< how heads compute attention
   Index chunk = 256;                                        ///< c, tokens per chunk of mixed-chunk attention
   LinearReduction reduction = LinearReduction::sum;         ///< how the chunks of mixed-chunk attention combine
   bool causal = false;                                      ///< no token sees a later one
-  Index window = 0;                                         ///< W, tokens of a window: see SelfAttention; 0 for no window
+  Index window = 0;                                         ///< W, window size in tokens: see SelfAttention; 0 for no window
   Rotary rotary = Rotary::none;                             ///< RoPE on queries and keys; softmax only
-  Index rotary_dimensions = 0;                              ///< r, rotated channels per head; 0 for all
-  double rotary_base = 10000.0;                             ///< the longest wavelength is about 2π times this
+  Index rotary_dimensions = 0;                              ///< r, number of rotated channels per head; 0 for all channels
+  double rotary_base = 10000.0;                             ///< RoPE base; longest wavelength: about 2π · base
   RelativeBiasForm relative_bias = RelativeBiasForm::none;  ///< form of the relative bias B, learned per head; softmax only
   Index max_length = 0;                                     ///< L, the number of positions of a Toeplitz bias
   NormForm query_key_norm = NormForm::none;                 ///< norm of each head's queries and keys, before the rotation
@@ -60,7 +60,7 @@ struct SelfAttentionConfig {
   Index key_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
   Index width() const { return head_width > 0 ? head_width : heads > 0 ? channels / heads : 0; }
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : width(); }
-  /// The largest distance from a token to a key that it sees.
+  /// The largest distance between a query and a key that it attends to.
   Index reach() const { return window <= 0 ? unlimited_reach : std::min(causal ? window - 1 : window / 2, unlimited_reach); }
 
   template <class C = SelfAttentionConfig>
@@ -77,30 +77,30 @@ struct SelfAttentionConfig {
   }
 };
 
-/// y = W_o [the heads side by side] + b_o, with queries, keys and values from one projection (arXiv:1706.03762, §3.2).
+/// y = W_o [concatenated heads] + b_o, with queries, keys and values from one projection (arXiv:1706.03762, §3.2).
 ///
 ///     SelfAttention<float> attention({.channels = 1024, .heads = 16, .key_value_heads = 8, .head_width = 128, .causal = true,
 ///                                     .rotary = Rotary::half, .query_key_norm = NormForm::rms_norm, .bias = false,
 ///                                     .out_bias = false});   // Qwen3-0.6B
 ///
 /// With grouped-query attention (G < H), query head h uses key and value head ⌊h·G / H⌋ (arXiv:2305.13245).
-/// With a window, token i sees the tokens i - W < j ≤ i if causal (arXiv:2310.06825), otherwise |i - j| ≤ ⌊W / 2⌋
+/// With a window, token i attends to tokens j with i - W < j ≤ i if causal (arXiv:2310.06825), otherwise |i - j| ≤ ⌊W / 2⌋
 /// (arXiv:2004.05150).
-/// With `query_key_norm`, each head's queries and keys are normalised, all heads with the same weights (arXiv:2010.04245).
+/// With `query_key_norm`, each head's queries and keys are normalised, with weights shared by all heads (arXiv:2010.04245).
 /// With `rotary`, queries and keys are rotated by position, head by head (arXiv:2104.09864).
 /// With a gate, the heads' outputs are multiplied by σ(W_g x + b_g) before W_o (arXiv:2505.06708, arXiv:2309.02612).
-/// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the distance between key and query, in T5's buckets
-/// (arXiv:1910.10683) or with one value per offset.
-/// With mixed-chunk attention, each head of width a computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within
-/// a chunk. The global queries Q are the local queries q, scaled and shifted, and the global keys likewise (arXiv:2202.10447,
-/// §4; the paper gives no code for this baseline). All options listed above need softmax attention.
+/// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the offset j - i: one value per bucket of T5
+/// (arXiv:1910.10683), or one per offset.
+/// With mixed-chunk attention, each head computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a chunk.
+/// The global queries and keys are the local ones, scaled and shifted (arXiv:2202.10447, §4; the paper has no code for this
+/// baseline). None of the options above can be combined with mixed-chunk attention.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong
-/// shapes, and for sequences longer than a Toeplitz bias.
-/// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence. A window limits N² to N·(3W + 64); with mixed-chunk attention, the
-/// second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a window min(capacity, 1¼·W) ×
-/// 2·a·G; with mixed-chunk attention C·a + 3·c·C.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong shapes, and for sequences
+/// longer than the Toeplitz bias.
+/// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence. With a window, N² becomes at most N·(3W + 64); with mixed-chunk
+/// attention, the second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a window
+/// min(capacity, 1¼·W) × 2·a·G; with mixed-chunk attention C·a + 3·c·C.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;
@@ -118,7 +118,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   Linear<T> proj_out;             ///< W_o: C × H·a
 
   SelfAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
     expect_possible();
     const Count width = c.width(), outputs = c.heads * width;
@@ -188,15 +188,15 @@ struct SelfAttention : Layer<SelfAttention<T>> {
                            ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
                            ", and form = softmax.");
     require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
-                           ": mixed-chunk attention takes no relative bias. Set form = softmax or relative_bias = none.");
+                           ": mixed-chunk attention has no relative bias. Set form = softmax or relative_bias = none.");
     const bool is_plain = c.key_heads() == c.heads && c.heads * Count(c.width()) == Count(c.channels) && c.window == 0 &&
                           c.query_key_norm == NormForm::none && c.gate == AttentionGate::none;
     require<ArgumentError>(is_plain || c.form == AttentionForm::softmax, name,
-                           ": mixed-chunk attention takes no key_value_heads, head_width, window, query_key_norm or gate. Set "
+                           ": mixed-chunk attention has no key_value_heads, head_width, window, query_key_norm or gate. Set "
                            "form = softmax.");
   }
 
-  /// The heads' outputs side by side, N × H·a.
+  /// The concatenated outputs of the heads, N × H·a.
   template <class Run>
   auto mix(Run& run, MatrixOf<Run> x) const {
     const Index width = config.width(), heads = config.heads, shared = config.key_heads() * width;
@@ -231,7 +231,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     return attend(run, inputs, scoring_of, std::move(gating));
   }
 
-  /// σ(W_g x + b_g) for each output of the heads, N × H·a; empty if there is no gate.
+  /// σ(W_g x + b_g), a factor for each element of the heads' outputs, N × H·a; empty if there is no gate.
   template <class Run>
   MatrixOf<Run> gates(Run& run, const MatrixOf<Run>& x) const {
     if (!gate) {

@@ -12,9 +12,9 @@ namespace gated {
 /// y = (x - mean) / √(var + eps) ⊙ weight + bias, with mean and variance over the tokens of each sequence, per channel
 /// (InstanceNorm1d, arXiv:1607.08022) or over all channels together (GroupNorm with one group, arXiv:1803.08494).
 ///
-/// Each output depends on the whole sequence: normalising part of a sequence alone gives other values.
+/// Each output depends on the whole sequence, so part of a sequence cannot be normalised on its own.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError for wrong sizes.
 /// Cost: three passes over x.
 template <class T>
 struct SequenceNorm : Layer<SequenceNorm<T>> {

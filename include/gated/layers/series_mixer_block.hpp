@@ -13,19 +13,19 @@
 
 namespace gated {
 
-/// The options of a block that mixes time series.
+/// The options of a SeriesMixerBlock.
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
   Index patches = 0;                               ///< n, patches per series
-  Index series = 0;                                ///< M, series per item, if they are mixed with each other; 0 to mix none
+  Index series = 0;                                ///< M, number of series per item, which are mixed; 0 for no series mixer
   Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input width
   bool gated = true;                               ///< adds a softmax gate to each mixer
-  bool mixes_single_patch = true;                  ///< mix patches even if there is only one
+  bool mixes_single_patch = true;                  ///< keeps the patch mixer even if a series has a single patch
   double norm_eps = 1e-5;                          ///< ε of the norms
   double dropout = 0;                              ///< dropout of each MLP, in training
-  NormPosition norm_position = NormPosition::pre;  ///< norm of each mixer's input, the residual sum, or the mixer's output
-  double layer_scale = 0;                          ///< initial value of the per-channel scales of all branches; 0 for none
-  double drop_path = 0;                            ///< probability that training drops a branch, or the block: see TapeOptions
+  NormPosition norm_position = NormPosition::pre;  ///< normalises each mixer's input, the residual sum, or the mixer's output
+  double layer_scale = 0;                          ///< initial value of each branch's per-channel scales; 0 for no scales
+  double drop_path = 0;                            ///< in training, probability of dropping a branch or block: see TapeOptions
 
   bool mixes_patches() const { return patches > 1 || mixes_single_patch; }
   SoftmaxGatedTokenMlpConfig series_mixer() const {
@@ -68,9 +68,9 @@ struct SeriesMixerBlockConfig {
   }
 };
 
-/// An MLP over the M series of an item. Each of its tokens holds all patches of one series.
+/// An MLP over the M series of an item: each series is one token, with all its patches as channels.
 ///
-/// Shapes: x and y are rows × d. An item is M series of n patches, one after the other; a sequence is a whole number of items.
+/// Shapes: x and y are rows × d. An item is M consecutive series of n patches; a sequence consists of whole items.
 template <class T>
 struct SeriesMixer : Layer<SeriesMixer<T>> {
   using Config = SeriesMixerBlockConfig;
@@ -80,7 +80,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   SoftmaxGatedTokenMlp<T> tokens;               ///< MLP over M tokens of n · d channels
 
   SeriesMixer() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SeriesMixer(const SeriesMixerBlockConfig& c)
       : channels(c.channels), patches(c.patches), series(c.series), tokens(c.series_mixer()) {}
 
@@ -100,14 +100,14 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   }
 };
 
-/// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3). They mix the series of an
-/// item (optional), the patches of a series, and the features of a patch. Each is a Branch.
+/// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3). The mixers act on the series
+/// of an item (optional), the patches of a series, and the features of a patch. Each is a Branch.
 ///
-/// The series mixer has its gate before the MLP, the other mixers after it. Norms run over the features of a patch.
-/// Shapes: x and y are rows × d, the n patches of a series one after the other. A sequence is a whole number of items
-/// (M · n rows each) if series are mixed, otherwise of series (n rows each).
-/// Errors: ArgumentError for invalid options, or if streamed; ShapeError.
-/// Cost: 2·rows·(2e + 1)·(d + n + M) flops for an expansion of e.
+/// In the series mixer, the gate precedes the MLP; in the others, it follows the MLP. Norms run over the features of a patch.
+/// Shapes: x and y are rows × d; the n patches of a series are consecutive rows. A sequence consists of whole items (M · n
+/// rows each) if series are mixed, otherwise of whole series (n rows each).
+/// Errors: ArgumentError for invalid options, or if streamed; ShapeError for wrong sizes.
+/// Cost: 2·rows·(2e + 1)·(d + n + M) flops, where e is the expansion.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   using Config = SeriesMixerBlockConfig;
@@ -120,7 +120,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   Branch<SoftmaxGatedFeedForward<T>> features;
 
   SeriesMixerBlock() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SeriesMixerBlock(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.patches > 0 && c.series >= 0 && c.expansion > 0, name,
                            ": channels = ", c.channels, ", patches = ", c.patches, " and expansion = ", c.expansion,

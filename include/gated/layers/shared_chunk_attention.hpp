@@ -9,7 +9,7 @@
 #include "gated/ops/token_shift.hpp"
 
 /// @file
-/// FLASH in which one attention serves both gate and values, with convolutional projections: the attention of MossFormer2.
+/// The attention of MossFormer2: FLASH with convolutional projections, and one attention shared by gate and values.
 
 namespace gated {
 
@@ -19,14 +19,14 @@ struct SharedChunkAttentionConfig {
   Index value = 0;                       ///< E, width of u and v; 0 for 2·C
   Index query_key = 128;                 ///< S, width of queries and keys
   Index chunk = 256;                     ///< c, tokens per chunk
-  Index kernel = 17;                     ///< taps of the projections' convolutions; odd unless causal
+  Index kernel = 17;                     ///< K, number of taps of the projections' convolutions; odd unless causal
   NormForm norm = NormForm::scale_norm;  ///< norm of the projections' inputs
   double norm_eps = 1e-5;                ///< ε of the norms
-  Index rotary_dimensions = 32;          ///< r: the first r channels of queries and keys are rotated, or all S if r is larger
-  double rotary_base = 10000.0;          ///< the longest wavelength is about 2π times this
-  bool token_shift = true;               ///< the first half of the channels comes from the previous token
+  Index rotary_dimensions = 32;          ///< r, number of rotated channels of queries and keys; at most S
+  double rotary_base = 10000.0;          ///< RoPE base; longest wavelength: about 2π · base
+  bool token_shift = true;               ///< token shift: the first half of the channels is read from the previous token
   bool causal = false;                   ///< no token sees a later one
-  bool centred = false;                  ///< convolutions see later tokens even if the attention is causal, as in the original
+  bool centred = false;                  ///< convolutions read later tokens even if `causal`, as in the original; cannot stream
 
   Index values() const { return value > 0 ? value : (2 * Count(channels)).value(); }
   /// The options of a projection from `in` to `out` channels.
@@ -44,13 +44,13 @@ struct SharedChunkAttentionConfig {
   }
 };
 
-/// y = x + out((a_u ⊙ v) ⊙ σ(a_v ⊙ u)), where one mixed-chunk attention is applied to u and v, giving a_u and a_v (MossFormer2,
-/// arXiv:2312.11825, §2.2; FLASH, arXiv:2202.10447).
+/// y = x + out((a_u ⊙ v) ⊙ σ(a_v ⊙ u)), where a_u and a_v are the outputs of the same mixed-chunk attention for the values u
+/// and v (MossFormer2, arXiv:2312.11825, §2.2; FLASH, arXiv:2202.10447).
 ///
 /// v, u, and the queries and keys are convolutional projections of x. The attention is that of MixedChunkAttention without a
 /// relative bias: a_u = relu²(q kᵀ / c) u + Q M, with M as in LinearReduction::sum, and a_v likewise.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal` or with `centred`; ShapeError for wrong sizes.
 /// Cost: 2·rows·(3·C·E + C·S + c·(S + 2·E) + 4·S·E + K·(2·E + S + C)) flops; scratch rows × (C + 5·E + 5·S).
 template <class T>
 struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
@@ -66,7 +66,7 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   ConvolutionalProjection<T> proj_out;  ///< E → C
 
   SharedChunkAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SharedChunkAttention(const Config& c) : config(c) {
     expect_chunk(name, c.chunk);
     require<ArgumentError>(c.channels > 0 && c.values() > 0 && c.query_key > 0, name, ": channels = ", c.channels,
@@ -109,7 +109,7 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   }
 
  private:
-  /// Applies the attention to all columns of `values`; queries and keys are made from z.
+  /// Applies the attention to all columns of `values`; queries and keys are scaled and shifted copies of z.
   template <class Run>
   auto attend(Run& run, MatrixOf<Run> z, const MatrixOf<Run>& values) const {
     auto local_q = run(offset_scale, z, Index{0}), global_q = run(offset_scale, z, Index{1});

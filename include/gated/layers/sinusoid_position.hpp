@@ -13,10 +13,10 @@
 
 namespace gated {
 
-/// The position embedding at a model's input.
+/// The type of a model's position embedding.
 enum class PositionForm {
   none,
-  sinusoid,        ///< computed for any position: FLASH-pytorch
+  sinusoid,        ///< computed for each position, without a limit: FLASH-pytorch
   sinusoid_table,  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
   learned          ///< a learned table of max_length rows: BERT, FNet (layers/learned_position.hpp)
 };
@@ -28,8 +28,8 @@ constexpr bool is_sinusoid(PositionForm form) { return form == PositionForm::sin
 
 /// x_t += scale · [sin(t f_0) … sin(t f_{C/2-1}), cos(t f_0) …] with f_k = 10000^(-2k/C) and one learned scale.
 ///
-/// Sines come first, then cosines; they are not interleaved.
-/// Errors: ArgumentError for an odd C; ShapeError for wrong sizes, and past the end of a table.
+/// Sines and cosines are not interleaved.
+/// Errors: ArgumentError for an odd C; ShapeError for wrong sizes, and for positions past the end of the table.
 /// Cost: N·C sines, or one pass over N rows of the table.
 template <class T>
 struct SinusoidPosition : Layer<SinusoidPosition<T>> {
@@ -38,11 +38,11 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   PositionForm form = PositionForm::none;
   Index channels = 0;
   Vector<T> scale;        ///< 1 element
-  Vector<T> frequencies;  ///< C/2, a constant; sinusoid only
-  Matrix<T> table;        ///< L × C, a constant; sinusoid_table only
+  Vector<T> frequencies;  ///< C/2 constants; only for `sinusoid`
+  Matrix<T> table;        ///< L × C constants; only for `sinusoid_table`
 
   SinusoidPosition() = default;
-  /// Adds nothing unless the form is sinusoidal.
+  /// If `form_` is none or learned, the layer adds nothing.
   SinusoidPosition(PositionForm form_, Index channels_, Index max_length, T initial_scale)
       : form(is_sinusoid(form_) ? form_ : PositionForm::none), channels(channels_) {
     if (form == PositionForm::none) {
@@ -73,7 +73,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
                         " positions. Build the model with a larger max_length, or with position = sinusoid.");
   }
 
-  /// Adds `factor` times the embeddings of positions `first`, `first` + 1, … to `rows`, which belong to one sequence.
+  /// Adds `factor` times the embedding of position `first` + i to row i. The rows are tokens of one sequence.
   void add_to(View<T> rows, Index first, T factor) const {
     if (form == PositionForm::none) {
       return;

@@ -21,12 +21,12 @@ enum class GatePlace {
 
 constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before", "after"); }
 
-/// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP. The
-/// configuration defines the MLP and the gate's projection. Both run over the channels of each token (SoftmaxGatedFeedForward)
-/// or the tokens of each channel (SoftmaxGatedTokenMlp).
+/// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP
+/// (GatePlace). The configuration defines the MLP and the gate's projection. Both run over the channels of each token
+/// (SoftmaxGatedFeedForward) or the tokens of each channel (SoftmaxGatedTokenMlp).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ShapeError.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: that of the MLP and the gate's projection; scratch for the hidden activations and 2·rows × C.
 template <class T, class ConfigType>
 struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
@@ -40,7 +40,7 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   std::optional<typename Inner::Projection> gate;  ///< W
 
   SoftmaxGated() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SoftmaxGated(const Config& c) : config(c.checked()), mlp(c.mlp()) {
     require<ArgumentError>(c.dropout >= 0 && c.dropout < 1, name, ": dropout = ", c.dropout, ", expected 0 ≤ dropout < 1.");
     if (c.gate != GatePlace::none) {
@@ -79,10 +79,10 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   }
 };
 
-/// The options of a feed-forward with a softmax gate.
+/// The options of a feed-forward layer with a softmax gate.
 struct SoftmaxGatedFeedForwardConfig {
-  static constexpr const char* layer_name = "SoftmaxGatedFeedForward";          ///< for messages
-  static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";  ///< for model files
+  static constexpr const char* layer_name = "SoftmaxGatedFeedForward";          ///< layer name in error messages
+  static constexpr const char* architecture = "gated.SoftmaxGatedFeedForward";  ///< layer type in model files
   static constexpr GateAxis gate_axis = GateAxis::channels;                     ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
@@ -112,8 +112,8 @@ struct SoftmaxGatedFeedForwardConfig {
 
 /// The options of an MLP over tokens with a softmax gate.
 struct SoftmaxGatedTokenMlpConfig {
-  static constexpr const char* layer_name = "SoftmaxGatedTokenMlp";          ///< for messages
-  static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";  ///< for model files
+  static constexpr const char* layer_name = "SoftmaxGatedTokenMlp";          ///< layer name in error messages
+  static constexpr const char* architecture = "gated.SoftmaxGatedTokenMlp";  ///< layer type in model files
   static constexpr GateAxis gate_axis = GateAxis::tokens;                    ///< the axis of the softmax
 
   Index channels = 0;                 ///< C
@@ -148,7 +148,7 @@ template <class T>
 using SoftmaxGatedFeedForward = SoftmaxGated<T, SoftmaxGatedFeedForwardConfig>;
 
 /// An MLP with a softmax gate over the N tokens of each sequence, with weights shared by all channels.
-/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError for a sequence not of length N.
+/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError unless sequences have N tokens.
 /// Cost: per sequence, 2·N·C·(2·M + N) flops and scratch (M + 2·N) × C.
 template <class T>
 using SoftmaxGatedTokenMlp = SoftmaxGated<T, SoftmaxGatedTokenMlpConfig>;

@@ -16,7 +16,7 @@ enum class GateForm {
   multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
   additive,        ///< Z + f(Z)
   linear,          ///< f(Z) (eq. 4)
-  identity         ///< Z: no token mixing, no W, no norm, any sequence length (give start() a capacity)
+  identity         ///< Z: no token mixing, W or norm; any sequence length, so start() needs a capacity
 };
 
 constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear", "identity"); }
@@ -26,21 +26,22 @@ struct SpatialGatingUnitConfig {
   Index channels = 0;                            ///< F, channels of the input; the split form outputs F/2
   GateForm form = GateForm::split;               ///< form of s(Z)
   SpatialProjectionConfig spatial{};             ///< options of W
-  Activation activation = Activation::identity;  ///< activation of the gate, after adding b and a
-  double norm_eps = 1e-5;                        ///< ε of the norm of v
+  Activation activation = Activation::identity;  ///< activation of the gate, applied after b and a are added
+  double norm_eps = 1e-5;                        ///< ε of the LayerNorm
 
   /// Output channels.
   Index out() const { return form == GateForm::split ? channels / 2 : channels; }
 };
 
-/// y = u ⊙ act(W LN(v) + b + a), where (u, v) are the halves of x and `a` is an optional addition (tiny attention).
+/// y = u ⊙ act(W LN(v) + b + a), where u and v are the halves of x, and `a` is an optional term: the output of aMLP's tiny
+/// attention.
 ///
-/// The other forms of GateForm replace the product. At initialisation the unit passes its input on, so a block starts as a
-/// plain feed-forward: W is near zero with b = 1 (products) or b = 0 (sum), or near I with b = 0 (linear). With `identity`,
-/// y = act(x + a), and a block stays a plain feed-forward.
+/// This is the split form; see GateForm for the others. At initialisation the unit hardly mixes tokens, so a block starts as a
+/// feed-forward layer: W ≈ 0 with b = 1 (products) or b = 0 (sum), or W ≈ I with b = 0 (linear). With `identity`, y = act(x +
+/// a), and a block stays a feed-forward layer.
 /// In a layer's body: run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
-/// Errors: ShapeError for wrong rows, channels or lengths.
+/// Errors: ShapeError for a wrong number of rows or channels, or a wrong sequence length.
 /// Cost: N²·F flops per sequence (split), none with `identity`; scratch rows × F/2.
 template <class T>
 struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
@@ -51,7 +52,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   SpatialProjection<T> proj;
 
   SpatialGatingUnit() = default;
-  /// Uninitialised weights; biases of 1, or of 0 if the gate does not multiply.
+  /// Uninitialised weights, to be loaded from a checkpoint; biases of 1, or of 0 if the gate does not multiply.
   explicit SpatialGatingUnit(const SpatialGatingUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",
@@ -95,7 +96,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
     return contract;
   }
 
-  /// `added` is the addition a, or empty.
+  /// `added` is the optional term a, or empty.
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, MatrixOf<Run> added = {}) const {
     if (!mixes_tokens()) {
@@ -128,7 +129,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
           break;
         case SpatialForm::toeplitz:
         case SpatialForm::scaled_toeplitz:
-          proj.weight(head, n - 1) += T{1};  // the entry of the main diagonal in both forms
+          proj.weight(head, n - 1) += T{1};  // main diagonal: column n - 1 in both Toeplitz forms
           break;
       }
     }

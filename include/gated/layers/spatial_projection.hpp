@@ -13,10 +13,10 @@
 
 namespace gated {
 
-/// Treatment of sequences shorter than the spatial weight. Longer sequences are always refused.
+/// Policy for sequences shorter than the spatial weight. Longer sequences are an error.
 enum class LengthPolicy {
-  exact,  ///< refuse them, unless `causal` is set: slicing W is then exact
-  slice   ///< use the top-left corner of W; exact for causal weights, an approximation for others
+  exact,  ///< an error, unless `causal` is set: slicing W is then exact
+  slice   ///< uses the top-left corner of W: exact for causal weights, an approximation for others
 };
 
 constexpr auto names_of(LengthPolicy) { return words_for<LengthPolicy>("exact", "slice"); }
@@ -27,15 +27,15 @@ struct SpatialProjectionConfig {
   Index heads = 1;                                   ///< number of matrices; head k mixes channels [k·C/heads, (k+1)·C/heads)
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
-  Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< policy for sequences shorter than N tokens
+  Index fourier_from = fourier_crossover;            ///< Toeplitz weights use the FFT from this length: see SpatialProjection
   Index outputs = 0;                                 ///< M, output tokens; 0 for N
 
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
-/// The contract of a layer that consists of spatial projections and keeps the number of tokens. `of_tokens` is the contract of
-/// its first projection.
+/// The contract of a layer of spatial projections whose y has as many tokens as x. `of_tokens` is the contract of the first
+/// projection.
 inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
   of_tokens.in = of_tokens.out = channels;
   of_tokens.of_rows = of_tokens.rows = 1;
@@ -44,17 +44,17 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
-/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]; with `causal` the terms j > i are skipped, so not even an infinity
-/// in a later token reaches an earlier token. With `outputs`, the N tokens of a sequence become M.
-/// Causal weights, scaled Toeplitz ones included, are expanded in scratch, 128 rows at a time; others are read in place.
-/// Toeplitz weights are never expanded to N² elements. They use the FFT from `fourier_from` tokens per sequence on; results are
-/// then equal within a few roundings of the largest value. Causal Toeplitz weights use the FFT in tiles, from six tiles per
-/// sequence on; a tile is `fourier_from` tokens, rounded down to a power of two. A stream uses other tiles, so no step waits
-/// for a large tile. Its outputs equal those of forward() within the same rounding: see mix_tokens().
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]. With `causal`, the terms j > i are skipped, so later tokens never
+/// affect row i of y, not even as infinity or NaN. With `outputs`, a sequence of N tokens becomes one of M tokens.
+/// Causal weights, which include all scaled Toeplitz weights, are expanded in scratch, 128 rows at a time. Others are read in
+/// place. Toeplitz weights are never expanded to N² elements. Non-causal ones use the FFT for sequences of at least
+/// `fourier_from` tokens, causal ones for at least six tiles. A tile is `fourier_from` tokens, rounded down to a power of two.
+/// The FFT changes results by a few roundings of the largest value. Streams are tiled differently, so that no step waits for a
+/// large tile; their outputs equal those of forward() up to the same error: see mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
 /// ArgumentError if streamed without a causal weight.
-/// Cost: 2·N²·C flops per sequence, about half of it when causal; with the FFT see mix_tokens().
+/// Cost: 2·N²·C flops per sequence, about half of it when causal. For the FFT, see mix_tokens().
 template <class T>
 struct SpatialProjection : Layer<SpatialProjection<T>> {
   static constexpr const char* name = "SpatialProjection";
@@ -66,7 +66,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
-  /// Uninitialised weights; biases of 1, as in a gate.
+  /// Uninitialised weights, to be loaded from a checkpoint; biases of 1, as in a gate.
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
@@ -130,7 +130,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             &position_x, &position_y,   &bias,        config.fourier_from};
   }
 
-  /// Stores the transform of a Toeplitz weight that uses the FFT: see prepare() in models/prepare.hpp.
+  /// Stores the Fourier transform of a Toeplitz weight, if it uses the FFT: see prepare() in models/prepare.hpp.
   void prepare(PreparedWeights<T>& prepared) const {
     if (parameters().is_transformed(config.length)) {
       const detail::fourier::Products<T> products{parameters()};
@@ -139,7 +139,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     }
   }
 
-  /// The matrix W of `head` for `length` tokens, with zeros where causality masks it.
+  /// The matrix W of `head` for `length` tokens; if causal, with zeros above the diagonal.
   /// Errors: ArgumentError for an invalid head or length.
   Matrix<T> effective_weight(Index head, Index length) const {
     require<ArgumentError>(head >= 0 && head < config.heads && length >= 0 && length <= config.length,
@@ -153,7 +153,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   }
 
   /// Multiplies the top-left n × n corner of every head's W by `mask`, which is n × n, or 1 × n for all rows. A mask of zeros
-  /// and ones removes connections permanently.
+  /// and ones permanently removes connections between tokens.
   /// Errors: ArgumentError unless W is dense and `outputs` is 0; ShapeError for a mask of the wrong size.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();

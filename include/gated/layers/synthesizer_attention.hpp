@@ -10,7 +10,7 @@
 #include "gated/ops/synthesizer.hpp"
 
 /// @file
-/// The Synthesizer's token mixer: attention without products of queries and keys.
+/// The Synthesizer's token mixer: attention whose scores need no products of queries and keys.
 
 namespace gated {
 
@@ -26,9 +26,9 @@ constexpr auto names_of(SynthesizerForm) {
   return words_for<SynthesizerForm>("random", "factorized_random", "dense", "factorized_dense");
 }
 
-/// How dot products q_i · k_j are mixed into S.
+/// How the dot products q_i · k_j are combined with S.
 enum class SynthesizerMixture {
-  none,    ///< no dot products
+  none,    ///< S alone, no dot products
   sum,     ///< S + q kᵀ
   learned  ///< σ(α) S + (1 - σ(α)) q kᵀ with one learned α
 };
@@ -39,10 +39,10 @@ constexpr auto names_of(SynthesizerMixture) { return words_for<SynthesizerMixtur
 struct SynthesizerAttentionConfig {
   Index channels = 0;                                     ///< C
   Index heads = 1;                                        ///< h
-  Index head_width = 0;                                   ///< a, channels of a head; 0 for C / h
+  Index head_width = 0;                                   ///< a, channels per head; 0 for C / h
   Index max_length = 0;                                   ///< L, the maximum length of a sequence
   SynthesizerForm form = SynthesizerForm::random;         ///< form of the scores S
-  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< how dot products are mixed into S
+  SynthesizerMixture mixture = SynthesizerMixture::none;  ///< how dot products are combined with S
   Index rank = 8;                                         ///< k, rank of the factorized random form
   std::array<Index, 2> factors{};                         ///< {c, b} of the factorized dense form, c·b = L
   bool causal = false;                                    ///< no token sees a later one
@@ -58,18 +58,18 @@ struct SynthesizerAttentionConfig {
   }
 };
 
-/// y = Σ_heads softmax(S) V W_o with S of the chosen form (arXiv:2005.00743). Shorter sequences use the leading rows and
-/// columns of S.
+/// y = Σ_heads softmax(S) V W_o with the scores S of a SynthesizerForm (arXiv:2005.00743). Shorter sequences use the leading
+/// rows and columns of S.
 ///
-/// There are no biases, and no factor 1/√a: the initialisation of W_q contains it. The paper does not say how factorized dense
-/// scores are tiled. Here every column of S uses a different pair of rows of A and B: each row of A is repeated b times, and B
-/// is repeated as a whole.
+/// There are no biases. The factor 1/√a is part of the initialisation of W_q. The paper does not say how factorized dense
+/// scores are tiled. Here each row of A is repeated b times and B as a whole, so every column of S uses a different pair of
+/// their rows.
 /// Without the softmax, the random form would be a spatial projection.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for sequences
 /// of more than L tokens.
-/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus synthesize().
-/// A stream's state has L·h·a elements, or twice as many in a mixture.
+/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus synthesize(). A stream's
+/// state has L·h·a elements, or twice as many with dot products.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;
@@ -77,8 +77,8 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   static constexpr const char* architecture = "gated.SynthesizerAttention";
 
   SynthesizerAttentionConfig config;
-  std::optional<Linear<T>> query;  ///< h·a × C: for dense forms and mixtures
-  std::optional<Linear<T>> key;    ///< h·a × C: for mixtures
+  std::optional<Linear<T>> query;  ///< h·a × C; only for dense forms and mixtures
+  std::optional<Linear<T>> key;    ///< h·a × C; only for mixtures
   Linear<T> value;                 ///< h·a × C
   Linear<T> proj_out;              ///< C × h·a
   Matrix<T> random;                ///< (h·L) × L: R
@@ -88,7 +88,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   Vector<T> share;                 ///< α: 1 element, or empty
 
   SynthesizerAttention() = default;
-  /// Uninitialised projections and scores of 0, for a checkpoint.
+  /// Uninitialised projections, to be loaded from a checkpoint; the parameters of the scores are 0.
   explicit SynthesizerAttention(const SynthesizerAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.max_length > 0 && c.head_width >= 0, name,
                            ": channels = ", c.channels, ", heads = ", c.heads, " and max_length = ", c.max_length,
@@ -166,7 +166,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
     }
   }
 
-  /// The scores as synthesize() takes them.
+  /// The scores, as an argument of synthesize().
   SynthesizedScores<T> scores() const {
     const auto given = [](const Matrix<T>& m) { return m.size() > 0 ? &m : nullptr; };
     return {config.heads, config.max_length, config.causal, given(random), given(left),

@@ -10,21 +10,21 @@
 
 namespace gated {
 
-/// The options of a tiny attention.
+/// The options of tiny attention.
 struct TinyAttentionConfig {
-  Index channels = 0;   ///< C, of the input
+  Index channels = 0;   ///< C, channels of the input
   Index width = 64;     ///< a, width of query, key and value
   Index out = 0;        ///< channels of the output, which is added to the gate
   bool causal = false;  ///< no token sees a later one
-  bool bias = false;    ///< bias of q, k and v; g-mlp-pytorch has none, the paper's parameter counts imply one
+  bool bias = false;    ///< adds a bias to q, k and v: none in g-mlp-pytorch, but implied by the paper's parameter counts
 };
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
 ///
-/// With `causal`, token i attends to tokens j ≤ i. A hook sees the attention map (N × N) of sequence b under the layer's path
+/// With `causal`, token i attends to tokens j ≤ i. Hooks receive the N × N attention map of sequence b under the layer's path
 /// plus `.weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
-/// Errors: ShapeError.
+/// Errors: ShapeError for wrong sizes.
 /// Cost: 2·rows·a·(3C + out) + 4·N²·a flops per sequence; scratch rows × 4a + 256·N.
 template <class T>
 struct TinyAttention : Layer<TinyAttention<T>> {
@@ -35,7 +35,7 @@ struct TinyAttention : Layer<TinyAttention<T>> {
   Linear<T> proj_out;
 
   TinyAttention() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit TinyAttention(const TinyAttentionConfig& c)
       : config(c), qkv(c.channels, (3 * Count(c.width)).value(), c.bias), proj_out(c.width, c.out) {}
 

@@ -4,18 +4,18 @@
 #include "gated/layers/spatial_projection.hpp"
 
 /// @file
-/// The token mixer of gMixer: a gated feed-forward over the tokens of each channel.
+/// The token mixer of gMixer: a gated feed-forward layer over the tokens of each channel.
 
 namespace gated {
 
-/// The options of a gated feed-forward over tokens.
+/// The options of a gated feed-forward layer over tokens.
 struct TokenGluConfig {
-  static constexpr const char* layer_name = "TokenGlu";          ///< for messages
-  static constexpr const char* architecture = "gated.TokenGlu";  ///< for model files
+  static constexpr const char* layer_name = "TokenGlu";          ///< layer name in error messages
+  static constexpr const char* architecture = "gated.TokenGlu";  ///< layer type in model files
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, width of the gate and of the up projection; timm's GluMlp takes 2·M
+  Index hidden = 0;                          ///< M, width of gate and up projection: half of timm's hidden_features
   Activation activation = Activation::silu;  ///< activation of the gate
 
   const TokenGluConfig& checked() const {
@@ -47,9 +47,9 @@ struct TokenGluConfig {
 /// y = W_o (act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o over the tokens of each sequence, shared by all channels: the token mixer
 /// of timm's gmixer_*. See Glu.
 ///
-/// Weights multiply x from the left, so nothing is transposed.
+/// The weights multiply x from the left, so x needs no transpose.
 /// Shapes: x and y are rows × C; W_g and W_u are M × N, W_o is N × M.
-/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError for a sequence not of length N.
+/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError unless sequences have N tokens.
 /// Cost: per sequence, 6·N·M·C flops and scratch M × C.
 template <class T>
 using TokenGlu = Glu<T, TokenGluConfig>;

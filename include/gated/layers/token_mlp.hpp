@@ -12,14 +12,14 @@ namespace gated {
 
 /// The options of an MLP over tokens.
 struct TokenMlpConfig {
-  static constexpr const char* layer_name = "TokenMlp";          ///< for messages
-  static constexpr const char* architecture = "gated.TokenMlp";  ///< for model files
+  static constexpr const char* layer_name = "TokenMlp";          ///< layer name in error messages
+  static constexpr const char* architecture = "gated.TokenMlp";  ///< layer type in model files
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
   Index hidden = 0;                          ///< M, width between the projections
   Activation activation = Activation::gelu;  ///< activation between the projections
-  bool norm = false;                         ///< a LayerNorm over the tokens before W₁: ViT-FF
+  bool norm = false;                         ///< adds a LayerNorm over the tokens before W₁, as in ViT-FF
   double norm_eps = 1e-5;                    ///< ε of the LayerNorm
 
   const TokenMlpConfig& checked() const {
@@ -51,9 +51,9 @@ struct TokenMlpConfig {
 /// y = W₂ act(W₁ norm(x) + b₁) + b₂ over the tokens of each sequence, shared by all channels (arXiv:2105.01601, eq. 1). The
 /// norm, also over the tokens, is optional (ViT-FF, arXiv:2105.02723). See Mlp.
 ///
-/// Weights multiply x from the left, so nothing is transposed.
+/// The weights multiply x from the left, so x needs no transpose.
 /// Shapes: x and y are rows × C; W₁ is M × N, W₂ is N × M.
-/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError for a sequence not of length N.
+/// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError unless sequences have N tokens.
 /// Cost: per sequence, 4·N·M·C flops and scratch M × C.
 template <class T>
 using TokenMlp = Mlp<T, TokenMlpConfig>;

@@ -12,7 +12,7 @@ namespace gated {
 /// A LayerNorm over the tokens of each channel, with a weight and a bias for each token: ViT-FF's `norm2` (arXiv:2105.02723).
 ///
 /// Shapes: x and y are rows × C, with C = `channels`.
-/// Errors: ArgumentError for invalid sizes, or if streamed; ShapeError for a sequence not of length N.
+/// Errors: ArgumentError for invalid sizes, or if streamed; ShapeError unless sequences have N tokens.
 /// Cost: three passes over x.
 template <class T>
 struct TokenNorm : Layer<TokenNorm<T>> {

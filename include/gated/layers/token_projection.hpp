@@ -11,11 +11,11 @@ namespace gated {
 struct TokenProjectionConfig {
   Index channels = 0;                                ///< C
   Index length = 0;                                  ///< N, tokens
-  Index heads = 1;                                   ///< number of matrices; each mixes its own C / heads channels
+  Index heads = 1;                                   ///< number of matrices W; each mixes C / heads channels
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
-  LengthPolicy length_policy = LengthPolicy::exact;  ///< treatment of sequences of fewer than N tokens
-  Index fourier_from = fourier_crossover;            ///< length from which Toeplitz weights use the FFT
+  LengthPolicy length_policy = LengthPolicy::exact;  ///< policy for sequences shorter than N tokens
+  Index fourier_from = fourier_crossover;            ///< Toeplitz weights use the FFT from this length: see SpatialProjection
 
   SpatialProjectionConfig spatial() const {
     return {.length = length,
@@ -36,9 +36,10 @@ struct TokenProjectionConfig {
 
 /// y = W x + b over the tokens of each sequence, shared by all channels: the linear layer of ResMLP (arXiv:2105.03404, eq. 2).
 ///
-/// The same map as in gMLP's gate, but without the gate: see SpatialProjection.
+/// The spatial projection of gMLP, without the gate: see SpatialProjection.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ShapeError for a sequence of another length (see LengthPolicy).
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for a sequence of the wrong length (see
+/// LengthPolicy).
 /// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C elements.
 template <class T>
 struct TokenProjection : Layer<TokenProjection<T>> {
@@ -50,7 +51,7 @@ struct TokenProjection : Layer<TokenProjection<T>> {
   SpatialProjection<T> proj;
 
   TokenProjection() = default;
-  /// Uninitialised weights and biases of 0, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint; biases of 0.
   explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(SpatialProjection<T>::linear(c.spatial())) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,

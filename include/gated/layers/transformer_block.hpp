@@ -6,7 +6,7 @@
 #include "gated/layers/self_attention.hpp"
 
 /// @file
-/// The standard Transformer block, with a plain or a gated feed-forward: the baseline for gated models.
+/// The standard Transformer block, with a plain or a gated feed-forward layer: the baseline for gated models.
 
 namespace gated {
 
@@ -18,7 +18,8 @@ using TransformerBlock = MixerBlock<SelfAttention<T>, FeedForward<T>>;
 /// The options of a TransformerBlock.
 using TransformerBlockConfig = MixerBlockConfig<SelfAttentionConfig, FeedForwardConfig>;
 
-/// TransformerBlock with a gated feed-forward (arXiv:2002.05202), by default SwiGLU: y = h + W_o (act(W_g LN(h)) ⊙ W_u LN(h)).
+/// A TransformerBlock with a gated feed-forward layer (arXiv:2002.05202), by default SwiGLU: y = h + W_o (act(W_g LN(h)) ⊙ W_u
+/// LN(h)).
 ///
 ///     GluTransformerBlock<float> block({.channels = 512, .token_mixer = {.heads = 8}, .channel_mixer = {.hidden = 1376}});
 template <class T>

@@ -7,14 +7,14 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Transposed convolution: a sequence of frames to a waveform.
+/// Transposed convolution: frames to a waveform.
 
 namespace gated {
 
-/// wave[n] = Σ_t Σ_c x[t, c] · weight[c, n - t · stride]: overlap-adds a frame of `window` samples per row of x, as PyTorch's
-/// ConvTranspose1d(C, 1, window, stride) does. Samples that no frame reaches are 0.
+/// wave[n] = Σ_t Σ_c x[t, c] · weight[c, n - t · stride]: overlap-add of one frame of `window` samples per row of x, like
+/// PyTorch's ConvTranspose1d(C, 1, window, stride). Samples outside all frames are 0.
 ///
-/// In a layer's body: conv.wave(run, x, samples). Each sequence of the run holds the frames of one wave.
+/// In a layer's body: conv.wave(run, x, samples). Each sequence of the run consists of the frames of one wave.
 /// Shapes: x is frames × C, y is waves × samples.
 /// Cost: 2·frames·C·window flops; scratch frames × window.
 template <class T>
@@ -26,7 +26,7 @@ struct TransposedConvolution {
   Matrix<T> weight;  ///< C × window
 
   TransposedConvolution() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Uninitialised weights, to be loaded from a checkpoint.
   TransposedConvolution(Index channels, Index window, Index stride_) : stride(stride_) {
     require<ArgumentError>(channels > 0 && window > 0 && stride_ > 0, name, ": channels = ", channels, ", window = ", window,
                            " and stride = ", stride_, " must be positive.");
@@ -42,7 +42,8 @@ struct TransposedConvolution {
   /// PyTorch's initialisation: uniform in ±1 / √window.
   void initialize(Random& random) { fill_uniform(weight, 1 / std::sqrt(static_cast<double>(weight.cols())), random); }
 
-  /// The waves of the frames x. Backward: with ∂frames cut out of ∂wave, ∂x = ∂frames weightᵀ and ∂weight = xᵀ ∂frames.
+  /// Converts the frames x to waves, one per sequence. Backward: with the frames ∂frames of ∂wave, ∂x = ∂frames weightᵀ and
+  /// ∂weight = xᵀ ∂frames.
   template <class Run>
   MatrixOf<Run> wave(Run& run, const MatrixOf<Run>& x, Index samples) const {
     expect_set(run, "weight", weight);
@@ -69,7 +70,7 @@ struct TransposedConvolution {
   }
 
  private:
-  /// Calls f(row of x, the samples of its frame in y).
+  /// Calls f(row of x, samples of this frame in y) for each frame.
   template <class F>
   void for_each_frame(const Sequences& sequences, View<T> y, const F& f) const {
     for (Index b = 0; b < sequences.count(); ++b) {

@@ -15,8 +15,8 @@ namespace gated {
 /// How an encoder prepares its features for the first layer.
 enum class EncoderInput {
   plain,   ///< features unchanged
-  scaled,  ///< √C · x, as in ESPnet and WeNet: for attention with position scores
-  placed   ///< √C · x_t + s(t), with interleaved sinusoids s: for attention without position scores
+  scaled,  ///< √C · x, as in ESPnet and WeNet, for attention whose scores depend on positions
+  placed   ///< √C · x_t + s(t) with interleaved sinusoids s, for attention without positions
 };
 
 constexpr auto names_of(EncoderInput) { return words_for<EncoderInput>("plain", "scaled", "placed"); }
@@ -33,16 +33,16 @@ struct BranchformerConfig {
   }
 };
 
-/// Scaled features → E-Branchformer layers → norm (arXiv:2210.00077), as in ESPnet and WeNet. io/espnet.hpp opens their
+/// Scaled features → E-Branchformer layers → norm (arXiv:2210.00077), as in ESPnet and WeNet. io/espnet.hpp loads their
 /// checkpoints.
 ///
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     Matrix<float> hidden = encoder.forward(features, Sequences::of_lengths({140, 93}), workspace);
 ///
-/// The input is a spectrogram subsampled as in ESPnet and WeNet, one row per 40 ms. That subsampling, the decoder and the CTC
-/// head are not part of the model. See BranchformerLayer for masks and streams.
+/// The input is a spectrogram subsampled as in ESPnet and WeNet, one row per 40 ms. The subsampling layers, the decoder and
+/// the CTC head are not part of the model. See BranchformerLayer for masks and streaming.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
 /// Cost: that of the layers.
 template <class T>
 struct Branchformer : Layer<Branchformer<T>> {
@@ -55,13 +55,13 @@ struct Branchformer : Layer<Branchformer<T>> {
   Norm<T> norm;
 
   Branchformer() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit Branchformer(const Config& c) : config(c), trunk(c.trunk), norm(c.trunk.block.channels, c.norm_eps) {
     if (c.input == EncoderInput::placed) {
       frequencies_ = rotary_frequencies<double>(c.trunk.block.channels);
     }
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   Branchformer(const Config& c, Random& random) : Branchformer(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -83,7 +83,7 @@ struct Branchformer : Layer<Branchformer<T>> {
       return x;
     }
     auto y = scale(run, std::move(x), number(std::sqrt(static_cast<T>(config.trunk.block.channels))));
-    if (config.input == EncoderInput::placed) {  // may change y in place: the derivative of scale() does not read it
+    if (config.input == EncoderInput::placed) {  // in place: the backward pass of scale() does not read y
       const Index first = run.position();
       const MatrixView<T> rows = run[y];
       const Sequences& sequences = run.sequences();
@@ -105,7 +105,7 @@ inline BranchformerConfig espnet_librispeech() {
   return {.trunk = {.depth = 17, .block = {.channels = 512, .hidden = 1024, .gate_hidden = 3072}}};
 }
 
-/// OWSM v3.1 medium: 18 layers with 531,468,288 parameters. Its positions are added to the features.
+/// OWSM v3.1 medium: 18 layers with 531,468,288 parameters. Sinusoids are added to the features.
 inline BranchformerConfig owsm_v3_1_medium() {
   return {.input = EncoderInput::placed,
           .trunk = {
@@ -113,7 +113,7 @@ inline BranchformerConfig owsm_v3_1_medium() {
               .block = {.channels = 1024, .heads = 16, .position = ScorePosition::none, .hidden = 4096, .gate_hidden = 4096}}};
 }
 
-/// WeNet's encoder for AISHELL: 17 layers with 33,022,976 parameters. With `causal` it can be streamed.
+/// WeNet's encoder for AISHELL: 17 layers with 33,022,976 parameters. If `causal`, it can stream.
 inline BranchformerConfig wenet_aishell(bool causal = false) {
   return {.norm_eps = 1e-5,
           .trunk = {.depth = 17,

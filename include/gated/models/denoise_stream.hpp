@@ -7,7 +7,7 @@
 #include "gated/models/speech_denoiser.hpp"
 
 /// @file
-/// Removes noise from speech: in a whole recording, or sample by sample with a fixed delay. Both give bit-equal results.
+/// Speech denoising of whole recordings and, with a fixed delay, of live sound. The results are bit-equal.
 
 namespace gated {
 
@@ -24,14 +24,14 @@ Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples,
   require<ShapeError>(samples.size() >= 1, "denoise: there are no samples.");
   const SpectrumOptions spectrum = model.config.spectrum();
   const Index before = spectrum.length - spectrum.hop;
-  const Index last = (before + samples.size() - 1) / spectrum.hop;  // the last frame that covers a sample
+  const Index last = (before + samples.size() - 1) / spectrum.hop;  // index of the last frame that covers a sample
   Vector<T> padded = Vector<T>::Zero(last * spectrum.hop + spectrum.length);
   padded.segment(before, samples.size()) = samples;
   const Matrix<T> masks = model.forward(speech_features<T>(padded, spectrum), workspace);
   return apply_mask<T>(padded, masks, spectrum).segment(before, samples.size());
 }
 
-/// Removes noise from sound as it arrives:
+/// Removes noise from live speech:
 ///
 ///     DenoiseStream<float> stream(model);       // allocates all that it needs
 ///     stream.process(block, block);             // any number of samples; the output lags by latency()
@@ -62,7 +62,7 @@ class DenoiseStream {
   /// The delay of the output in samples: the frame length minus 1.
   Index latency() const { return spectrum_.length - 1; }
 
-  /// Takes the next samples and writes as many denoised samples to `out`, which may be `in`.
+  /// Reads the next samples from `in` and writes the same number of output samples to `out`, which may be `in`.
   /// Errors: ShapeError unless `out` is as long as `in`; the stream is then unchanged.
   void process(std::span<const T> in, std::span<T> out) GATED_NONBLOCKING {
     require<ShapeError>(in.size() == out.size(), "DenoiseStream::process: out has ", out.size(), " samples, expected ",
@@ -86,7 +86,7 @@ class DenoiseStream {
   }
 
  private:
-  /// Processes a full frame. Its first `hop` samples, which no later frame covers, become ready.
+  /// Processes a full frame. Then its first `hop` samples are final, as no later frame covers them, and go to ready_.
   void run_frame() {
     const detail::KernelChoice kernels(fourier_.form());
     const Index hop = spectrum_.hop, length = spectrum_.length;
@@ -115,12 +115,12 @@ class DenoiseStream {
   SpectrumOptions spectrum_;
   detail::RealFourier fourier_;
   detail::OverlapAdd sum_;  // overlap-add sums for the samples of frame_
-  Vector<T> frame_;         // the current frame; filled_ of its samples have arrived
-  Vector<T> ready_;         // the samples to output until the next frame is full
+  Vector<T> frame_;         // the current frame, of which filled_ samples have arrived
+  Vector<T> ready_;         // output samples until the next frame is full
   Matrix<T> feature_;
   State<T> state_, empty_;
   Workspace<T> workspace_;
-  Index filled_ = 0, unheard_ = 0;  // unheard_: samples of the silence before the sound, not yet output
+  Index filled_ = 0, unheard_ = 0;  // unheard_: samples of the initial silence that are not output yet
 };
 
 }  // namespace gated

@@ -17,17 +17,17 @@ using FlashConfig = StackConfig<MixedChunkAttentionConfig>;
 ///     Flash<float> model({.depth = 12, .block = flash_presets::lucidrains({.channels = 512})}, random);
 ///     Matrix<float> y = model.forward(x, Sequences::single(4096), workspace);
 ///
-/// The stack needs the scratch memory of one layer, which is linear in the sequence length N
-/// (tests/models/flash_memory_test.cpp). At N = 32,768 with C = 512, E = 1024, S = 128, c = 256, a causal layer takes 491 MB,
-/// or 558 MB on two threads; N × N scores would take 4,295 MB.
+/// Scratch memory is that of one layer and grows linearly with the sequence length N (tests/models/flash_memory_test.cpp).
+/// With N = 32,768, C = 512, E = 1024, S = 128, c = 256, a causal layer needs 491 MB, or 558 MB on two threads. A matrix of
+/// N × N scores would need 4,295 MB.
 template <class T>
 using Flash = Stack<MixedChunkAttention<T>>;
 
 /// The options of a FLASH language model.
 using FlashLanguageModelConfig = LanguageModelConfig<FlashConfig>;
 
-/// Embedding + scaled sinusoid → FLASH layers → norm → logits (lucidrains' FLASHTransformer). Streams have no length limit and
-/// a state of constant size. See LanguageModel.
+/// Embedding + scaled sinusoid → FLASH layers → norm → logits (lucidrains' FLASHTransformer). The length of a stream is
+/// unlimited; its state has constant size. See LanguageModel.
 ///
 ///     FlashLanguageModel<float> model({.vocabulary = 256,
 ///                                      .position = PositionForm::sinusoid,

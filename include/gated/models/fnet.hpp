@@ -23,14 +23,14 @@ using FnetEncoder = Stack<FnetBlock<T>>;
 /// The options of an FNet.
 using FnetConfig = LanguageModelConfig<StackConfig<FnetBlockConfig>>;
 
-/// FNet (arXiv:2105.03824), as Hugging Face builds it; io/hugging_face.hpp opens its checkpoints.
+/// FNet (arXiv:2105.03824) as in Hugging Face Transformers; io/hugging_face.hpp loads its checkpoints.
 ///
 ///     Fnet<float> model(fnet_base());                                        // FNetForMaskedLM
 ///     Matrix<float> logits = model.forward(tokens, Sequences::of_lengths({12, 7}), workspace);
 ///
-/// FNet takes no mask: every token of a sequence reaches every other. In a ragged batch, each text is transformed over its own
-/// tokens. The original pads a batch to one length and treats padding like words, so its results depend on that length. To
-/// reproduce the original's results, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
+/// Masks are not supported: the transform mixes all tokens of a sequence. In a ragged batch, each text is transformed over its
+/// own tokens. The original pads all texts of a batch to one length and treats padding like words, so its results depend on
+/// the padded length. To reproduce its results, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
 template <class T>
 using Fnet = LanguageModel<FnetEncoder<T>>;
 

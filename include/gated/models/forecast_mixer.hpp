@@ -19,8 +19,8 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
 
   ForecastMixingConfig config;
   Index series = 0, times = 0;          ///< M, series per item; F, time steps of the forecast
-  std::vector<Index> predicted, known;  ///< indices of the forecast and of the known series, ascending
-  std::optional<Linear<T>> embedding;   ///< maps a window of 2·c + 1 values to twice that many
+  std::vector<Index> predicted, known;  ///< indices of the predicted and of the known series, ascending
+  std::optional<Linear<T>> embedding;   ///< maps each window of 2·c + 1 values to 2·(2·c + 1) values
   std::optional<Stack<SeriesMixerBlock<T>>> mixer;
   std::optional<Linear<T>> gate;
   Linear<T> proj;  ///< one output per predicted series
@@ -68,7 +68,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
 
   Contract contract() const { return {.in = times, .out = times}; }
 
-  /// `x` holds the series before scaling, (items · M) × L; `future` holds their future values, (items · M) × F.
+  /// Shapes: `x`, the unscaled series, is (items · M) × L; `future` is (items · M) × F, and only rows of known series are read.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;
@@ -81,7 +81,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
                                         .horizon = times,
                                         .context = c,
                                         .past_end = config.past ? run.columns(x) - config.past_offset : 0});
-    // (items · F · q) × (2c + 1), q rows per time step
+    // (items · F · q) × (2c + 1): at each time step, one row per series
     auto windows = unfold(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));
@@ -97,7 +97,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
   }
 
  private:
-  /// Number of values per time step that the gate and the projection see.
+  /// Input features of the gate and of the projection, per time step.
   static Index seen(const TinyTimeMixerConfig& c) {
     const Count window = 2 * Count(c.forecast_mixing.context) + 1;
     return ((c.forecast_mixing.depth > 0 ? 2 * window : window) *

@@ -12,7 +12,7 @@ namespace gated {
 using GauEncoderConfig = LanguageModelConfig<StackConfig<GatedAttentionUnitConfig>>;
 
 /// Embeddings (words, segments, positions) → norm → gated attention units → hidden states or masked-LM logits
-/// (arXiv:2202.10447), as in JunnYu's FLASH-Quad and GAU-α. io/junnyu.hpp opens their checkpoints. See LanguageModel.
+/// (arXiv:2202.10447), as in JunnYu's FLASH-Quad and GAU-α. io/junnyu.hpp loads their checkpoints. See LanguageModel.
 ///
 ///     GauEncoder<float> model({.vocabulary = 12000,
 ///                              .head = {.form = HeadForm::none},

@@ -13,15 +13,15 @@ namespace gated::gau_presets {
 /// The sizes of a published gated attention unit. Presets ignore the sizes they do not use.
 struct Sizes {
   Index channels = 0;      ///< C
-  Index max_length = 512;  ///< L, for Toeplitz biases and ScoreScale::max_length
+  Index max_length = 512;  ///< L, maximum length, for Toeplitz biases and ScoreScale::max_length
   Index query_key = 128;   ///< S
   double expansion = 2;    ///< E / C
 
   Index value() const { return static_cast<Index>(expansion * static_cast<double>(channels)); }
 };
 
-/// GAU in the pseudo-code of the FLASH paper (arXiv:2202.10447): fused projections, half-split RoPE, a Toeplitz bias added
-/// after scaling, A = relu²(q kᵀ / n + B).
+/// GAU as in the pseudo-code of the FLASH paper (arXiv:2202.10447): fused projections, half-split RoPE, a Toeplitz bias
+/// added after scaling, A = relu²(q kᵀ / n + B).
 inline GatedAttentionUnitConfig paper(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -52,7 +52,7 @@ inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
 }
 
 /// GAU-α (ZhuiyiTechnology): post-norm without parameters, no biases, interleaved RoPE, A = softmax(q kᵀ / √s · ln l /
-/// ln 512) over the l unmasked keys. If the original was trained with attention_scale = False, set score_scale = one.
+/// ln 512) over the l unmasked keys. For weights trained with attention_scale = False, set score_scale = one.
 inline GatedAttentionUnitConfig gau_alpha(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = sizes.value(),
@@ -87,7 +87,7 @@ struct Encoder {
   bool masked_words = false;   ///< output masked-LM logits instead of hidden states
 };
 
-/// The options that JunnYu's encoders share: word embeddings, two segment embeddings, and the norm of `layer` on their sum.
+/// The options common to JunnYu's encoders: word embeddings plus two segment embeddings, then a norm as in `layer`.
 inline GauEncoderConfig junnyu_encoder(const Encoder& wanted, const GatedAttentionUnitConfig& layer) {
   return {.vocabulary = wanted.vocabulary,
           .token_types = 2,
@@ -131,7 +131,7 @@ struct Sizes {
   Index channels = 0;     ///< C
   Index query_key = 128;  ///< S
   Index chunk = 256;      ///< c
-  bool causal = true;     ///< no token sees a later one
+  bool causal = true;     ///< no output depends on a later token
 };
 
 /// The layer of FLASHTransformer in lucidrains' FLASH-pytorch: ScaleNorm, token shift, RoPE on the first 32 dimensions.
@@ -155,8 +155,8 @@ inline MixedChunkAttentionConfig junnyu(const Sizes& sizes) {
   return config;
 }
 
-/// FLASH in the pseudo-code of its paper: fused projections, half-split RoPE on all dimensions, a Toeplitz bias per chunk,
-/// KᵀV averaged over the chunks.
+/// FLASH as in the pseudo-code of its paper: fused projections, half-split RoPE on all dimensions, a Toeplitz bias per
+/// chunk, KᵀV averaged over the chunks.
 inline MixedChunkAttentionConfig paper(const Sizes& sizes) {
   return {.channels = sizes.channels,
           .value = 2 * sizes.channels,

@@ -94,8 +94,8 @@ class Generation {
 ///
 /// The range ends after `tokens` tokens or at the model's maximum length; without either limit, it continues until you leave
 /// the loop. To control memory, threads and states, use Sampler and extend().
-/// Errors: ArgumentError for an empty prompt or invalid sampling options, for a model that cannot stream or whose weights are
-/// stored outside it (load_prepared()), and if `tokens` is missing for a model that remembers every token (GAU, Transformer);
+/// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream, or weights stored outside
+/// the model (load_prepared()). ArgumentError also without `tokens` if the model remembers every token (GAU, Transformer).
 /// ShapeError for more tokens than the model's maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>
@@ -103,7 +103,7 @@ Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sa
                            Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) {
   return Generation<Model>(model, prompt, sampling, tokens, random);
 }
-/// Deleted: the model must outlive the range.
+/// Deleted for temporary models: the model must outlive the range.
 template <class Model>
 void generate(const Model&& model, Tokens prompt, const Sampling& sampling = {},
               Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) = delete;

@@ -14,13 +14,13 @@ namespace gated {
 template <class T>
 using Gmlp = Stack<GmlpBlock<T>, GmlpConfig>;
 
-/// Patches → gMLP blocks → LayerNorm → mean → head (§3): see ImageClassifier.
+/// Patches → gMLP blocks → LayerNorm → mean → head (arXiv:2105.08050, §3): see ImageClassifier.
 template <class T>
 using GmlpImageClassifier = ImageClassifier<Gmlp<T>>;
-/// The options of a gMLP image classifier. Leave `trunk.length` at 0: it is computed from image and patch.
+/// The options of a gMLP image classifier. Leave `trunk.length` at 0 to compute it from the image and patch sizes.
 using GmlpImageClassifierConfig = ImageClassifierConfig<GmlpConfig>;
 
-/// Embedding → gMLP blocks → norm → logits (§4); the paper has no position embedding. See LanguageModel.
+/// Embedding → gMLP blocks → norm → logits, without position embedding (arXiv:2105.08050, §4). See LanguageModel.
 template <class T>
 using GmlpLanguageModel = LanguageModel<Gmlp<T>>;
 /// The options of a gMLP language model.

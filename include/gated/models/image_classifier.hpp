@@ -21,12 +21,12 @@ namespace gated {
 enum class Pooling {
   mean,         ///< mean over the tokens, as in timm
   class_token,  ///< a learned token before the patches, as in the gMLP paper (and ViT)
-  tokens        ///< no pooling: the head sees every token
+  tokens        ///< no pooling: the head is applied to every token
 };
 
 constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_token", "tokens"); }
 
-/// The options of an image classifier. If the trunk has a length, leave it at 0: it is computed from image and patch.
+/// The options of an image classifier. Leave the trunk's length (if any) at 0 to compute it from the image and patch sizes.
 template <class TrunkConfig>
 struct ImageClassifierConfig {
   ImageSize image{224, 224};             ///< in pixels
@@ -36,13 +36,13 @@ struct ImageClassifierConfig {
   Pooling pooling = Pooling::mean;       ///< pooling before the head
   bool stem_norm = false;                ///< a norm after the patch embedding
   ImageSize position_grid{0, 0};         ///< grid of learned positions, interpolated to the image's grid; 0 × 0 for none
-  bool pre_logits = false;               ///< tanh(W x + b), C → C, before the head, as in ViT and the gMLP paper's counts
-  NormForm norm = NormForm::layer_norm;  ///< form of the final and the stem norm
+  bool pre_logits = false;               ///< tanh(W x + b) before the head, as in ViT; counted in the gMLP paper's parameters
+  NormForm norm = NormForm::layer_norm;  ///< type of the final and the stem norm
   double norm_eps = 1e-6;                ///< ε of both norms
-  // Image preparation, which forward() does not do: see io/image_input.hpp.
+  // Image preparation is separate from forward(): see io/image_input.hpp.
   PerChannel pixel_mean = 0.5;                           ///< pixels p in [0, 1] become (p - mean) / deviation
   PerChannel pixel_deviation = 0.5;                      ///< see pixel_mean
-  double crop_share = 0.875;                             ///< edge of the crop / shortest edge of the resized picture
+  double crop_share = 0.875;                             ///< ratio of the crop's edge to the resized picture's shortest edge
   Interpolation interpolation = Interpolation::bicubic;  ///< resampling filter
   TrunkConfig trunk{};                                   ///< options of the blocks
 
@@ -120,7 +120,7 @@ inline constexpr const char* image_classifier_word = "gated.ImageClassifier";
 ///
 /// Shapes: images is B × (channels · height · width) in NCHW order, one row per image; the output is B × out(), or (B · tokens)
 /// × out() with Pooling::tokens. An empty batch gives an empty output.
-/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
 /// Cost: that of the trunk; 4.42 G multiply-adds per image for gmlp_s16_224.
 template <class Trunk>
 struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
@@ -140,7 +140,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
   std::optional<Linear<T>> head;
 
   ImageClassifier() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit ImageClassifier(const Config& c) : config(c) {
     const Index channels = detail::block_of(c.trunk).channels;
     patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
@@ -170,7 +170,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
       head.emplace(channels, c.classes);
     }
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -210,7 +210,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     MatrixView<T>(tokens).assign(apply_features(run, RunMatrix<T>(input_view<T>(images))));
   }
 
-  /// The same, into a new matrix.
+  /// Overload that returns a new matrix.
   Matrix<T> features(ConstView<T> images, Workspace<T>& workspace) const {
     Matrix<T> tokens(images.rows() * tokens_per_image(), norm.channels);
     features(images, tokens, workspace);
@@ -242,7 +242,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     return head ? run(*head, std::move(x)) : x;  // B × classes
   }
 
-  /// The body of features(). In `run`, the tokens of an image are a sequence.
+  /// The body of features(). `run` has one sequence per image.
   template <class Run>
   MatrixOf<Run> apply_features(Run& run, MatrixOf<Run> images) const {
     const Index count = run.rows(images);

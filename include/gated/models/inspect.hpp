@@ -109,13 +109,13 @@ double toeplitz_error(ConstView<T> w, ImageSize grid, Index window) {
   return size == 0 ? 0 : difference / size;
 }
 
-/// The same for one head of a projection over the patches of `grid`.
-/// Errors: also those of patch_weight().
+/// Overload for one head of a projection over the patches of `grid`.
+/// Errors: those of mean_filter() and patch_weight().
 template <class T>
 double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window, ImageSize grid) {
   return toeplitz_error<T>(patch_weight(projection, head, grid), grid, window);
 }
-/// The same for one head of a projection over the tokens of a text.
+/// Overload for one head of a projection over the tokens of a text.
 template <class T>
 double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index window) {
   return toeplitz_error(projection, head, window, ImageSize{1, projection.config.length});

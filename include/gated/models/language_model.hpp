@@ -64,7 +64,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
     const Index channels = trunk.in();
     require<ArgumentError>(c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
@@ -98,7 +98,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
       head.emplace(c.head, channels, c.vocabulary);
     }
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   LanguageModel(const Config& c, Random& random) : LanguageModel(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -110,7 +110,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
                       field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
   }
 
-  /// Scales positions to the magnitude of the embeddings: positions of magnitude 1 would drown them and hamper learning.
+  /// Scales sinusoids to the magnitude of the embeddings: unscaled sinusoids would dominate the embeddings and hamper learning.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
@@ -126,12 +126,13 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return contract;
   }
 
-  /// One vector per sequence: the hidden state of its first token, or the mean of its hidden states. A pooler maps the vector,
-  /// for instance to tanh(P h + p); a classifier turns it into class scores. Other sequences do not change a result's bits.
+  /// One vector per sequence: the hidden state of its first token, or the mean of its hidden states. A pooler maps the
+  /// vector, for instance to tanh(P h + p); a classifier turns it into class scores. A sequence has the same result, bit for
+  /// bit, alone and in a batch.
   /// Shapes: output is sequences × classes, or × C without a classifier.
   /// Errors: those of forward(), and ShapeError for an empty sequence.
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
-  /// The same, into a new matrix.
+  /// Overload that returns a new matrix.
   Matrix<T> pooled(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
     Matrix<T> output(sequences.count(), classifier ? classifier->out() : trunk.out());
     pooled(tokens, sequences, output, workspace, types);

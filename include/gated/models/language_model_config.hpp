@@ -14,8 +14,8 @@ namespace gated {
 
 /// How a sequence becomes one vector.
 enum class TextPooling {
-  first,  ///< the hidden state of its first token
-  mean    ///< the mean of its hidden states
+  first,  ///< the hidden state of the first token
+  mean    ///< the mean of all hidden states
 };
 
 constexpr auto names_of(TextPooling) { return words_for<TextPooling>("first", "mean"); }
@@ -23,22 +23,22 @@ constexpr auto names_of(TextPooling) { return words_for<TextPooling>("first", "m
 /// The options of a language model.
 template <class TrunkConfig>
 struct LanguageModelConfig {
-  Index vocabulary = 0;                        ///< V
-  Index token_types = 0;                       ///< number of segment types (BERT's token_type_ids); 0 for none
-  PositionForm position = PositionForm::none;  ///< position embedding
-  Index max_length = 0;                        ///< rows of the position table, if there is one
-  NormForm embedding_norm = NormForm::none;    ///< norm after the sum of the embeddings
-  double embedding_norm_eps = 1e-5;            ///< ε of that norm
-  bool embedding_projection = false;           ///< C → C projection after that norm, as in FNet
-  Index pad_token = -1;                        ///< id to mask when no mask is given; -1 for none
-  NormForm final_norm = NormForm::none;        ///< norm after the trunk, with or without a head
-  double final_norm_eps = 1e-5;                ///< ε of that norm
-  TextPooling pooling = TextPooling::first;    ///< how pooled() reduces a sequence to one vector
-  bool pooler = false;                         ///< a C → C projection of that vector, then activation and norm: BERT's pooler
-  Activation pooler_activation = Activation::tanh;  ///< of the pooler
-  NormForm pooler_norm = NormForm::none;            ///< of the pooler
-  double pooler_norm_eps = 1e-5;                    ///< ε of that norm
-  bool pooler_bias = true;                          ///< of the pooler's projection
+  Index vocabulary = 0;                             ///< V
+  Index token_types = 0;                            ///< number of segment types (BERT's token_type_ids); 0 for none
+  PositionForm position = PositionForm::none;       ///< position embedding
+  Index max_length = 0;                             ///< rows of the position table, if there is one
+  NormForm embedding_norm = NormForm::none;         ///< norm after the sum of the embeddings
+  double embedding_norm_eps = 1e-5;                 ///< ε of the norm after the embeddings
+  bool embedding_projection = false;                ///< C → C projection after the embedding norm, as in FNet
+  Index pad_token = -1;                             ///< id to mask when no mask is given; -1 for none
+  NormForm final_norm = NormForm::none;             ///< norm after the trunk, with or without a head
+  double final_norm_eps = 1e-5;                     ///< ε of the norm after the trunk
+  TextPooling pooling = TextPooling::first;         ///< how pooled() reduces a sequence to one vector
+  bool pooler = false;                              ///< BERT's pooler on that vector: C → C projection, activation, norm
+  Activation pooler_activation = Activation::tanh;  ///< activation of the pooler
+  NormForm pooler_norm = NormForm::none;            ///< norm at the end of the pooler
+  double pooler_norm_eps = 1e-5;                    ///< ε of the pooler's norm
+  bool pooler_bias = true;                          ///< adds a bias to the pooler's projection
   bool unit_length = false;                         ///< scale the pooled vector to length 1: dot products are then cosines
   Index classes = 0;                                ///< classes of the classifier on the pooled vector; 0 for none
   LanguageModelHeadConfig head{};                   ///< options of the head, if there is one

@@ -29,10 +29,10 @@ using ResMlp = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
 /// Patches → MLP-Mixer blocks → norm → mean → head: see ImageClassifier.
 template <class T>
 using MixerImageClassifier = ImageClassifier<MlpMixer<T>>;
-/// The same with gMixer blocks.
+/// ImageClassifier with gMixer blocks.
 template <class T>
 using GmixerImageClassifier = ImageClassifier<GMixer<T>>;
-/// The same with ResMLP blocks.
+/// ImageClassifier with ResMLP blocks.
 template <class T>
 using ResmlpImageClassifier = ImageClassifier<ResMlp<T>>;
 

@@ -16,7 +16,7 @@ using MossFormer2Config = StackConfig<MossFormerBlockConfig>;
 /// MossFormer2 blocks, then a LayerNorm (arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError when run.
+/// Errors: ArgumentError for invalid options, or a stream without `causal`; ShapeError from runs with wrong shapes.
 /// Cost: that of its blocks.
 template <class T>
 struct MossFormer2 : Layer<MossFormer2<T>> {
@@ -29,9 +29,9 @@ struct MossFormer2 : Layer<MossFormer2<T>> {
   Norm<T> norm;
 
   MossFormer2() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit MossFormer2(const Config& c) : config(c), trunk(c), norm(c.block.channels, 1e-6) {}
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   MossFormer2(const Config& c, Random& random) : MossFormer2(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple(field("trunk", &MossFormer2::trunk), field("norm", &MossFormer2::norm)); }
@@ -62,9 +62,9 @@ struct MaskNetworkConfig {
 ///     x₀ = W_e norm(x) + s · positions          h = prelu(x₀ + norm(trunk(x₀)))
 ///     o_s = the s-th part of W_o h + b          mask_s = relu(W_d (tanh(W_t o_s + b_t) ⊙ σ(W_g o_s + b_g)))
 ///
-/// The norms run over whole sequences: a sequence is one segment of sound, and part of it would give different masks.
+/// The norms span a whole sequence, which is one segment of sound: splitting a segment changes its masks.
 /// Shapes: x is frames × features, y is frames × (S · O), mask by mask.
-/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
 /// Cost: that of the trunk, and 2·frames·C·(features + S·(3·C + O)) flops.
 template <class T>
 struct MaskNetwork : Layer<MaskNetwork<T>> {
@@ -84,7 +84,7 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
   Linear<T> decoder;      ///< W_d: C → O, without bias
 
   MaskNetwork() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit MaskNetwork(const Config& c) : config(c) {
     require<ArgumentError>(c.features > 0 && c.outputs > 0 && c.speakers > 0, name, ": features = ", c.features,
                            ", outputs = ", c.outputs, " and speakers = ", c.speakers, " must be positive.");
@@ -100,7 +100,7 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
     gate = Linear<T>(channels, channels);
     decoder = Linear<T>(channels, c.outputs, false);
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   MaskNetwork(const Config& c, Random& random) : MaskNetwork(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -16,12 +16,12 @@ namespace gated {
 
 /// The options of a pose head.
 struct PoseHeadConfig {
-  Index feature_channels = 0;  ///< channels of the feature map
-  ImageSize features{8, 6};    ///< size of the feature map
-  ImageSize input{256, 192};   ///< size of the picture that the backbone sees, in pixels
-  Index key_points = 17;       ///< P, keypoints per picture
-  Index kernel = 7;            ///< side of the convolution's kernel; odd
-  double norm_eps = 1e-5;      ///< ε of the norm after the convolution
+  Index feature_channels = 0;                                             ///< channels of the feature map
+  ImageSize features{8, 6};                                               ///< size of the feature map
+  ImageSize input{256, 192};                                              ///< size of the backbone's input picture, in pixels
+  Index key_points = 17;                                                  ///< P, keypoints per picture
+  Index kernel = 7;                                                       ///< side of the convolution's kernel; odd
+  double norm_eps = 1e-5;                                                 ///< ε of the norm after the convolution
   GatedAttentionUnitConfig unit = gau_presets::rtmcc({.channels = 256});  ///< options of the gated attention unit
   SimccConfig simcc{};                                                    ///< how logits become keypoints
 
@@ -38,8 +38,8 @@ struct PoseHeadConfig {
   }
 };
 
-/// Convolution → a map (row of pixels) per keypoint → ScaleNorm → projection → gated attention unit over the keypoints → logits
-/// of x and of y: the head of RTMPose (Jiang et al., arXiv:2303.07399, §3; mmpose's RTMCCHead). The backbone is not included.
+/// RTMPose's head without its backbone (Jiang et al., arXiv:2303.07399, §3; mmpose's RTMCCHead): convolution → one map per
+/// keypoint → ScaleNorm → projection → gated attention unit over the keypoints → logits of x and of y.
 ///
 ///     const auto head = load_model<PoseHead<float>>("rtmpose-m.safetensors");      // written by examples/convert
 ///     Workspace<float> workspace;
@@ -48,8 +48,8 @@ struct PoseHeadConfig {
 ///
 /// Shapes: features is B × (feature_channels · height · width) in NCHW order, one row per picture; the output is (B · P) × (X +
 /// Y), a row [x logits | y logits] per keypoint, with X = split_ratio · input.width and Y = split_ratio · input.height.
-/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
-/// Cost: mostly the convolution: 31 M of 42 M multiply-adds per picture for rtmpose_m_head().
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
+/// Cost: 42 M multiply-adds per picture for rtmpose_m_head(), 31 M of them in the convolution.
 template <class T>
 struct PoseHead : Layer<PoseHead<T>> {
   using Config = PoseHeadConfig;
@@ -65,7 +65,7 @@ struct PoseHead : Layer<PoseHead<T>> {
   Linear<T> head_y;  ///< Y × C
 
   PoseHead() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit PoseHead(const PoseHeadConfig& c) : config(c) {
     require<ArgumentError>(c.simcc.split_ratio > 0 && c.simcc.split_ratio <= 1000, name,
                            ": split_ratio = ", c.simcc.split_ratio, ", expected 0 < split_ratio ≤ 1000.");
@@ -78,7 +78,7 @@ struct PoseHead : Layer<PoseHead<T>> {
     head_x = Linear<T>(unit.out(), bins(c.input.width), false);
     head_y = Linear<T>(unit.out(), bins(c.input.height), false);
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   PoseHead(const PoseHeadConfig& c, Random& random) : PoseHead(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -88,7 +88,7 @@ struct PoseHead : Layer<PoseHead<T>> {
                       field("head_x", &H::head_x),           field("head_y", &H::head_y)};
   }
 
-  /// mmpose's initialisation outside the unit: weights from N(0, 0.001²) in the convolution, from N(0, 0.01²) elsewhere.
+  /// Draws the convolution's weights from N(0, 0.001²) and those of the Linear layers from N(0, 0.01²), as in mmpose.
   void initialize(Random& random) {
     fill_normal(convolution.weight, 0.001, random);
     convolution.bias.setZero();
@@ -110,15 +110,15 @@ struct PoseHead : Layer<PoseHead<T>> {
             .unstreamable = "A feature map is not a sequence. Use forward()."};
   }
 
-  /// Decodes logits from forward() to the keypoints of all pictures: see decode_simcc(). Coordinates are those of the picture
-  /// that the backbone saw; if you cropped or resized it, map them back.
+  /// Decodes logits from forward() to the keypoints of all pictures: see decode_simcc(). Coordinates are in pixels of the
+  /// backbone's input picture; if you cropped or resized the original, map them back.
   void decode(ConstView<T> logits, std::span<KeyPoint<T>> points) const {
     const Index width = head_x.weight.rows(), height = head_y.weight.rows();
     require<ShapeError>(logits.cols() == width + height, "PoseHead::decode: logits has ", logits.cols(), " columns, expected ",
                         width, " x bins and ", height, " y bins. Pass the result of forward().");
     decode_simcc<T>(logits.leftCols(width), logits.rightCols(height), config.simcc, points);
   }
-  /// The same, into a new vector.
+  /// Overload that returns a new vector.
   std::vector<KeyPoint<T>> decode(ConstView<T> logits) const {
     std::vector<KeyPoint<T>> points(static_cast<std::size_t>(logits.rows()));
     decode(logits, points);

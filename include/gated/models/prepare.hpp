@@ -24,12 +24,12 @@ void pack_weight(PreparedWeights<T>& prepared, const T* weight, const T* from, I
   }
 }
 
-/// The same for a quantized weight.
+/// Packs a quantized weight, with the key `weight`.
 inline void pack_codes(PreparedWeights<float>& prepared, const float* weight, const WeightCodes& codes) {
   prepared.add(weight, codes.format, codes.rows, codes.columns, kernels<ProductKernels<float>>().panel_columns).fill(codes);
 }
 
-/// Calls prepare() of each layer that has it, such as layers with long Toeplitz weights to transform.
+/// Calls prepare() on each layer that has this function, for example to store the FFT of a long Toeplitz weight.
 template <class T, class Model>
 void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
   for_each_layer(
@@ -51,15 +51,15 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 ///     model.forward(x, sequences, y, workspace);       // bit-equal
 ///
 /// Preparing pays off for few rows and large weights: decoding, single images, heads. The model is unchanged. `prepared` is
-/// valid for the model's current address and weights: prepare again after loading, training or moving the model. A run raises
-/// ArgumentError if one of a few sampled values of a weight has changed. Workspaces of several threads can share `prepared`.
+/// valid for the model's current address and weights: prepare again after loading, training or moving the model. Runs check a
+/// few values of each weight and raise ArgumentError if one has changed. Workspaces of several threads can share `prepared`.
 ///
-/// A quantized `format` (core/weight_format.hpp) takes half or a quarter of the memory and speeds up decoding, which is
+/// A quantized `format` (core/weight_format.hpp) needs half or a quarter of the memory and speeds up decoding, which is
 /// memory-bound. Results are bit-equal to those of a float model after round_weights(). Spatial weights and vectors stay in
 /// float. With int8_products(), int8_rows is the fastest format; int8 is slower but more accurate.
 /// Errors: ArgumentError for a quantized format if the model is in double or a value is not finite.
-/// Cost: one pass over the weights, and a copy of them in memory with rows padded to a multiple of two SIMD vectors. The FFT of
-/// a Toeplitz weight takes three to eight times its size.
+/// Cost: one pass over the weights, and memory for a copy with rows padded to a multiple of two SIMD vectors. The FFT of a
+/// Toeplitz weight needs three to eight times the weight's memory.
 template <class Model>
 PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat format = WeightFormat::float32) {
   using T = typename Model::Scalar;
@@ -87,9 +87,9 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
   return prepared;
 }
 
-/// Rounds weights to the values that prepare() would store in `format`. A float model then has the accuracy of that format, in
-/// training too.
-/// Errors: those of prepare(); some weights may already be rounded then.
+/// Rounds weights to the values that prepare() would store in `format`. In inference and training, the float model then has
+/// the accuracy of that format.
+/// Errors: those of prepare(); after an error, some weights may be rounded.
 /// Cost: one pass over the weights.
 template <class Model>
 void round_weights(Model& model, WeightFormat format) {

@@ -135,9 +135,9 @@ inline auto resmlp_big_24_224(Index classes = 1000) {
 
 /// KW-MLP, which spots keywords in a second of speech (arXiv:2110.07749): 424,811 parameters for 35 keywords.
 ///
-/// A row of the image is a frame of 40 MFCCs, and a patch is a row: a row-major matrix of 98 frames × 40 coefficients is
-/// already an image. The original cuts the transposed image, [1, 40, 98], into patches of [40, 1];
-/// `.image = {40, 98}, .patch = {40, 1}` does the same. Tokens, weights and results are equal.
+/// Each row of the image is a frame of 40 MFCCs, and also a patch: pass a row-major matrix of 98 frames × 40 coefficients.
+/// The original cuts the transposed image, [1, 40, 98], into patches of [40, 1] (`.image = {40, 98}, .patch = {40, 1}`).
+/// Both forms have equal tokens, weights and results.
 inline GmlpImageClassifierConfig kw_mlp(Index classes = 35) {
   return {.image = {98, 40},
           .patch = {1, 40},
@@ -183,7 +183,7 @@ inline GmlpLanguageModelConfig amlp_large() {
 }
 /// gMLP-xlarge: 941 M parameters.
 inline GmlpLanguageModelConfig gmlp_xlarge() { return paper_language_model({.depth = 144, .channels = 1024, .hidden = 4096}); }
-/// The rows of Table 4, which scales depth at 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.
+/// The models of Table 4, for 128 tokens: 59, 102, 187 and 357 M parameters at depth 18, 36, 72 and 144.
 inline GmlpLanguageModelConfig gmlp_of_depth(Index depth) { return paper_language_model({.depth = depth, .length = 128}); }
 
 }  // namespace gated

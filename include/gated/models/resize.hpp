@@ -27,7 +27,7 @@ constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", 
 
 /// How weights are converted to another length.
 enum class LengthResize {
-  exact,     ///< weights between tokens that exist in both lengths keep their values; refused if impossible
+  exact,     ///< keeps the weights between tokens that exist in both lengths; ArgumentError if impossible
   by_offset  ///< exact if possible; otherwise moves the filters like GridResize::by_offset
 };
 
@@ -97,7 +97,7 @@ SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old
   return to;
 }
 
-/// The same for the linear token mixer of a ResMLP, whose weight is a spatial weight.
+/// Overload for the linear token mixer of a ResMLP, whose weight is a spatial weight.
 template <class T>
 TokenProjection<T> resize_grid(const TokenProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   TokenProjection<T> to = from;
@@ -116,8 +116,9 @@ inline void expect_stretching(GridResize method) {
 
 }  // namespace detail
 
-/// The same for the token MLP of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂, with A and B as in the overload
-/// for models below. Without a norm, a picture of one colour keeps its hidden activations. A also interpolates a norm.
+/// Overload for the token MLP of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂, with A and B as in the overload
+/// for models below. A also interpolates the norm's parameters. Without a norm, the hidden activations of a single-colour
+/// picture do not change.
 /// Errors: ArgumentError for by_offset.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
@@ -138,7 +139,7 @@ TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize n
   return to;
 }
 
-/// The same for the gated feed-forward over tokens of a gMixer.
+/// Overload for the gated feed-forward over tokens of a gMixer.
 template <class T>
 TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   detail::expect_stretching(method);
@@ -155,27 +156,28 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
   return to;
 }
 
-/// Converts `model` to another image size, with the same patch size. The gMLP paper goes from 224 to 384 pixels by "tiling" the
-/// spatial kernels and then fine-tunes; it does not give the rule (arXiv:2105.08050 and its discussion on OpenReview).
+/// Converts `model` to another image size, with the same patch size. To go from 224 to 384 pixels, the gMLP paper "tiles" the
+/// spatial kernels and fine-tunes, but it does not state the rule (arXiv:2105.08050 and its discussion on OpenReview).
 ///
 /// Let the old grid have n patches down (across) and the new one n', let p' be a patch of the new grid, and W' the new weight.
-/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid. p = ⌊(p' + 1/2) n / n'⌋, down and across,
-///   is the old patch at the same place in the image; p' also takes the bias of p. Filters move as a whole: on a larger grid,
-///   each row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, where p + Δ is in the old
-///   grid, so everywhere on a smaller grid. On a larger grid, p is nearer the border than p'; weights beyond the border are 0.
+/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid; b'[p'] = b[p]. Down and across,
+///   p = ⌊(p' + 1/2) n / n'⌋ is the old patch at the same place in the image. Filters move as a whole: on a larger grid, each
+///   row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, wherever p + Δ is in the old grid.
+///   On a smaller grid, this holds everywhere.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
-///   after the other. B is A with columns scaled to sum to 1; on a coarser grid its triangles are as wide as a new patch.
-///   Row sums are interpolated: W' 1 = A (W 1).
-/// A class token keeps its bias and its weight on itself. The weight of p' on the class token is that of p (bilinear:
-/// interpolated). With both methods, the class token's new weights on the patches are B times the old ones.
+///   after the other. B is A with each column scaled to sum to 1; on a coarser grid, B's triangular filter is as wide as a new
+///   patch. Row sums are interpolated: W' 1 = A (W 1).
+/// A class token c keeps W[c, c] and b[c]. W'[p', c] is W[p, c] for by_offset; bilinear interpolates W[·, c] with A. With both
+/// methods, the class token's new weights on the patches are B times the old ones.
 ///
 /// In mixer blocks only the token mixers change. A TokenProjection is resized like a spatial weight; TokenMlp and TokenGlu
 /// support only `bilinear`.
-/// Learned positions keep their values and are interpolated for the new grid.
+/// The parameters of learned positions do not change; the forward pass interpolates them to the new grid.
 ///
-/// Exact: resizing to the same grid keeps every bit. Accuracy: neither method replaces fine-tuning. Without fine-tuning, the
-/// model of examples/classify_digits (98.3 % right at 8 × 8 patches of one pixel) reaches 96.9 % with bilinear and 45.1 % with
-/// by_offset on digits scaled to 12 × 12; 70.5 % and 81.9 % on digits padded to 9 × 9 by a black line below and on the right.
+/// Exact: resizing to the same grid keeps every bit. Accuracy: neither method replaces fine-tuning. For example, the model of
+/// examples/classify_digits has an accuracy of 98.3 % at 8 × 8 patches of one pixel. Without fine-tuning, it reaches 96.9 %
+/// with bilinear and 45.1 % with by_offset on digits scaled to 12 × 12. On digits padded to 9 × 9 by a black line below and on
+/// the right, it reaches 70.5 % with bilinear and 81.9 % with by_offset.
 /// Errors: ArgumentError for an image that is empty or that the patches do not tile, for spatial weights that are not dense,
 /// and for bilinear resizing of causal weights.
 /// Cost: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
@@ -222,7 +224,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
       to.weight.middleRows(head * length, length) = detail::move_filters<T>(
           from.weight.middleRows(head * old_length, old_length), {1, old_length}, {1, length}, {0}, positions);
     }
-  } else {  // column N - 1 holds the main diagonal, later columns earlier tokens; keeps the kernel's middle
+  } else {  // Toeplitz: aligns the main diagonals, which are in column N - 1
     to.weight = detail::window(from.weight, old_length - length, to.weight.cols());
   }
   to.bias = detail::take_columns(from.bias, positions);
@@ -231,7 +233,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
   return to;
 }
 
-/// The same for the linear token mixer of a ResMLP.
+/// Overload for the linear token mixer of a ResMLP.
 template <class T>
 TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, LengthResize method = LengthResize::exact) {
   TokenProjection<T> to = from;
@@ -244,17 +246,18 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
 ///
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
-/// | toeplitz        | the middle of w: W' = W[:n', :n']        | w between zeros: W'[:n, :n] = W, offsets beyond n - 1 are 0 |
-/// | scaled_toeplitz | last n' values of w, first n' of x and y | w after zeros, x and y repeat their last values            |
-/// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W, then the last filter again |
+/// | toeplitz        | the middle of w: W' = W[:n', :n']        | w with zeros on both sides: W'[:n, :n] = W                 |
+/// | scaled_toeplitz | last n' values of w, first n' of x and y | w after leading zeros; x and y repeat their last values    |
+/// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W; the last filter repeats    |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
-/// In the first three rows, biases are cut at the end or repeat their last value. Exact: in these rows, W' and W agree on all
-/// tokens that both have. So a causal model keeps its output for the first min(n, n') tokens, also with by_offset. The last row
-/// follows resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if i + Δ is outside
-/// the old length. This changes the output of every text. Accuracy: a shortened causal model computes the same as before. Other
-/// shortened models see truncated texts, unlike in training. Lengthened models look no further back than before, and know
-/// nothing of the new positions until fine-tuned. The LengthPolicy is kept.
+/// Here n and n' are the old and new lengths, w is the Toeplitz kernel, x and y are its position scales. Exact: except for
+/// non-causal dense weights, W' and W agree on all tokens that both have, and biases are cut at the end or repeat their last
+/// value. So a causal model keeps its output for the first min(n, n') tokens, also with by_offset. Non-causal dense weights
+/// follow resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if i + Δ is
+/// outside the old length. This changes the output of every text. Accuracy: a shortened causal model computes the same as
+/// before. A shortened model that is not causal sees truncated texts, unlike in training. A lengthened model looks no further
+/// back than before and must be fine-tuned to use the new positions. The LengthPolicy is kept.
 /// Errors: ArgumentError for length < 1, and for dense weights that need LengthResize::by_offset.
 /// Cost: one copy of the parameters.
 template <class Block, class C>
@@ -264,7 +267,7 @@ Stack<Block, C> resize_length(const Stack<Block, C>& model, Index length, Length
   return detail::with_token_parts(model, config, [&](const auto& from) { return resize_length(from, length, method); });
 }
 
-/// The same for a language model.
+/// Overload for a language model.
 template <class Block, class C>
 LanguageModel<Stack<Block, C>> resize_length(const LanguageModel<Stack<Block, C>>& model, Index length,
                                              LengthResize method = LengthResize::exact) {

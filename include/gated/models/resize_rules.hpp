@@ -22,7 +22,7 @@ namespace gated {
 
 namespace detail {
 
-/// For each new position on an axis, the old position whose filter it takes.
+/// Maps each new position on an axis to the old position whose filter it reuses.
 using Positions = std::vector<Index>;
 
 /// The old position nearest to each new one if both axes span the same extent: ⌊(i' + 1/2) n / n'⌋.
@@ -43,8 +43,8 @@ inline Positions same_start(Index old_size, Index new_size) {
   return positions;
 }
 
-/// W'[(y', x'), (y' + Δy, x' + Δx)] = W[(y, x), (y + Δy, x + Δx)] with y = down[y'] and x = across[x']: each new position takes
-/// the filter of one old position. Weights from outside the old grid are 0.
+/// W'[(y', x'), (y' + Δy, x' + Δx)] = W[(y, x), (y + Δy, x + Δx)] with y = down[y'] and x = across[x']: each new position
+/// reuses the filter of one old position. Weights from outside the old grid are 0.
 template <class T>
 Matrix<T> move_filters(ConstView<T> w, ImageSize old_grid, ImageSize new_grid, const Positions& down, const Positions& across) {
   Matrix<T> moved = Matrix<T>::Zero(new_grid.area(), new_grid.area());
@@ -187,7 +187,7 @@ template <class Model, class Resize>
 Model with_token_parts(const Model& model, const typename Model::Config& config, const Resize& resize) {
   using T = typename Model::Scalar;
   using Part = std::remove_cvref_t<decltype(token_part(trunk_of(model).blocks.front()))>;
-  std::vector<Part> parts;  // comes first: if resize() throws, nothing has been built
+  std::vector<Part> parts;  // resized before the new model is built, as resize() may throw
   for (const auto& block : trunk_of(model).blocks) {
     parts.push_back(resize(token_part(block)));
   }

@@ -12,8 +12,8 @@ namespace gated {
 /// The options of a Roformer.
 struct RoformerConfig {
   StackConfig<TransformerBlockConfig> trunk{};  ///< the layers: see roformer_layers()
-  NormForm norm = NormForm::l2_norm;            ///< after the last layer; set NormForm::none inside a BS-RoFormer
-  double norm_eps = 1e-12;                      ///< ε of that norm
+  NormForm norm = NormForm::l2_norm;            ///< norm after the last layer; NormForm::none inside a BS-RoFormer
+  double norm_eps = 1e-12;                      ///< ε of the norm after the last layer
 
   template <class C = RoformerConfig>
   static constexpr auto fields() {
@@ -54,7 +54,7 @@ inline StackConfig<TransformerBlockConfig> roformer_layers(const RoformerSizes& 
 ///     Roformer<float> over_time({.trunk = roformer_layers({.channels = 384})}, random);
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
 /// Cost: that of the layers.
 template <class T>
 struct Roformer : Layer<Roformer<T>> {
@@ -67,9 +67,9 @@ struct Roformer : Layer<Roformer<T>> {
   Norm<T> norm;
 
   Roformer() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit Roformer(const Config& c) : config(c), trunk(c.trunk), norm(c.trunk.block.channels, c.norm_eps, c.norm) {}
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   Roformer(const Config& c, Random& random) : Roformer(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple(field("trunk", &Roformer::trunk), field("norm", &Roformer::norm)); }

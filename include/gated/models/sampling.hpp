@@ -19,7 +19,7 @@ namespace gated {
 
 /// How a token is sampled. The defaults draw from the model's own distribution.
 struct Sampling {
-  double temperature = 1.0;  ///< below 1 sharpens, above 1 flattens; 0 takes the most probable token
+  double temperature = 1.0;  ///< divides the logits: below 1 sharpens, above 1 flattens; 0 picks the most probable token
   Index top_k = 0;           ///< keep only the k most probable tokens; 0 keeps all tokens
   double top_p = 1.0;        ///< then keep only the most probable tokens that together reach this probability; 1 keeps all
 
@@ -40,13 +40,13 @@ struct Sampling {
 ///
 /// p_i ∝ exp(l_i / temperature) over the top_k largest logits l_i. The token is drawn from the nucleus V', the smallest
 /// non-empty set of most probable tokens with Σ p_i ≥ top_p (Holtzman et al., arXiv:1904.09751, §3.1). Equal logits rank in
-/// index order. A logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 takes the first of
-/// the largest logits and draws nothing; otherwise each token consumes one Random::uniform(). Equal seeds and logits give equal
-/// tokens on every platform.
+/// index order. A logit of -∞ has probability 0; logits of +∞ share the probability equally. Temperature 0 picks the first of
+/// the largest logits and draws no random number; otherwise each token consumes one Random::uniform(). Equal seeds and logits
+/// produce equal tokens on every platform.
 ///
 /// Shapes: logits is 1 × V.
-/// Errors: ArgumentError for options out of range, when built; ArgumentError if a logit is NaN or all logits are -∞, when
-/// called; ShapeError for wrong sizes. On error nothing is drawn.
+/// Errors: ArgumentError from the constructor for options out of range; ArgumentError from a call if a logit is NaN or all
+/// logits are -∞; ShapeError for wrong sizes. After an error, the random generator is unchanged.
 /// Cost: V exponentials in double. If top_k or top_p is set, also a heap: V + m·log V comparisons to find the m most probable
 /// tokens. No allocation after construction. Use one sampler per thread.
 template <class T>
@@ -134,7 +134,7 @@ class Sampler {
       mass = std::accumulate(weights_.begin(), weights_.end(), 0.0);
     }
     Index kept = 0;
-    double kept_mass = 0;  // starts below top_p · mass: at least one token is kept
+    double kept_mass = 0;  // 0 < top_p · mass, so at least one token is kept
     while (kept < candidates && kept_mass < sampling_.top_p * mass) {
       kept_mass += weight(most_probable(kept++));
     }

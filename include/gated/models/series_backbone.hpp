@@ -127,7 +127,7 @@ struct SeriesBackbone : Layer<SeriesBackbone<T>> {
             .rows = prefix ? tokens : 1};
   }
 
-  /// `resolution` holds a frequency token per item.
+  /// `resolution` has one frequency token per item.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> patches, Tokens resolution) const {
     auto h = run(patch_embedding, std::move(patches));  // (series · n) × d

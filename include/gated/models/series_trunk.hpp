@@ -21,7 +21,7 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
   static constexpr const char* name = "SeriesTrunk";
 
   SeriesTrunkConfig config;
-  Index item = 0;  ///< rows mixed together: the tokens of a series, or of all series of an item
+  Index item = 0;  ///< number of rows mixed together: the tokens of a series, or of all series of an item
   std::vector<Stack<SeriesMixerBlock<T>>> levels;
 
   SeriesTrunk() = default;

@@ -17,9 +17,9 @@ namespace gated {
 struct SimccConfig {
   double split_ratio = 2;   ///< classes (bins) per pixel
   bool visibility = false;  ///< also compute KeyPoint::visibility, as RTMW does; RTMPose does not
-  double beta = 150;        ///< for the visibility: multiplies the logits
-  double sigma_x = 4.9;     ///< for the visibility: standard deviation of the x labels in training, in bins
-  double sigma_y = 5.66;    ///< for the visibility: standard deviation of the y labels in training, in bins
+  double beta = 150;        ///< β of the visibility: a factor of the logits
+  double sigma_x = 4.9;     ///< σ_x of the visibility: standard deviation of the x labels in training, in bins
+  double sigma_y = 5.66;    ///< σ_y of the visibility: standard deviation of the y labels in training, in bins
 
   /// Number of classes (bins) for an axis of `pixels` pixels.
   Index bins(Index pixels) const { return static_cast<Index>(static_cast<double>(pixels) * split_ratio); }
@@ -34,7 +34,7 @@ struct SimccConfig {
 /// A keypoint in the input picture of a pose model.
 template <class T>
 struct KeyPoint {
-  T x = 0, y = 0;    ///< in pixels; both -1 / split_ratio if the score is not positive
+  T x = 0, y = 0;    ///< position in pixels; x = y = -1 / split_ratio if the score is not positive
   T score = 0;       ///< min(max logits_x, max logits_y)
   T visibility = 0;  ///< in [0, 1] if SimccConfig::visibility, otherwise 0
 };
@@ -57,7 +57,7 @@ struct SimccPeak {
   }
 };
 
-/// The largest probability of softmax(factor · logits): 1 / Σ exp(factor (logit_i - peak)).
+/// The largest probability of softmax(factor · logits): 1 / Σ exp(factor (logit_i - peak)), with the largest logit as peak.
 template <class T>
 double simcc_probability(const T* logits, Index count, T peak, double factor) {
   const auto from_peak = [&](Index i) { return static_cast<double>(logits[i]) - static_cast<double>(peak); };
@@ -70,7 +70,7 @@ double simcc_probability(const T* logits, Index count, T peak, double factor) {
 /// the first), divided by the split ratio. The score is min(max logits_x, max logits_y).
 ///
 /// If the score is 0, negative or NaN, the keypoint is missing: x = y = -1 / split_ratio.
-/// The visibility is min(max softmax(β σ_x logits_x), max softmax(β σ_y logits_y)).
+/// The visibility is min(max softmax(β σ_x logits_x), max softmax(β σ_y logits_y)): see SimccConfig.
 /// Shapes: logits_x is P × X, logits_y is P × Y, points has P elements.
 /// Errors: ShapeError.
 /// Cost: one pass over the logits; with visibility, also one exponential per logit. No allocation.

@@ -27,14 +27,14 @@ struct SpeechDenoiserConfig {
   }
 };
 
-/// Maps the log powers of each frame and the past frames to a mask for the frame's spectrum X:
+/// Maps the log power spectra of the current and past frames to a mask for the current frame's spectrum X:
 ///
 ///     h = blocks(W_e f + b_e)      mask = σ(W_d norm(h) + b_d)      f = speech_feature(|X|²)
 ///
 /// The blocks are gated FSMNs (MossFormer2, arXiv:2312.11825, §2.3), which remember order + kernel - 2 frames each.
 /// Shapes: x is frames × bins, y is frames × bins with values from 0 to 1.
-/// Errors: ArgumentError for invalid options or blocks that are not causal, when built; ShapeError when run.
-/// Cost: that of the blocks, and 4·frames·bins·C flops. A stream remembers a fixed number of frames, however long it is.
+/// Errors: ArgumentError from the constructor for invalid options or blocks that are not causal; ShapeError from a run.
+/// Cost: that of the blocks, and 4·frames·bins·C flops. The state of a stream has constant size.
 template <class T>
 struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   using Config = SpeechDenoiserConfig;
@@ -48,7 +48,7 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   Linear<T> decoder;  ///< W_d: C → bins
 
   SpeechDenoiser() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit SpeechDenoiser(const Config& c) : config(c) {
     require<ArgumentError>(c.rate >= least_rate && c.rate <= greatest_rate, name, ": rate = ", c.rate, ", expected ",
                            least_rate, " to ", greatest_rate, " samples per second.");
@@ -61,7 +61,7 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
     norm = Norm<T>(channels);
     decoder = Linear<T>(channels, bins);
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   SpeechDenoiser(const Config& c, Random& random) : SpeechDenoiser(c) { this->initialize(random); }
 
   static constexpr auto fields() {

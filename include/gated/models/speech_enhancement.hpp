@@ -31,14 +31,15 @@ inline SpeechEnhancement mossformer2_enhancement() {
 /// As in ClearerVoice-Studio, but without its random dither. Resample sound at other rates first (audio/resample.hpp).
 /// Shapes: the result is as long as `samples`; samples at the end that no frame covers are 0.
 /// Errors: ShapeError for sound shorter than a frame, or a network whose features or bins do not match `options`.
-/// Cost: that of the network for one frame per hop; 4/3 of it in windows. Memory: that of one window, plus twice the sound's.
+/// Cost: that of the network for one frame per hop; overlapping windows add a third. Memory: that of the network for one
+/// window, plus twice the memory of the sound.
 template <class T>
 Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, const SpeechEnhancement& options,
                   Workspace<T>& workspace) {
   constexpr Where where = "enhance";
   const Index bins = options.spectrum.bins();
-  require<ShapeError>(network.in() == options.features.features(), where, ": the network takes ", network.in(),
-                      " features, but the front end makes ", options.features.features(),
+  require<ShapeError>(network.in() == options.features.features(), where, ": the network expects ", network.in(),
+                      " features, but the options have ", options.features.features(),
                       ". Use the options that the network was trained with.");
   require<ShapeError>(network.config.outputs == bins, where, ": the network masks ", network.config.outputs,
                       " bins, but the spectrum has ", bins, ". Use the options that the network was trained with.");

@@ -26,12 +26,12 @@ struct SpeechSeparatorConfig {
 /// The published separators MossFormer2_SS_16K and SS_8K: 55,735,394 parameters.
 inline SpeechSeparatorConfig mossformer2_separator() { return {.masks = mossformer2_ss()}; }
 
-/// wave_s = the overlap-add of Dᵀ (e ⊙ mask_s) with frames e = relu(E w) of the wave w: a learned spectrum, masked for each
-/// speaker and turned back into a wave (MossFormer2, arXiv:2312.11825, §2.1).
+/// Masks a learned spectrum for each speaker s (MossFormer2, arXiv:2312.11825, §2.1): wave_s is the overlap-add of
+/// Dᵀ (e ⊙ mask_s), where e = relu(E w) is the spectrum of a frame w of the input wave.
 ///
 /// Frames have `window` samples and start every window / 2 samples. Samples at the end that no frame covers are 0 in y.
 /// Shapes: x is waves × samples, y is waves × (S · samples), speaker by speaker.
-/// Errors: ArgumentError for invalid options, when built; ShapeError for waves shorter than a window.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for waves shorter than a window.
 /// Cost: that of the mask network on one frame per window / 2 samples.
 template <class T>
 struct SpeechSeparator : Layer<SpeechSeparator<T>> {
@@ -45,7 +45,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
   TransposedConvolution<T> decoder;  ///< D
 
   SpeechSeparator() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit SpeechSeparator(const Config& c) : config(c) {
     require<ArgumentError>(c.window >= 2, name, ": window = ", c.window,
                            ", expected at least 2 samples: frames are half a window apart.");
@@ -56,7 +56,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     masks = MaskNetwork<T>(c.masks);
     decoder = TransposedConvolution<T>(c.masks.features, c.window, c.stride());
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   SpeechSeparator(const Config& c, Random& random) : SpeechSeparator(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -69,7 +69,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     return {.sees = Sees::itself, .in_note = "a wave per row", .unstreamable = "Its norms need whole waves."};
   }
 
-  /// The wave of each speaker in each wave of x.
+  /// Writes the wave of each speaker in each wave of x to y.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     constexpr Where where(name, "forward");
     expect_shape<T>(where, "y", y, x.rows(), config.masks.speakers * x.cols());
@@ -77,7 +77,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     Batch<T> run(workspace, Sequences::single(x.rows()));
     run.into(MatrixView<T>(y), *this, input_view<T>(x));
   }
-  /// The same, into a new matrix.
+  /// Overload that returns a new matrix.
   Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
     Matrix<T> y(x.rows(), config.masks.speakers * x.cols());
     forward(x, y, workspace);

@@ -52,7 +52,7 @@ const BlockConfig& block_of(const BlockConfig& config) {
   return config;
 }
 
-/// The same for block i.
+/// The options of block i: those of its kind in a StackConfig, otherwise the config itself.
 template <class BlockConfig>
 const BlockConfig& block_of(const StackConfig<BlockConfig>& config, Index i) {
   return config.of(i);
@@ -98,11 +98,11 @@ inline constexpr const char* stack_word = "gated.Stack";
 ///     Workspace<float> workspace;
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 196), workspace);   // x: 8·196 × 256
 ///
-/// `Block` is a layer with as many output as input channels. A model made without a Random has uninitialised weights and
-/// refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model, each with its
-/// own workspace.
+/// `Block` is a layer with equal numbers of input and output channels. A model constructed without a Random has uninitialised
+/// weights and refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model,
+/// each with its own workspace.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if run after being moved from; ShapeError when run.
+/// Errors: ArgumentError for invalid options, or a run of a moved-from stack; ShapeError from runs with wrong shapes.
 /// Cost: `depth` times that of a block, with the scratch of one block.
 template <class Block, class ConfigType = StackConfig<typename Block::Config>>
 struct Stack : Layer<Stack<Block, ConfigType>> {
@@ -115,7 +115,7 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
   std::vector<Block> blocks;
 
   Stack() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit Stack(const Config& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Stack: depth = ", c.depth, " must not be negative.");
     detail::expect_kinds(c);
@@ -134,7 +134,7 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected equal input and output channels.");
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("blocks", &Stack::blocks)}; }

@@ -4,12 +4,12 @@
 #include "gated/layers/layer.hpp"
 
 /// @file
-/// The interface of text models: on whole texts, or token by token.
+/// The interface of text models: forward passes over whole texts, and streaming token by token.
 
 namespace gated {
 
-/// Adds the interface of a text model to its body, as Layer does for layers. The derived struct provides the body `apply(run,
-/// tokens, inputs)`, contract(), and the checks expect_input() and expect_streamed().
+/// CRTP base that adds the public interface of a text model, as Layer does for layers. The derived struct provides the body
+/// `apply(run, tokens, inputs)`, contract(), and the checks expect_input() and expect_streamed().
 template <class Derived, class T>
 struct TextModel {
   using Scalar = T;
@@ -25,27 +25,27 @@ struct TextModel {
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
     forward(tokens, sequences, output, workspace, Mask(), types);
   }
-  /// The same with a mask, 0 or 1 per token; 0 hides the token.
+  /// Overload with a mask, 0 or 1 per token; 0 hides the token.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Mask mask,
                Tokens types = {}) const;
-  /// The same for output memory that is not an Eigen matrix.
+  /// Overload for output memory that is not an Eigen matrix.
   void forward(Tokens tokens, const Sequences& sequences, const MatrixSpan<T>& output, Workspace<T>& workspace,
                Tokens types = {}) const {
     forward(tokens, sequences, View<T>(output), workspace, Mask(), types);
   }
-  /// The same, into a new matrix.
+  /// Overload that returns a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Tokens types = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
     forward(tokens, sequences, output, workspace, Mask(), types);
     return output;
   }
-  /// The same with a mask.
+  /// Overload that takes a mask and returns a new matrix.
   Matrix<T> forward(Tokens tokens, const Sequences& sequences, Workspace<T>& workspace, Mask mask, Tokens types = {}) const {
     Matrix<T> output(static_cast<Index>(tokens.size()), out());
     forward(tokens, sequences, output, workspace, mask, types);
     return output;
   }
-  /// The same for one text, with a temporary workspace.
+  /// Overload for one text, with a temporary workspace.
   Matrix<T> forward(Tokens tokens) const {
     Workspace<T> workspace;
     return forward(tokens, Sequences::single(static_cast<Index>(tokens.size())), workspace);
@@ -57,12 +57,12 @@ struct TextModel {
 
   /// Adds `tokens` to a streamed sequence. `output` has one row per token, or a single row for the last token.
   /// Errors: those of forward(), and ShapeError past the state's capacity; on error the state is unchanged.
-  /// Cost: no allocation when warm.
+  /// Cost: no allocation with a warm workspace.
   void extend(Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(Derived::name, "extend");
     add_to_stream(where, tokens, state, output, workspace);
   }
-  /// The same for output memory that is not an Eigen matrix.
+  /// Overload for output memory that is not an Eigen matrix.
   void extend(Tokens tokens, State<T>& state, const MatrixSpan<T>& output, Workspace<T>& workspace) const {
     extend(tokens, state, View<T>(output), workspace);
   }

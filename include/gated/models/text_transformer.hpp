@@ -8,7 +8,7 @@
 #include "gated/models/language_model.hpp"
 
 /// @file
-/// Transformers with gated feed-forwards over text: Llama-shaped decoders and ModernBERT-shaped encoders.
+/// Transformers with gated feed-forwards over text: Llama-style decoders and ModernBERT-style encoders.
 
 namespace gated {
 
@@ -16,7 +16,7 @@ namespace gated {
 using TextTransformerConfig = LanguageModelConfig<StackConfig<GluTransformerBlockConfig>>;
 
 /// Embeddings → attention and gated feed-forwards → norm → logits, hidden states or a vector per text. transformer_decoder()
-/// and transformer_encoder() make its options; io/text_transformer.hpp opens published models. See LanguageModel.
+/// and transformer_encoder() build its options; io/text_transformer.hpp loads published models. See LanguageModel.
 ///
 ///     TextTransformer<float> model(decoder_presets::smollm2_135m(), random);
 ///     auto state = model.start(2048);
@@ -24,7 +24,7 @@ using TextTransformerConfig = LanguageModelConfig<StackConfig<GluTransformerBloc
 template <class T>
 using TextTransformer = LanguageModel<Stack<GluTransformerBlock<T>>>;
 
-/// The sizes and options of a Llama-shaped decoder: Llama, Mistral, Qwen2, Qwen3, and Qwen3 with gated attention.
+/// The sizes and options of a Llama-style decoder: Llama, Mistral, Qwen2, Qwen3, and Qwen3 with gated attention.
 struct DecoderSizes {
   Index vocabulary = 0;                      ///< V
   Index channels = 0;                        ///< C
@@ -33,22 +33,22 @@ struct DecoderSizes {
   Index heads = 0;                           ///< H
   Index key_value_heads = 0;                 ///< G; 0 for H
   Index head_width = 0;                      ///< a; 0 for C / H
-  double rotary_base = 10000;                ///< of all layers
+  double rotary_base = 10000;                ///< rotary base of all layers
   double eps = 1e-5;                         ///< ε of all norms
-  HeadForm head = HeadForm::tied;            ///< whether there are logits, and whether their matrix is the embedding
-  Activation activation = Activation::silu;  ///< of the gates
-  bool bias = false;                         ///< of queries, keys and values
-  bool out_bias = false;                     ///< of the attention's output
-  bool hidden_bias = false;                  ///< of the feed-forward
+  HeadForm head = HeadForm::tied;            ///< no head, or logits with the embedding matrix (tied) or a separate one
+  Activation activation = Activation::silu;  ///< activation of the feed-forward's gate
+  bool bias = false;                         ///< bias of queries, keys, values and attention gates
+  bool out_bias = false;                     ///< bias of the attention's output projection
+  bool hidden_bias = false;                  ///< biases of the feed-forward
   bool query_key_norm = false;               ///< RMSNorm of each head's queries and keys
-  AttentionGate gate = AttentionGate::none;  ///< of the heads' outputs
+  AttentionGate gate = AttentionGate::none;  ///< gate on the heads' outputs
   Index window = 0;                          ///< tokens that a windowed layer sees; 0 for no windows
   std::vector<bool> windowed = {};           ///< which layers have the window; empty for all
 };
 
 namespace detail {
 
-/// A layer of a decoder, with its window.
+/// The options of a decoder layer, including the window.
 inline GluTransformerBlockConfig decoder_block(const DecoderSizes& s) {
   return {.channels = s.channels,
           .token_norm = NormForm::rms_norm,
@@ -73,7 +73,7 @@ inline GluTransformerBlockConfig decoder_block(const DecoderSizes& s) {
 }  // namespace detail
 
 /// h = E[token]; then h += attention(RMSNorm(h)) and h += SwiGLU(RMSNorm(h)) in each layer; logits = RMSNorm(h) Wᵀ
-/// (arXiv:2302.13971). The rotation pairs channel i with i + a/2, as in Hugging Face's files.
+/// (arXiv:2302.13971). RoPE pairs channels i and i + a/2 of each head, as in Hugging Face's files.
 inline TextTransformerConfig transformer_decoder(const DecoderSizes& s) {
   const GluTransformerBlockConfig block = detail::decoder_block(s);
   TextTransformerConfig config{.vocabulary = s.vocabulary,
@@ -96,36 +96,36 @@ enum class EncoderHead {
   classifier     ///< hidden states, and class scores per text
 };
 
-/// The sizes and options of a ModernBERT-shaped encoder.
+/// The sizes and options of a ModernBERT-style encoder.
 struct EncoderSizes {
   Index vocabulary = 50368;                       ///< V
   Index channels = 768;                           ///< C
   Index hidden = 1152;                            ///< F
   Index depth = 22;                               ///< layers
   Index heads = 12;                               ///< H
-  Index global_every = 3;                         ///< layers 0, n, 2n, … see all tokens, unless `local` says otherwise
-  std::vector<bool> local = {};                   ///< which layers see only a window; empty for the rule above
+  Index global_every = 3;                         ///< n: layers 0, n, 2n, … see all tokens; ignored if `local` is not empty
+  std::vector<bool> local = {};                   ///< which layers see only a window; if empty, `global_every` decides
   Index window = 128;                             ///< local layers see ⌊window / 2⌋ tokens on each side
   double global_base = 160000;                    ///< rotary base of global layers
   double local_base = 10000;                      ///< rotary base of local layers
   double eps = 1e-5;                              ///< ε of all norms
-  Activation activation = Activation::gelu;       ///< of the gates
-  bool norm_bias = false;                         ///< of all norms
-  bool attention_bias = false;                    ///< of the attention's projections
-  bool hidden_bias = false;                       ///< of the feed-forward's projections
+  Activation activation = Activation::gelu;       ///< activation of the feed-forward's gate
+  bool norm_bias = false;                         ///< bias of all norms
+  bool attention_bias = false;                    ///< bias of the attention's projections
+  bool hidden_bias = false;                       ///< bias of the feed-forward's projections
   EncoderHead head = EncoderHead::none;           ///< the output
-  HeadForm decoder = HeadForm::tied;              ///< the matrix of the masked-LM logits
-  bool decoder_bias = true;                       ///< bias of these logits
+  HeadForm decoder = HeadForm::tied;              ///< matrix of the masked-LM logits: tied to the embedding, or untied
+  bool decoder_bias = true;                       ///< bias of the masked-LM logits
   Index classes = 0;                              ///< classes of the classifier
   TextPooling pooling = TextPooling::first;       ///< how pooled() reduces a text to one vector
-  bool unit_length = false;                       ///< scale that vector to length 1
-  Activation head_activation = Activation::gelu;  ///< of the projection before logits and classes
-  bool head_bias = false;                         ///< of that projection
+  bool unit_length = false;                       ///< scale the pooled vector to length 1
+  Activation head_activation = Activation::gelu;  ///< activation of the dense layer before the logits or class scores
+  bool head_bias = false;                         ///< bias of the dense layer before the logits or class scores
 };
 
 namespace detail {
 
-/// The layers of an encoder. Kind 0 is global, kind 1 local; kind 2 is the first layer, without its first norm.
+/// The options of an encoder's layers. Kind 0 is global, kind 1 local; kind 2 is the first layer, without its first norm.
 inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& s, NormForm norm) {
   const GluTransformerBlockConfig global{
       .channels = s.channels,

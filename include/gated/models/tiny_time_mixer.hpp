@@ -20,10 +20,10 @@ namespace gated {
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 3), workspace);            // 8 items of 3 series
 ///
 /// A row is a series, oldest value first. The series of an item form a sequence: they share a frequency token, and are mixed if
-/// the model mixes series. Items are independent, so any number of series runs in one matmul.
+/// the model mixes series. Items are independent, and the series of all items share each matmul.
 /// Shapes: x is (series of all items) × L, y is (forecast series of all items, ascending within an item) × out().
-/// Errors: ArgumentError for invalid options, when built; ShapeError when run.
-/// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation when warm.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
+/// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation with a warm workspace.
 template <class T>
 struct TinyTimeMixer {
   using Scalar = T;
@@ -31,8 +31,8 @@ struct TinyTimeMixer {
   /// Inputs in addition to the series.
   template <class Run>
   struct Options {
-    /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling and gap filling read the mask. A NaN in x is
-    /// always a gap, as in pandas, and counts as 0, as in the data sets of the original code.
+    /// 0 or 1 per value of x, row by row; empty if all are observed. Only scaling and gap filling read the mask. A NaN in x
+    /// always marks a gap, as in pandas, and is read as 0, as in the data sets of the original code.
     Mask observed = {};
     Tokens resolution = {};     ///< a frequency token per item, if the model uses them
     MatrixOf<Run> future = {};  ///< rows × F or wider: row i continues row i of x; only rows of known series are read
@@ -48,7 +48,7 @@ struct TinyTimeMixer {
   std::optional<ForecastMixer<T>> forecast_mixer;
 
   TinyTimeMixer() = default;
-  /// Uninitialised weights, for a checkpoint.
+  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit TinyTimeMixer(const Config& c) : config(c) {
     require<ArgumentError>(c.series > 0 && c.horizon > 0 && c.patch > 0 && c.stride > 0 && c.resolutions >= 0, name,
                            ": series = ", c.series, ", horizon = ", c.horizon, ", patch = ", c.patch,
@@ -73,7 +73,7 @@ struct TinyTimeMixer {
       forecast_mixer.emplace(c);
     }
   }
-  /// Weights drawn by initialize().
+  /// Initialises the weights with initialize().
   TinyTimeMixer(const Config& c, Random& random) : TinyTimeMixer(c) { this->initialize(random); }
 
   static constexpr auto fields() {
@@ -94,7 +94,7 @@ struct TinyTimeMixer {
     }
   }
 
-  /// Columns of the input: the values of a series.
+  /// Columns of the input: the number of values per series.
   Index in() const { return config.context; }
   /// Columns of the output.
   Index out() const { return config.given(); }
@@ -118,12 +118,12 @@ struct TinyTimeMixer {
   /// Writes the forecasts to y. `items` splits the rows of x into items.
   void forward(ConstView<T> x, const Sequences& items, View<T> y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const;
-  /// The same for memory that is not an Eigen matrix.
+  /// Overload for memory that is not an Eigen matrix.
   void forward(const MatrixSpan<const T>& x, const Sequences& items, const MatrixSpan<T>& y, Workspace<T>& workspace,
                const Options<Batch<T>>& options = {}) const {
     forward(ConstView<T>(x), items, View<T>(y), workspace, options);
   }
-  /// The same, into a new matrix.
+  /// Overload that returns a new matrix.
   Matrix<T> forward(ConstView<T> x, const Sequences& items, Workspace<T>& workspace,
                     const Options<Batch<T>>& options = {}) const {
     Matrix<T> y(output_rows(x.rows()), out());
@@ -185,7 +185,7 @@ struct TinyTimeMixer {
   }
 
  private:
-  static constexpr Index each[]{0};  // series 0, for items of one series
+  static constexpr Index each[]{0};  // selects every row, as an item of one series
 
   void expect_series(const char* what, const std::vector<Index>& list) const {
     for (std::size_t i = 0; i < list.size(); ++i) {

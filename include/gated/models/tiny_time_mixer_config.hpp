@@ -44,8 +44,8 @@ struct ForecastMixingConfig {
   Index context = 1;      ///< c, time steps seen before and after each time step
   bool gated = true;      ///< softmax gates
   Index depth = 0;        ///< mixer blocks over the series; 0 for none
-  bool past = true;       ///< prepends the last input values to the forecast; false: zeros
-  Index past_offset = 0;  ///< values to skip at the end of the input
+  bool past = true;       ///< prepends the last input values to the forecast; if false, prepends zeros
+  Index past_offset = 0;  ///< number of values to skip at the end of the input
 
   template <class C = ForecastMixingConfig>
   static constexpr auto fields() {
@@ -68,14 +68,14 @@ struct TinyTimeMixerConfig {
   Index series = 1;                                 ///< M, series per item; not checked if nothing mixes or selects series
   Index context = 64;                               ///< L, input values per series
   Index patch = 8;                                  ///< P, values per patch
-  Index stride = 8;                                 ///< S, values from one patch to the next; drops the remainder at the front
+  Index stride = 8;                                 ///< S, stride of the patches; leftover values at the front are dropped
   Index horizon = 16;                               ///< F, forecast values per series
   SeriesScaling scaling = SeriesScaling::standard;  ///< scaling of each series
   PatchPosition position = PatchPosition::none;     ///< position embedding of the patches
   Index resolutions = 0;                            ///< number of frequency tokens to choose from; 0 for none
-  SeriesTrunkConfig backbone = {};                  ///< the first trunk
-  bool has_decoder = true;                          ///< a second trunk, the decoder
-  SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< the second trunk
+  SeriesTrunkConfig backbone = {};                  ///< options of the backbone's trunk
+  bool has_decoder = true;                          ///< whether the model has a decoder
+  SeriesTrunkConfig decoder = {.channels = 8, .depth = 8};  ///< options of the decoder's trunk
   bool raw_residual = false;                                ///< the decoder also reads the raw patches
   Index expansion = 2;                                      ///< hidden width of all MLPs, as a multiple of their input
   bool gated = true;                                        ///< softmax gates in all blocks

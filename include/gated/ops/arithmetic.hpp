@@ -23,14 +23,14 @@ namespace gated {
 /// How floating-point numbers are added and multiplied.
 enum class Arithmetic {
   fastest,  ///< as fast as the instruction set allows: bits depend on KernelForm and compiler, not on the number of threads
-  portable  ///< the same on every machine: bits do not depend on KernelForm, processor or compiler either
+  portable  ///< the same bits on every machine, for every KernelForm, compiler and number of threads
 };
 
 constexpr auto names_of(Arithmetic) { return words_for<Arithmetic>("fastest", "portable"); }
 
 namespace detail {
 
-/// Added to the number of a run's KernelForm if the run uses portable arithmetic: see core/kernel_choice.hpp.
+/// A flag added to the KernelForm number of a run that uses portable arithmetic: see core/kernel_choice.hpp.
 inline constexpr int portable_bit = 16;
 /// Marks an unknown name in GATED_ARITHMETIC.
 inline constexpr int no_arithmetic = -1;
@@ -78,19 +78,19 @@ inline int arithmetic_of_new_run() {
 /// Uses `arithmetic` in all new runs, on all threads. Without this call, the environment variable GATED_ARITHMETIC (fastest,
 /// portable) decides; the default is fastest.
 ///
-/// Portable arithmetic gives the same bits on every machine and with every compiler, for all weight formats and for
+/// Portable arithmetic computes the same bits on every machine and with every compiler, for all weight formats and for
 /// int8_products(). Products are rounded before they are added. Sums over a row have 16 lanes of floats, or 8 of doubles, in
 /// every instruction set. Functions such as exp use only +, -, ×, ÷ and √. bf16_products() has no effect.
 ///
-/// This holds for finite values; NaNs spread as in fastest arithmetic. Subnormal numbers keep their bits unless the program
-/// flushes them to 0 (FTZ, DAZ). There are two exceptions: the gradient of a Toeplitz weight applied by FFT, and sums over MPI
-/// ranks, whose order is up to the MPI library.
+/// Bit equality holds for finite values; NaNs propagate as in fastest arithmetic. Subnormal numbers keep their bits unless the
+/// program flushes them to 0 (FTZ, DAZ). Two results may differ between machines: the gradient of a Toeplitz weight applied by
+/// FFT, and sums over MPI ranks, whose order is up to the MPI library.
 ///
 /// Errors: ArgumentError for portable arithmetic if part of the program was compiled without GATED_PORTABLE.
 /// Cost: include/gated/README.md has measurements.
 inline void use_arithmetic(Arithmetic arithmetic) {
 #if GATED_HAS_PORTABLE_KERNELS
-  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 0 and 16: float expressions are evaluated in float
+  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // with 0 and 16, float expressions are evaluated in float
 
                 "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif

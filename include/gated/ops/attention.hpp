@@ -9,18 +9,18 @@
 
 namespace gated {
 
-/// Accumulators for the gradients of one head's queries, keys and values in one sequence, and of its biases.
+/// Accumulators for the gradients of one head: of its queries, keys and values in one sequence, and of its biases.
 template <class T>
 struct AttentionGradient {
   View<T> q, k, v;
-  T* relative = nullptr;  ///< gradient of the relative bias, indexed by the offset j - i; points at offset 0; nullptr to skip
+  T* relative = nullptr;  ///< gradient of the relative bias for the offsets j - i; points at offset 0; nullptr to skip
   T* bias = nullptr;      ///< gradient of Scoring::bias, in the same layout; its rows must not overlap; nullptr to skip
 };
 
 namespace detail {
 
-/// Backward pass of the scores of queries from position `first` on. On entry, `weights` holds the scores S (pointwise kernel)
-/// or the weights A (softmax), and `gradient` holds ∂(A ⊙ D), with dropout mask D. On return, they hold A ⊙ D and ∂S.
+/// Backward pass from A ⊙ D to the scores S, with dropout mask D, for queries from position `first` on. On entry, `weights` is
+/// S for a pointwise kernel, or A for a softmax, and `gradient` is ∂(A ⊙ D). On return, `weights` is A ⊙ D, `gradient` is ∂S.
 template <class T>
 void scores_backward(Index first, const Scoring<T>& scoring, View<T> weights, View<T> gradient, const Workspace<T>& workspace) {
   const auto kernel = pointwise(scoring.kernel);
@@ -40,13 +40,13 @@ struct SequenceHead {
     const Index width = x.columns() / heads;
     return x.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// This head's block of an epilogue whose result has `columns` columns.
+  /// This head's block of the epilogue of a result with `columns` columns.
   template <class T>
   Epilogue<T> of(const Epilogue<T>& epilogue, const Sequences& sequences, Index columns) const {
     const Index width = columns / heads;
     return epilogue.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// The key head of this query head. Of `others` ≤ `heads` key heads, each serves heads / others neighbouring query heads.
+  /// The key head that this query head uses. Each of `others` key heads serves heads / others consecutive query heads.
   SequenceHead among(Index others) const { return {b, head * others / heads, others}; }
   /// This head's columns of x in all rows.
   template <class T>
@@ -69,7 +69,7 @@ void for_each_head(const Sequences& sequences, Index heads, const F& f) {
 }
 
 /// Returns a function that passes a head's attention weights to the run's hook as "weights.b" or, if there are several heads,
-/// "weights.b.head". If `in_parts`, the part's index is appended. Returns an empty function if there is no hook.
+/// "weights.b.head". If `in_parts`, appends the part's index to the name. Returns an empty function if there is no hook.
 template <class Run, class T = typename Run::Scalar>
 WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
   if constexpr (!Run::records) {
@@ -130,7 +130,8 @@ void attend_backward(const ConstView<T>& q, const ConstView<T>& k, const ConstVi
 }
 
 /// Inputs of attention. q has a row per token of the run's sequences; k and v have a row per token attended to. Heads split the
-/// columns evenly. If k and v have fewer heads, neighbouring query heads share one: grouped-query attention (arXiv:2305.13245).
+/// columns evenly. With fewer key heads than query heads, consecutive query heads share a key head: grouped-query attention
+/// (arXiv:2305.13245).
 template <class Run>
 struct AttentionInputs {
   MatrixOf<Run> q, k, v;
@@ -139,12 +140,12 @@ struct AttentionInputs {
   Index reach = unlimited_reach;                      ///< Scoring::reach; a stream discards tokens that no later query reaches
   const Sequences* others = nullptr;                  ///< the sequences of k and v; if nullptr, q's sequences
   typename Run::Scalar* relative_gradient = nullptr;  ///< AttentionGradient::relative, summed over all sequences
-  Index relative_stride = 0;                          ///< elements between neighbouring heads' relative biases (and gradients)
+  Index relative_stride = 0;                          ///< stride from one head's relative bias (and its gradient) to the next
 };
 
 namespace detail {
 
-/// The scoring of one head, with its own relative bias, if any, and its own dropout.
+/// `scoring` for one head: with the reach of `in`, and the head's own relative bias (if any) and dropout.
 template <class T, class Run>
 Scoring<T> of_head(Scoring<T> scoring, const AttentionInputs<Run>& in, const SequenceHead& at, const DropoutMask<T>& dropout) {
   if (scoring.relative != nullptr) {
@@ -164,9 +165,9 @@ struct AttentionViews {
   Index part = -1;  ///< for hooks: the part's index, if a stream's tokens are divided into parts; otherwise -1
 };
 
-/// y = attend() for all sequences and heads. `others` are the sequences of k and v. If there are enough heads to keep all
-/// threads busy, each thread takes whole heads. Otherwise, and always for a single query, all threads work on one head after
-/// the other. A single query then needs no more scratch than attend_scratch().
+/// y = attend() for all sequences and heads. `others` are the sequences of k and v. If there are enough heads for all threads,
+/// heads run in parallel. Otherwise, and always for a single query or with a hook, heads run one by one, each on all threads.
+/// So a single query needs at most attend_scratch() values of scratch.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
                     const Sequences& others, const AttentionViews<T>& x, const DropoutMask<T>& dropout = {}) {
@@ -186,17 +187,17 @@ void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& s
   for_each_head(queries, heads, [&](const SequenceHead& at) { attend_head(at, run.workspace()); });
 }
 
-/// A buffer for the latest rows of a stream, those in reach of later tokens, with spare room. When it is full, the rows still
-/// in reach move to its beginning. So rows stay in order, and a token costs fewer than five row copies on average.
+/// A buffer, with spare room, for the rows of a stream that later tokens can reach. When it is full, the rows still in reach
+/// move to its beginning. So rows stay in order, and a token costs fewer than five row copies on average.
 struct RecentRows {
-  Index reach, count;  ///< rows in the buffer: count ≥ min(tokens of the stream, reach + 1)
+  Index reach, count;  ///< `count`: capacity of the buffer in rows, ≥ min(tokens of the stream, reach + 1)
 
-  /// The position of the buffer's first row once the row of `position` is stored.
+  /// The position of the buffer's first row after the row at `position` is stored.
   Index begin(Index position) const {
     const Index step = count - reach;
     return position < count ? 0 : ((position - count) / step + 1) * step;
   }
-  /// Makes room for the row of `position` in `rows`.
+  /// Makes room in `rows` for the row at `position`.
   template <class T>
   void advance(Index position, Matrix<T>& rows) const {
     if (const Index step = begin(position) - begin(position - 1); step > 0) {
@@ -205,7 +206,7 @@ struct RecentRows {
   }
 };
 
-/// y = attend() for the next tokens of a stream, which remembers keys and values: all of them, or those in reach.
+/// y = attend() for the next tokens of a stream. The stream remembers all keys and values or, with a reach, the latest.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_in_stream(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, AttentionViews<T> x) {
   const bool forgets = in.reach < unlimited_reach;
@@ -250,8 +251,8 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 /// in lucidrains' models.
 ///
 /// A stream remembers keys and values, and calls `scoring_of` with a single sequence, the tokens so far. A hook sees A as
-/// "weights.b", or "weights.b.head" if there are several heads. A stream with a reach computes tokens in parts, and appends the
-/// part's index to the name. `scoring_of` is copied bytewise; data that it points to must outlive the backward pass.
+/// "weights.b", or "weights.b.head" if there are several heads. With a reach, a stream computes its tokens in parts, and
+/// the names end in the part's index. `scoring_of` is copied bytewise; data that it points to must outlive the backward pass.
 /// Shapes: for h query heads and g key heads, q is rows × h·S, k is keys × g·S, v is keys × g·E; y and the epilogue's matrices
 /// are rows × h·E. Errors: ShapeError if an epilogue matrix is not shaped like y; ArgumentError for a stream without a
 /// capacity, unless it has a reach. Cost: see attend() and attend_backward(); a stream's state holds n × (S + E) values per key

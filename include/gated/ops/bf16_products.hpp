@@ -6,9 +6,9 @@
 /// @file
 /// Products of matrices rounded to bf16, with sums in float.
 ///
-/// Both factors of a · b are stored in pairs along K, the dimension they share, as the kernels read them. `a` is rounded once,
-/// `b` panel by panel; prepared bf16 weights are read in place. Each output sums its pairs in the order of K, so equal inputs
-/// give equal bits for any number of rows or threads.
+/// The kernels read both factors of a · b in pairs along K, their shared dimension. `a` is rounded once, `b` panel by panel;
+/// prepared bf16 weights are read in place. Each output sums its pairs in the order of K, so equal inputs give equal bits for
+/// any number of rows or threads.
 
 namespace gated {
 
@@ -63,7 +63,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   for_each_row(a.rows, workspace,
                [&](Index row) { table.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
 
-  // Scratch per thread: a panel in pairs, a tile, and a decoded panel if codes have scales.
+  // Scratch per thread: a packed panel unless b is prepared in bf16, a tile, and a decoded panel if codes have scales.
   const Index packed_size = panels.has_codes() ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
   const Index scratch_size = packed_size + tile_size + (panels.has_scales() ? panel_columns * b.rows : 0);
   float* const scratch = workspace.take(scratch_size * threads.count());
@@ -97,8 +97,8 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 
 /// An engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float. It takes a little over half
 /// the time of float products, with relative errors near 2⁻⁸. Products with a triangular first factor (causal mixing) stay in
-/// float. Returns nullptr without AVX512-BF16, with kernels of a lower form, or in portable arithmetic; then all products stay
-/// in float.
+/// float. Returns nullptr without AVX512-BF16, in portable arithmetic, or if a form below AVX-512 is selected; all products
+/// then stay in float.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::bf16);  // rounds the weights once
 ///     workspace.use(prepared);

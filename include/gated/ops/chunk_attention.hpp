@@ -29,7 +29,7 @@ void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, co
   matmul(k, memory, dv, workspace, {.factor = share, .added = dv});
 }
 
-/// Backward pass of the global part if all tokens of the sequence (with own_chunk: of the chunk) read one shared memory.
+/// Backward pass of the global part if all tokens of `parts` (a sequence or, with own_chunk, a chunk) read the same memory.
 template <class T>
 void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy, ChunkParts<T> to, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -68,7 +68,7 @@ void causal_memory_backward(ChunkParts<T> parts, const ChunkMixing<T>& mixing, c
 
 }  // namespace detail
 
-/// Backward pass of mix_sequence() for one sequence: attend_backward() for each chunk, and for the memories
+/// Backward pass of mix_sequence(): attend_backward() for each chunk, plus the gradients through the memories,
 ///
 ///     ∂Q_h = scale_h ∂y_h M_hᵀ        ∂K_h = share · V_h ∂Mᵀ        ∂V_h = share · K_h ∂M
 ///
@@ -125,15 +125,15 @@ Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) 
          gemm::thread_scratch<T>(s) * threads.count();
 }
 
-/// Mixes the next tokens of a stream. Position p is token p mod c of chunk ⌊p / c⌋. The memory sums up finished chunks; the
-/// open chunk keeps its local keys, global keys and values.
+/// Mixes the next tokens of a stream. Position p is token p mod c of chunk ⌊p / c⌋. The memory accumulates finished chunks.
+/// Of the open chunk, the stream keeps local keys, global keys and values.
 template <class T>
 void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMixing<T>& mixing, const Epilogue<T>& epilogue,
                 const MatrixView<T>& y) {
   using Memory = typename Stream<T>::Memory;
   Workspace<T>& workspace = run.workspace();
   const Index c = mixing.chunk, heads = in.heads, e = run.columns(in.values), s = run.columns(in.global_k);
-  Matrix<T>& memory = run.remember(s, e / heads, Memory::sums);  // heads stacked vertically
+  Matrix<T>& memory = run.remember(s, e / heads, Memory::sums);  // the heads' memories, stacked vertically
   Matrix<T>& local_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& global_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& values = run.remember(c, e, Memory::sums);
@@ -167,7 +167,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   }
 }
 
-/// `mixing` for the sequence at `offset`, with its part of the mask, if any, and its dropout.
+/// `mixing` for the sequence that starts at row `offset`: with its dropout and its part of the mask `visible`, if any.
 template <class T>
 ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset, const DropoutMask<T>& dropout) {
   mixing.local.visible_keys = visible == nullptr ? nullptr : visible + offset;

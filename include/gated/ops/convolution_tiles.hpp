@@ -36,9 +36,9 @@ inline void expect_kernel(Where where, Index kernel, bool causal) {
 /// Rows of a convolution that use the same taps.
 struct ConvolutionTile {
   Index row, rows;         ///< the rows `row` … `row` + `rows` - 1
-  Index first, tap_count;  ///< their taps `first` … `first` + `tap_count` - 1 read inside their sequence
+  Index first, tap_count;  ///< the taps that read inside the sequence: `first` … `first` + `tap_count` - 1
 
-  /// The row of x that the tile's first row reads with tap `first`. x has `known` rows before the first token.
+  /// The row of x that tap `first` of the tile's first row reads. x starts with `known` rows from before the first token.
   Index from(const ConvolutionTaps& taps, Index known) const { return row + known - taps.before() + first * taps.dilation; }
 };
 
@@ -72,7 +72,7 @@ template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> with_rows_before(Run& run, const MatrixOf<Run>& x, Index span) {
   Matrix<T>& last = run.remember(span, x.columns(), Run::Memory::sums);
   const Index known = std::min(span, run.position()), kept = std::min(span, known + x.rows());
-  const MatrixView<T> all = run.make(span + x.rows(), x.columns());  // the same number of rows in every step
+  const MatrixView<T> all = run.make(span + x.rows(), x.columns());  // room for `span` rows even at the start of a stream
   const MatrixView<T> rows = all.rows(span - known, known + x.rows());
   rows.rows(0, known).assign(MatrixView<T>(last).rows(span - known, known));
   rows.rows(known, x.rows()).assign(x);

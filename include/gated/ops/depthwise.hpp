@@ -36,14 +36,14 @@ struct DepthwiseWeights {
 
   DepthwiseWeights(const Depthwise<T>& d)
       : weight(d.weight), inputs(d.inputs), taps{d.taps(), d.dilation, d.own_tap}, skip(d.skip) {}
-  /// The weights of the backward pass: `reversed`, C × K, holds the taps of one input in reverse.
+  /// The weights for the backward pass of one input: `reversed`, C × K, is that input's taps in reverse order.
   DepthwiseWeights(const Depthwise<T>& d, const MatrixMap<T>& reversed) : DepthwiseWeights(d) {
     weight = reversed;
     inputs = 1;
     taps = taps.reversed();
   }
 
-  /// Packs the weights of `columns` channels of y from `first` on: for each of the `inputs` inputs, a panel of K rows.
+  /// Packs the weights of `columns` channels of y from `first` on: a panel of K rows per input.
   void pack(Index first, Index columns, T* to) const {
     const Index width = kernels<ProductKernels<T>>().panel_columns;
     for (Index i = 0; i < inputs; ++i, to += taps.count * width) {
@@ -88,7 +88,7 @@ struct DepthwisePass {
 
  private:
   void run_block(const T* panel, const Block& block, const MatrixView<T>& y, const Epilogue<T>& epilogue) const {
-    alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // enough for the widest vectors
+    alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // enough for vectors of 64 bytes
     const ConvolutionTaps& taps = weights.taps;
     for_each_convolution_tile(taps, sequences, known, block.first, block.rows, [&](const ConvolutionTile& tile) {
       const T* const from = x.data + tile.from(taps, known) * x.stride + block.column;
@@ -179,7 +179,7 @@ void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const Ma
 /// stream, which remembers (K - 1) · dilation tokens, no tap may read a later token.
 ///
 /// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[as above], ∂bias =
-/// Σ_t ∂z, with ∂z from backward_through(). `computed` is the weights' handle if the run computed them; empty for a parameter.
+/// Σ_t ∂z, with ∂z from backward_through(). If the run computed the weights, `computed` is their handle; otherwise it is empty.
 /// Shapes: x is N × (inputs · C), y is N × C.
 /// Cost: 2·N·C·inputs·K flops, twice that backward; scratch for the weights, and for x if inputs > 1.
 template <class Run, class T = typename Run::Scalar>

@@ -75,9 +75,9 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
 ///
 ///     y[t, c] = z[t, c] + constant[c] · Σ weight[c, k] over the taps k with t < (own_tap - k) · dilation
 ///
-/// Overwrites z if it is moved in. A recording run always overwrites z, so no op may have read z before.
+/// Overwrites z if it is moved in. A recording run always overwrites z: call pad_start() before other ops read z.
 ///
-/// Backward: ∂z = ∂y; ∂constant and ∂weight are the sums of ∂y times the derivatives of y - z.
+/// Backward: ∂z = ∂y; the second term contributes to ∂constant and ∂weight.
 /// Shapes: y and z are N × C, constant has length C; d.inputs is 1.
 /// Cost: C · own_tap · dilation additions per call, and as many per sequence; twice that backward.
 template <class Run, class T = typename Run::Scalar>

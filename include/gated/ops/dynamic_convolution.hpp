@@ -17,7 +17,7 @@ struct DynamicTaps {
   Index heads = 1;        ///< H; channel c uses the taps of head ⌊c / R⌋, R = C / H
   Index count = 0;        ///< K, taps per head
   Index own_tap = 0;      ///< the tap that reads the token itself; later taps read later tokens
-  bool softmax = true;    ///< softmax over the K taps of each token and head; if false, the scores are the taps
+  bool softmax = true;    ///< true: taps = softmax(scores) over the K taps of each token and head; false: taps = scores
 };
 
 namespace detail {
@@ -44,7 +44,7 @@ struct DynamicPass {
     });
   }
 
-  /// dw[t, h · K + k] = Σ_c dz[t, c] · x[t + k - own, c] over the channels of head h; 0 for taps outside of the sequence.
+  /// dw[t, h · K + k] = Σ_c dz[t, c] · x[t + k - own, c] over the channels of head h; 0 for taps outside the sequence.
   void tap_gradients(const MatrixView<const T>& dz, const MatrixView<T>& dw, const Workspace<T>& workspace) const {
     const Index of_head = dz.columns() / heads;
     for_each_block_of_rows(dz.rows(), workspace, [&](Index first, Index rows) {
@@ -66,7 +66,7 @@ struct DynamicPass {
   /// Computes `rows` rows of y from `first` on, in `columns` columns of one head from `column` on.
   void run_block(Index head, Index column, Index columns, Index first, Index rows, const MatrixView<T>& y,
                  const Epilogue<T>& epilogue) const {
-    alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // enough for the widest vectors
+    alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // enough for vectors of 64 bytes
     for_each_convolution_tile(taps, sequences, known, first, rows, [&](const ConvolutionTile& tile) {
       const T* const of_token = weights.data + tile.row * weights.stride + head * taps.count + tile.first;
       kernels<DynamicConvolutionKernels<T>>().convolve_tile(tile.tap_count, of_token, weights.stride,

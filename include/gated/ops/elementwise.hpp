@@ -37,7 +37,7 @@ MatrixOf<Run> reuse_either(Run& run, const MatrixOf<Run>& a, const MatrixOf<Run>
 
 /// y = act(x); returns x for Activation::identity. ∂x = ∂y ⊙ act'(x).
 /// Shapes: x and y are N × C; y may be x.
-/// Cost: one pass over x, one more backward.
+/// Cost: one pass over x, one backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> activate(Run& run, MatrixOf<Run> x, Activation activation) {
   if (activation == Activation::identity) {
@@ -65,7 +65,7 @@ MatrixOf<Run> activate(Run& run, MatrixOf<Run> x, Activation activation) {
 /// y = a ⊙ b, as in gating. ∂a = ∂y ⊙ b, ∂b = ∂y ⊙ a.
 /// Shapes: a, b and y are N × C; y may be a or b.
 /// Errors: ShapeError if the shapes differ.
-/// Cost: one pass, two backward.
+/// Cost: one pass over a and b, two backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> multiply(Run& run, MatrixOf<Run> a, MatrixOf<Run> b) {
   detail::expect_same_shape("multiply", run, a, b);
@@ -85,7 +85,7 @@ MatrixOf<Run> multiply(Run& run, MatrixOf<Run> a, MatrixOf<Run> b) {
 /// y = a + b ⊙ scale, with an optional learned scale per channel. ∂a = ∂y, ∂b = ∂y ⊙ scale, ∂scale = Σ ∂y ⊙ b over the tokens.
 /// Shapes: a, b and y are N × C, scale has length C; y may be a or b.
 /// Errors: ShapeError if the shapes differ.
-/// Cost: one pass, two backward, or three if `scale` is trained.
+/// Cost: one pass over a and b, two backward, or three if `scale` is trained.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add(Run& run, MatrixOf<Run> a, MatrixOf<Run> b, const std::type_identity_t<T>* scale = nullptr) {
   detail::expect_same_shape("add", run, a, b);
@@ -136,7 +136,7 @@ MatrixOf<Run> add_bias(Run& run, MatrixOf<Run> x, const std::type_identity_t<T>*
 ///
 /// Backward: ∂x = ∂y where x > 0, else ∂y ⊙ slope; ∂slope = Σ ∂y ⊙ x over the elements with x ≤ 0.
 /// Shapes: x and y are N × C, slope has length C or 1; y may be x.
-/// Cost: one pass over x, two more backward.
+/// Cost: one pass over x, two backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> prelu(Run& run, MatrixOf<Run> x, const Vector<T>& slope) {
   const auto y = run.reuse(x);
@@ -170,7 +170,7 @@ MatrixOf<Run> prelu(Run& run, MatrixOf<Run> x, const Vector<T>& slope) {
 /// y = x ⊙ c for a term c (ops/terms.hpp) without parameters: a constant, a dropout mask, factors per row. ∂x = ∂y ⊙ c. Data
 /// that c refers to must outlive the backward pass.
 /// Shapes: x and y are N × C; y may be x.
-/// Cost: one pass over x, one more backward.
+/// Cost: one pass over x, one backward.
 template <class Run, Term Factors, class T = typename Run::Scalar>
 MatrixOf<Run> scale(Run& run, MatrixOf<Run> x, const Factors& c) {
   const auto y = run.reuse(x);

@@ -100,7 +100,7 @@ MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, 
   return y;
 }
 
-/// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. A stream continues at its position.
+/// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. Positions continue across stream steps.
 /// Shapes: table is P × C, for sequences of up to P tokens; x and y are N × C; y may be x.
 /// Errors: ShapeError if a sequence runs past the end of the table, or the sequences do not cover the rows of x.
 /// Cost: one pass over x, two backward.

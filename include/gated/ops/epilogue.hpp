@@ -8,8 +8,8 @@
 
 namespace gated {
 
-/// A kernel that activates a tile and stores the derivative. Only products of a recording run refer to it, so inference does
-/// not compile derivatives.
+/// A kernel that computes activation(z) and activation'(z) of a tile. Only recording runs refer to it, so programs without
+/// training do not compile derivatives.
 template <class T>
 using DerivativeKernel = void (*)(Activation activation, const T* tile, Index stride, const T* bias, Index rows, Index columns,
                                   T* to, Index to_stride, T* derivative, Index derivative_stride);
@@ -43,8 +43,8 @@ struct EpilogueOf<double> {
 /// in this order. A scale per column, the same for all rows, may replace the gate.
 ///
 /// `Of` is a run in a layer's body, as in `run(linear, x, {.activation = Activation::gelu})`. For matrices in memory it is a
-/// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are parameters and
-/// receive gradients, and y may overwrite a gate, residual or `added` that is moved in. Training applies residual dropout and
+/// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are trainable
+/// parameters, and y may overwrite a gate, residual or `added` that is moved in. Training applies residual dropout and
 /// stochastic depth to the branch, before the residual is added.
 /// Shapes: `added`, `gate`, `residual` and `kept` have y's shape; biases and scales have a value per column or row of y. y may
 /// use the memory of `added`, the gate or the residual.
@@ -65,8 +65,7 @@ struct Epilogue {
   double drop_path = 0;     ///< probability that a training step drops a sequence's branch: stochastic depth
   MatrixView<T> kept = {};  ///< receives z, for a backward pass
   DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `kept` receives activation'(z), not z
-  Index wanted = -1;  ///< if ≥ 0, row i of y needs only its columns up to wanted + i; later columns
-                      ///< may keep their old values
+  Index wanted = -1;  ///< if ≥ 0, only columns 0 … wanted + i of row i are needed; the others may keep old values
 
   bool is_plain() const { return !added && !keeps() && !residual; }
   /// True if the backward pass needs z or activation'(z): if there is an activation, a gate or a scale.
@@ -74,7 +73,7 @@ struct Epilogue {
   /// True if the backward pass needs activation'(z) but not z: nothing multiplies activation(z).
   bool keeps_derivative() const { return keeps() && !gate && scale == nullptr; }
 
-  /// The epilogue of the block of `rows` × `columns` of y at (row, column).
+  /// The epilogue of the `rows` × `columns` block of y at (row, column).
   Epilogue block(Index row, Index column, Index rows, Index columns) const {
     const auto from = [](const T* numbers, Index first) { return numbers == nullptr ? nullptr : numbers + first; };
     Epilogue part = *this;

@@ -21,7 +21,7 @@ struct ExternalMemory {
 
 namespace detail::external_memory {
 
-/// Added to a token's sum over the memories before dividing by it.
+/// Added to each token's sum over the memories before the division by this sum.
 inline constexpr double eps = 1e-9;
 
 /// `weights` ← Aᵀ (K × n) before the division by the sums over the memories; `factors` ← 1 / (eps + sum) of each token.
@@ -67,7 +67,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
     add_column_sums<T>(dy, to, workspace);
   }
   matmul(transposed(*memory.value), transposed(dy), gradient, workspace);
-  // With s = `shares`, the undivided weights, and A = s · factor: ∂s = factor · (∂A - Σ_k A_k ∂A_k), token by token.
+  // With the unnormalised weights s = `shares` and A = s · factor per token: ∂s = factor · (∂A - Σ_k A_k ∂A_k).
   std::fill(means, means + tokens, T{0});
   add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(gradient));
   assign<T>(gradient, workspace, (reader<T>(gradient) - per_channel<T>(means)) * per_channel<T>(factors));

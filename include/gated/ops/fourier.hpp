@@ -43,7 +43,7 @@ class Transform {
     circle_->take_lane(scratch.data(), 0, factors_.data());
   }
   static const Transform& of(Index length) {
-    struct Portable : Transform {  // its factors are results of transforms, so they depend on the arithmetic
+    struct Portable : Transform {  // separate tables: factors_ depend on the arithmetic
       using Transform::Transform;
     };
     return arithmetic() == Arithmetic::portable ? length_table<Portable>(length) : length_table<Transform>(length);
@@ -72,8 +72,8 @@ class Transform {
   std::vector<Factor<T>> chirps_, factors_;
 };
 
-/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence of a batch and each column `first` = 0, step,
-/// 2·step, … below `columns`. `offset` is the sequence's first row. Calls run in parallel, each with its own scratch.
+/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence of a batch and each group of `step` of the `columns`
+/// columns. The sequence starts at row `offset`, the group at column `first`. Calls run in parallel, with separate scratch.
 template <class T, class F>
 void for_each_transform(const Sequences& sequences, Index columns, Index step, Workspace<T>& workspace, const F& f) {
   Index size = 0;

@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// A complex factor c + i·s. Also stores -s, for products with its conjugate.
+/// A complex factor c + i·s, stored with -s for products with its conjugate.
 template <class T>
 struct FourierFactor {
   T c, s, minus_s;

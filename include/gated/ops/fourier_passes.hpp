@@ -27,9 +27,8 @@ Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// The number of real columns that share a transform: one vector as real parts, another as imaginary parts. Portable arithmetic
-/// sets the imaginary parts to 0: the columns of a pair affect each other's rounding, and which columns are paired would depend
-/// on the vector width.
+/// The number of real columns that share a transform: one vector as real parts, another as imaginary parts. In portable
+/// arithmetic, imaginary parts are 0: paired columns affect each other's rounding, and the pairs depend on the vector width.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();
@@ -50,8 +49,8 @@ void for_each_pass(Index length, const F& f) {
   }
 }
 
-/// Calls `f(factor)` for the roots of a pass, and then for its turns: see FourierKernels::fourier_pass(). Returns the number of
-/// roots.
+/// Calls `f(factor)` for the `roots` of a pass, then for its `turns` (twiddle factors): see fourier_pass(). Returns the number
+/// of roots.
 template <class T, class F>
 std::size_t for_each_factor(Index radix, Index block, const F& f) {
   const Index m = block / radix, roots = radix % 2 != 0 ? radix : 0;
@@ -69,7 +68,7 @@ std::size_t for_each_factor(Index radix, Index block, const F& f) {
 /// Sets order[p] to the bin that a forward transform of `length` rows leaves in row p.
 inline void set_order(Index length, Index* order) {
   std::fill_n(order, length, Index{0});
-  Index blocks = 1;  // number of blocks after the passes so far; a block starts with bin order[its first row]
+  Index blocks = 1;  // number of blocks after the passes so far; `order` is set for the first row of each
   for_each_pass(length, [&](Index radix, Index block) {
     const Index m = block / radix;
     for (Index b = 0; b < blocks; ++b) {

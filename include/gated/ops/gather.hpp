@@ -39,8 +39,8 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// From each group of `of` consecutive rows of x, gathers the rows with the indices `rows`, in this order, and keeps the first
-/// `columns` columns. Rows may repeat.
+/// For each group of `of` consecutive rows of x, gathers the first `columns` columns of the group's rows rows[0], rows[1], …,
+/// which may repeat.
 /// Shapes: x is (items · of) × C, y is (items · rows.size()) × columns.
 /// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer than `columns` columns or an incomplete group.
 /// Cost: one copy of the gathered elements.

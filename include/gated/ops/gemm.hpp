@@ -11,15 +11,15 @@
 ///
 ///  1. `b` is cut into *panels*, each two vectors wide. A panel is packed into contiguous memory, row by row; if K is at most a
 ///     few thousand, it fits in L2. Prepared weights are packed already. A panel that only one tile needs is read in place.
-///     Quantized weights are decoded as their panel is packed, or in registers for a single row of `a`. For an `a` of many
-///     rows, see ops/gemm_slabs.hpp.
+///     Quantized weights are decoded during packing or, for a single row of `a`, in registers. For an `a` of many rows, see
+///     ops/gemm_slabs.hpp.
 ///  2. `a` is read in place, `tile_rows` rows at a time. A transposed `a` is packed into tiles first, and an `a` whose rows
 ///     alias in the cache (see core/matrix.hpp) is copied to spread them. If `a` is a lower triangle, a tile multiplies up to
-///     its first row's diagonal, then the corner beyond it row by row: nothing above the diagonal is read.
+///     its first row's diagonal element. The remaining corner is multiplied row by row, without reading above the diagonal.
 ///  3. The *micro-kernel* computes one tile, tile_rows × panel_columns. Its accumulators stay in registers for all K steps. A
 ///     step loads two vectors of `b`; each row of `a` then needs one broadcast and two multiply-adds. A tile has up to 14 rows
-///     with 32 registers, 6 with 16. Tiles of fewer rows have their own kernels. If `b` is row-major, a single row of `a` takes
-///     several panels at a time, to read long runs of memory.
+///     with 32 registers, 6 with 16. Tiles of fewer rows have their own kernels. If `b` is row-major, the kernel for a
+///     single row of `a` computes several panels at a time, to read long runs of memory.
 ///  4. The epilogue (bias, activation, gate, residual) moves the finished tile from L1 to its destination. So kernels are
 ///     compiled once per scalar type and form, not once per epilogue.
 ///
@@ -54,7 +54,7 @@ void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finis
   const Operand<T>&a = product.a, &b = product.b;
   const ProductKernels<T>& table = product.kernels;
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
-  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // uses each panel once
+  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is read only once
   const bool single = in_place && a.rows == 1;
   const bool by_codes = product.prepared.is_quantized() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
   const Index task_columns = (single ? table.row_panels : 1) * panel_columns;
@@ -105,7 +105,7 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
   const auto frame = workspace.frame();
   const Threads threads = threads_for(given, second, workspace.threads());
-  Operand<T> b = second;  // prepared_form() may replace its data by a mapped file's
+  Operand<T> b = second;  // prepared_form() may point b at a mapped file
   const PackedWeight<T> prepared = prepared_form(b, workspace);
   TileProduct<T> product{table, given, b, nullptr, prepared, wanted};
   Operand<T>& a = product.a;

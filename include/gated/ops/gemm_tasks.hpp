@@ -19,8 +19,8 @@ inline Index rows_per_block(Index rows, Index tile) {
   return std::max<Index>((size + tile - 1) / tile, 1) * tile;
 }
 
-/// The number of rows of the next tile if `rows` are left. More than one but less than two tiles are split evenly: a tile of
-/// few rows still reads the whole panel, and would be memory-bound.
+/// The number of rows of the next tile if `rows` are left. The rows of the last two tiles are split evenly: a tile of few rows
+/// would be memory-bound, because it reads a whole panel.
 inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
@@ -29,8 +29,8 @@ inline Index next_tile_rows(Index rows, Index most) {
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
-/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread takes about 1 µs.
-/// The threshold stops growing at four threads: a product that four threads speed up runs on more threads, too.
+/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread about 1 µs. The
+/// threshold is 2¹⁸ multiply-adds per thread, and stops growing at four threads.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
@@ -44,8 +44,8 @@ Index thread_scratch(Index depth) {
   return table.panel_columns * (std::max<Index>(depth, 1) + std::max(table.tile_rows, table.row_panels));
 }
 
-/// True if `row`, and so every earlier row, needs no column of the panel that starts at `column`: if `wanted` ≥ 0, row i needs
-/// only its columns up to `wanted` + i.
+/// True if `row` and all earlier rows need no column of the panel that starts at `column`. If `wanted` ≥ 0, row i needs only
+/// columns 0 … `wanted` + i.
 inline bool is_unwanted(Index wanted, Index column, Index row) { return wanted >= 0 && column > wanted + row; }
 
 /// The weight `b` as packed by prepare(); empty if it is not prepared. If it is mapped from a file, points `b` at the mapped

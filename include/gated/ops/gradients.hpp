@@ -41,7 +41,7 @@ void add_gradient(Back& back, Variable x, const ConstView<typename Back::Scalar>
   add_gradient(back, x, reader<typename Back::Scalar>(values));
 }
 
-/// `values` themselves; on a tape, a copy that the backward pass may read.
+/// Returns `values` or, if the run records, a copy kept for the backward pass.
 template <class Run, class V>
 std::span<const V> kept(const Run& run, std::span<const V> values) {
   if constexpr (Run::records) {
@@ -51,7 +51,7 @@ std::span<const V> kept(const Run& run, std::span<const V> values) {
   }
 }
 
-/// The same for a matrix x, which may be absent.
+/// Returns x or, if the run records and x is present, a copy kept for the backward pass.
 template <class Run, class T = typename Run::Scalar>
 MatrixView<const T> kept(const Run& run, const MatrixView<const T>& x) {
   if constexpr (Run::records) {
@@ -70,7 +70,7 @@ void activation_backward(const ActivationBackward<T>& b, const Workspace<T>& wor
   });
 }
 
-/// The gradient of x for piecewise accumulation; set to zero first if nothing has been added to it yet.
+/// The memory for ∂x, for accumulation in several steps; set to zero if nothing has been added yet.
 template <class Back, class Variable>
 View<typename Back::Scalar> accumulator(Back& back, Variable x) {
   auto [to, fresh] = back.target(x);

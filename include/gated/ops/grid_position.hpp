@@ -72,7 +72,7 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Mat
 ///
 /// Shapes: x and y are N × C; every sequence has the class token, if there is one, and a token per patch.
 /// Errors: ArgumentError in a stream.
-/// Cost: one pass over x, and up to four cells per patch.
+/// Cost: one pass over x; each patch interpolates between up to four cells.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<T>& positions) {
   expect_all_tokens(run, "an image");

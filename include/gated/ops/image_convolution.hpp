@@ -23,8 +23,8 @@ struct ImageConvolutionSizes {
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each row of the kernel in `channel`, with the kernel centred on `pixel`: the image's `count`
-/// pixels from `from` on lie under the kernel's values from `to` on. Skips pixels outside the image.
+/// Calls `f(from, to, count)` for each row of the kernel in `channel`, with the kernel centred on `pixel`: `count` pixels of
+/// the image from index `from` on lie under the kernel's values from index `to` on. Skips pixels outside the image.
 template <class F>
 void for_each_kernel_line(const ImageConvolutionSizes& s, Index pixel, Index channel, const F& f) {
   const Index radius = s.kernel / 2, top = pixel / s.width - radius, left = pixel % s.width - radius;

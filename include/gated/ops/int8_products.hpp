@@ -156,23 +156,24 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 /// Weights in WeightFormat::int8 have a scale per group of 32 columns. Then x has a scale per group too, and the outer sum runs
 /// over the groups: closer to float, but slower. In int8_rows, a row is one group.
 ///
-///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // or weights are encoded for each product
+///     const auto prepared = prepare(model, WeightFormat::int8_rows);  // else each product encodes its weight
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. There, a
-/// row of W is quantized like a row of x, and each channel of a sequence like a row of w. All other products stay in float, as
-/// do products with weights prepared in bf16 and products with K > 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as
-/// zeros, and p = 0 if t = 0. A NaN, an infinity or an infinite range makes the row of y NaN. RNE (round to nearest even) needs
+/// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. For W v,
+/// rows of W are quantized like rows of x, and channels of v like rows of w. All other products stay in float, as do products
+/// with weights prepared in bf16 and products with K > 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as zeros, and p = 0
+/// if t = 0. A NaN, an infinity or an infinite range in a row of x makes that row of y NaN. RNE (round to nearest even) needs
 /// the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///
-/// On Linux, if the processor has AMX, the first use asks the system for permission: signal frames then grow by 8 KiB for good.
+/// On Linux, if the processor has AMX, the first call asks the system for permission to use it. From then on, signal frames are
+/// 8 KiB larger.
 /// For float models only.
 /// Cost: the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded for each
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {
 #if GATED_HAS_AMX_KERNELS
-  detail::amx_is_granted();  // asks the system for AMX
+  detail::amx_is_granted();  // asks the system for permission to use AMX
 #endif
   return &detail::gemm::int8_engine;
 }

@@ -12,8 +12,8 @@
 
 namespace gated::detail {
 
-/// The position of the centre of new cell i, in units in which the centre of old cell j is at j. Old and new cells divide the
-/// same axis: x(i) = (i + 1/2) · old_size / new_size - 1/2, clamped at the ends (align_corners = false).
+/// The centre of new cell i, in coordinates where the centre of old cell j is at j. Old and new cells divide the same axis:
+/// x(i) = (i + 1/2) · old_size / new_size - 1/2, clamped at the ends (align_corners = false).
 inline double place_on_axis(Index i, Index old_size, Index new_size) {
   const double ratio = static_cast<double>(old_size) / static_cast<double>(new_size);
   return std::clamp(rounded((static_cast<double>(i) + 0.5) * ratio) - 0.5, 0.0, static_cast<double>(old_size - 1));

@@ -35,7 +35,7 @@ void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, 
   }
   own.gate = epilogue.scale == nullptr
                  ? rows("gate", epilogue.gate)
-                 : MatrixView<const T>(epilogue.scale, run.rows(y), run.columns(y), 0);  // one row, repeated
+                 : MatrixView<const T>(epilogue.scale, run.rows(y), run.columns(y), 0);  // stride 0 repeats one row
   own.residual = rows("residual", epilogue.residual);
   own.residual_scale = epilogue.residual_scale;
 }
@@ -146,7 +146,7 @@ void finish_rows(const MatrixView<const T>& z, const Epilogue<T>& epilogue, cons
   const ProductKernels<T>& table = kernels<ProductKernels<T>>();
   const Index width = table.panel_columns;
   for_each_block_of_rows(z.rows(), workspace, [&](Index first, Index rows) {
-    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // enough for the widest vectors
+    alignas(64) T tile[std::size_t{rows_per_task} * 2 * 64 / sizeof(T)];  // enough for vectors of 64 bytes
     for (Index column = 0; column < z.columns(); column += width) {
       const Index columns = std::min(width, z.columns() - column);
       for (Index i = 0; i < rows; ++i) {
@@ -201,7 +201,7 @@ MatrixOf<Run> drop_and_add(Run& run, MatrixOf<Run> y, const Epilogue<Run>& taken
 /// y = `epilogue` applied to a result z, for ops that do not apply it themselves.
 /// Shapes: y has z's shape.
 /// Errors: ShapeError if a matrix of the epilogue does not have y's shape.
-/// Cost: one pass over z, two more backward.
+/// Cost: one pass over z, two backward.
 template <class Run>
 MatrixOf<Run> join(Run& run, MatrixOf<Run> z, Epilogue<Run> epilogue) {
   const Epilogue<Run> residual = take_dropping_residual(run, epilogue);

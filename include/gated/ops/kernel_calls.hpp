@@ -4,7 +4,7 @@
 #include "gated/ops/kernel_table.hpp"
 
 /// @file
-/// The kernels, for code that calls them.
+/// Include this header to call kernels.
 ///
 /// With gated::compiled, this header declares only the types of the kernel tables. Code with its own terms (ops/terms.hpp) or
 /// vector loops includes ops/kernels.hpp, as training does.

@@ -119,8 +119,8 @@ inline KernelForm best_form() {
   return KernelForm::GATED_BASELINE;
 }
 
-/// The form of new runs until use_kernels() is called: the form called `name` if the machine supports it, otherwise the
-/// machine's best; no_kernels if `name` is unknown.
+/// The initial form of new runs: the one called `name` if the machine supports it, otherwise the machine's best. Returns
+/// no_kernels if `name` is unknown.
 inline int form_named([[maybe_unused]] const char* name) {
   const KernelForm best = best_form();
 #if GATED_CHOOSES_FORM

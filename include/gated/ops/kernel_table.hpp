@@ -25,7 +25,7 @@ inline constexpr unsigned vectors_together = 8;
 ///
 ///     ∂z = ∂y ⊙ factor ⊙ act'(z)     ∂factor = ∂y ⊙ act(z)
 ///
-/// Shapes: all matrices have ∂y's shape; dz may be in the memory of dy.
+/// Shapes: all matrices have ∂y's shape; dz may be dy.
 template <class T>
 struct ActivationBackward {
   Activation activation = Activation::identity;
@@ -54,7 +54,7 @@ struct ProductKernels {
                         T* tile);
   Index panel_columns;  ///< columns of a panel and a tile
   Index tile_rows;      ///< largest number of rows in a tile
-  Index row_panels;     ///< panels that the kernel for a single row takes at a time
+  Index row_panels;     ///< number of panels per call of `row`
   const Tile* tiles;    ///< kernels for 1, 2, … tile_rows rows
   Tile row;             ///< the kernel for a single row and row_panels panels
   void (*corner)(Index depth, Index last_depth, Index rows, const T* a, Index row_stride, Index column_stride, const T* panel,
@@ -101,7 +101,7 @@ struct AssignAndSumKernels {
   void (*assign_and_sum_columns)(const A& term, Index rows, Index first, Index columns, T* y, Index stride, T* to);
 };
 
-/// Rows of a tile of a depthwise or dynamic convolution.
+/// The largest number of rows in a tile of a depthwise or dynamic convolution.
 inline constexpr Index depthwise_tile_rows = 4;
 
 /// Depthwise convolutions.
@@ -116,7 +116,7 @@ struct DynamicConvolutionKernels {
   void (*convolve_tile)(Index taps, const T* weights, Index weights_stride, const T* x, Index stride, Index rows, Index columns,
                         T* tile);
 };
-/// Dynamic convolutions in backward passes.
+/// Backward passes of dynamic convolutions.
 template <class T>
 struct DynamicConvolutionDerivatives {
   void (*tap_gradients)(Index taps, const T* dy, const T* x, Index stride, Index columns, T* to);
@@ -137,7 +137,7 @@ struct SoftmaxGateKernels {
                         Index residual_stride, T* to, Index to_stride);
   Gate softmax_gate_rows, softmax_gate_columns;
 };
-/// The kernels behind softmax_gate() in backward passes.
+/// Backward passes of softmax gates.
 template <class T>
 struct SoftmaxGateDerivatives {
   void (*softmax_columns)(T* data, Index stride, Index rows, Index columns);
@@ -164,7 +164,7 @@ struct FourierMixingKernels {
   void (*fourier_finish)(const T* x, const Index* order, bool mirrored, Index first, Index low, Index high,
                          const Epilogue<T>& e, const MatrixView<T>& y);
 };
-/// The kernels of FFT products with Toeplitz weights in backward passes.
+/// Backward passes of FFT products with Toeplitz weights.
 template <class T>
 struct FourierDerivatives {
   void (*fourier_add_correlation)(const T* a, const T* b, Index rows, T* sum);
@@ -184,7 +184,7 @@ struct DerivativeKernels {
                                Index columns, T* weights, Index weights_stride, T* gradient, Index gradient_stride);
 };
 
-/// Losses over classes.
+/// Classification losses.
 template <class T>
 struct LossKernels {
   void (*log_sum_exp_of_row)(const T* row, Index count, T* largest, T* rest);

@@ -45,8 +45,8 @@
 #define GATED_INLINED
 #endif
 
-// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose, and about 512-bit vector
-// arguments of functions that are all inlined.
+// GCC 12 warns about its own AVX-512 intrinsics, which start from an undefined register on purpose. It also warns about
+// functions with 512-bit vector arguments, although they are all inlined.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -64,7 +64,7 @@
 #endif
 #endif
 
-// GATED_BEGIN_FORM enables instructions for the functions up to GATED_END_FORM; with GCC, up to the end of this file's kernels.
+// GATED_BEGIN_FORM enables instructions for the functions up to GATED_END_FORM; with GCC, up to `#pragma GCC pop_options`.
 #define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if EIGEN_COMP_CLANG
 #define GATED_BEGIN_FORM(instructions) \

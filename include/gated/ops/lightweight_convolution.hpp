@@ -20,8 +20,8 @@ struct LightweightTaps {
 
 namespace detail {
 
-/// y[c, k] = w[⌊c / R⌋, k] with w = softmax(weight) over the taps, or weight itself: the weights of a depthwise convolution.
-/// ∂w[h, k] = Σ_c ∂y[c, k] over the channels of head h, and ∂weight = w ⊙ (∂w - Σ_k w ⊙ ∂w).
+/// Weights y[c, k] = w[⌊c / R⌋, k] of a depthwise convolution. w is softmax(weight) over the taps or, without softmax, weight.
+/// Backward: ∂w[h, k] = Σ_c ∂y[c, k] over the channels of head h; with softmax, ∂weight = w ⊙ (∂w - Σ_k w ⊙ ∂w).
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> share_taps(Run& run, const Matrix<T>& weight, Index channels, bool softmax) {
   const Index heads = weight.rows(), taps = weight.cols(), width = channels / heads;
@@ -59,9 +59,9 @@ MatrixOf<Run> share_taps(Run& run, const Matrix<T>& weight, Index channels, bool
 
 }  // namespace detail
 
-/// y[t, c] = bias[c] + Σ_k w[⌊c / R⌋, k] · x[t + k - own_tap, c] with `epilogue` applied, and w = softmax(weight) over the
-/// taps, or weight itself (arXiv:1901.10430, §3.1): a depthwise convolution whose neighbouring channels share taps. The softmax
-/// covers all K taps, including those that read zeros outside the sequence.
+/// y[t, c] = bias[c] + Σ_k w[⌊c / R⌋, k] · x[t + k - own_tap, c] with `epilogue` applied (arXiv:1901.10430, §3.1): a depthwise
+/// convolution whose neighbouring channels share taps. Here w = softmax(weight) over the taps or, without softmax, w = weight.
+/// The softmax covers all K taps, including those outside the sequence, which read zeros.
 ///
 /// Shapes: x and y are N × C.
 /// Cost: as for convolve_depthwise().

@@ -12,13 +12,13 @@ namespace gated {
 
 /// y = a · b, with the epilogue applied before the result is stored.
 ///
-/// Shapes: a is M × K, b is K × N, y is M × N. The epilogue may read y (`added`, gate or residual); y must not overlap a or b.
+/// Shapes: a is M × K, b is K × N, y is M × N. y may be the epilogue's `added`, gate or residual; it must not overlap a or b.
 ///
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
 /// A NaN or infinity in row i of a reaches row i of y; in column j of b, it reaches column j of y.
 /// Errors: ShapeError if the sizes do not match.
-/// Cost: 2·M·N·K flops; scratch for packed panels of b (one per thread or, for many rows, up to 32) and a transposed a.
+/// Cost: 2·M·N·K flops; scratch for panels of b (one per thread, or up to 32 if a has many rows) and for a transposed a.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {
@@ -35,7 +35,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("kept matrix", epilogue.kept);
   if (epilogue.scale != nullptr) {
     Epilogue<T> gated = epilogue;
-    gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // one row for all rows of y
+    gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // stride 0: one row for all of y
     return matmul<T>(a, b, y, workspace, gated);
   }
   const auto finish = [&](Index row, Index column, Index rows, Index columns, T* tile) {

@@ -13,12 +13,12 @@
 
 namespace gated {
 
-/// How the chunks' products KᵀV combine into the global part. c is the chunk size, n the sequence length, h the chunk's index
-/// from 0.
+/// How the chunks' products KᵀV combine into the memory M of chunk h, counted from 0. c is the chunk size, n the sequence
+/// length.
 enum class LinearReduction {
   sum,       ///< causal: Σ_{h'<h} K_h'ᵀV_h' / c; otherwise Σ_h' K_h'ᵀV_h' / n (lucidrains; the paper's equation 7)
   mean,      ///< mean of K_h'ᵀV_h' / c; causal: over the h earlier chunks, 0 if none; otherwise over all (the paper's code)
-  own_chunk  ///< not causal: K_hᵀV_h / n of the query's own chunk (lucidrains' reduce_group_non_causal_attn = False)
+  own_chunk  ///< causal: as `sum`; otherwise K_hᵀV_h / n (lucidrains' reduce_group_non_causal_attn = False)
 };
 
 constexpr auto names_of(LinearReduction) { return words_for<LinearReduction>("sum", "mean", "own_chunk"); }
@@ -34,11 +34,11 @@ template <class T>
 struct ChunkMixing {
   Index chunk = 256;
   LinearReduction reduction = LinearReduction::sum;
-  Scoring<T> local{};  ///< within a chunk; `causal` also applies to the global part; `visible_keys` spans the sequence
+  Scoring<T> local{};  ///< scoring within a chunk; `causal` also applies across chunks; `visible_keys` spans the sequence
 
   bool own_chunk() const { return !local.causal && reduction == LinearReduction::own_chunk; }
 
-  /// The scoring of chunk h.
+  /// The scoring within chunk h: `local` with the masks of this chunk.
   Scoring<T> local_of(Index h) const {
     Scoring<T> own = local;
     own.visible_keys = local.visible_keys == nullptr ? nullptr : local.visible_keys + h * chunk;
@@ -46,7 +46,7 @@ struct ChunkMixing {
     return own;
   }
 
-  /// The scalar that multiplies each chunk's KᵀV in the sum, for a sequence of `length` tokens.
+  /// The factor of each chunk's KᵀV in the sum M, for a sequence of `length` tokens.
   T share(Index length) const {
     const Index chunks = (length + chunk - 1) / chunk;
     return T{1} / static_cast<T>(local.causal ? chunk : reduction == LinearReduction::mean ? chunks * chunk : length);
@@ -64,7 +64,7 @@ struct ChunkParts {
   }
 };
 
-/// The scale of q M in a causal chunk, where the memory M sums the `finished` chunks before it; 0 if there are none.
+/// The scale of q M in causal attention, where M is the sum over the `finished` earlier chunks; 0 if there are none.
 template <class T>
 T memory_scale(LinearReduction reduction, Index finished) {
   if (finished == 0) {
@@ -82,9 +82,9 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Matri
   matmul(transposed(k), v, memory, workspace, {.factor = scale, .added = previous});
 }
 
-/// y = A v + q M · scale with `epilogue` applied, for the tokens of a chunk from position `first` on. `k` and `v` are the local
-/// keys and values of the chunk, these tokens included. The epilogue must have no factor. If scale is 0, the memory M
-/// is not read. y may alias the gate.
+/// y = A v + q M · scale with `epilogue` applied, for the tokens of a chunk from position `first` on. `k` and `v` are the
+/// chunk's local keys and values, including those of these tokens. Epilogue::factor must be 1. If scale is 0, the memory M is
+/// not read. y may be the epilogue's gate.
 /// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i is at position
 /// first + i among the keys.
 /// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: M × E values, and attend()'s scratch.
@@ -102,17 +102,17 @@ void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const 
     epilogue.factor = scale;
     epilogue.added = own;
     matmul(global_q, memory, y, workspace, epilogue);
-  } else {  // the sum first, then the epilogue in a separate pass, as in join()
+  } else {  // A v + q M first, then the epilogue in a separate pass, as in join()
     matmul(global_q, memory, own, workspace, {.factor = scale, .added = own});
     detail::finish_rows<T>(own, epilogue, y, workspace);
   }
 }
 
-/// y = A v + Q M for one whole sequence, with `epilogue` applied. The epilogue must have no factor.
+/// y = A v + Q M for one whole sequence, with `epilogue` applied. Epilogue::factor must be 1.
 ///
-/// Several threads compute chunks in parallel; the causal form then computes all memories first.
+/// With several threads, chunks run in parallel; if causal, all memories are computed first.
 /// Shapes: y is N × E, `parts` have N rows; the last chunk may be short. Global keys of masked tokens must be 0. `watch`
-/// receives A of each chunk.
+/// receives the weights A of each chunk.
 /// Cost: 2·N·(c·(S + E) + 2·S·E) flops; scratch: c·(c + E) + S·E values, plus S·E per chunk if causal with several threads.
 template <class T>
 void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, Workspace<T>& workspace,
@@ -123,7 +123,7 @@ void mix_sequence(ChunkParts<T> parts, const ChunkMixing<T>& mixing, View<T> y, 
   const bool causal = mixing.local.causal, own_chunk = mixing.own_chunk();
   const bool side_by_side = workspace.threads().count() > 1 && chunks > 1 && !watch;
 
-  // Chunk h reads memory h. One memory suffices if all chunks share it, or if they run one after the other.
+  // Chunk h reads memory h. A single memory suffices if it is the same for all chunks, or if the chunks run sequentially.
   const Index memories = causal && side_by_side ? chunks : 1;
   MatrixMap<T> memory = workspace.matrix(memories * s, e);
   const auto slot = [&](Index h) { return View<T>(memory.middleRows(memories == 1 ? 0 : h * s, s)); };

@@ -3,7 +3,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Normalisation of each row (token) over its channels, in every published form.
+/// Normalisation of each row (token) over its channels, in the forms of NormForm.
 
 namespace gated {
 
@@ -31,9 +31,9 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens
 ///
-/// In the other forms, 0 replaces mean and mean(g). For the ScaleNorms, g = gain · ∂y and ∂gain = Σ ∂y ⊙ x̂ over all elements.
-/// The term with mean(g ⊙ x̂) vanishes if the factor does not depend on the row: for affine, and if scale_norm or l2_norm
-/// clamps to eps. Adds to `dx`, or overwrites it if `fresh`; skips an empty `dx`.
+/// In the other forms, mean and mean(g) are replaced by 0. For the ScaleNorms, g = gain · ∂y and ∂gain = Σ ∂y ⊙ x̂ over all
+/// elements. The term with mean(g ⊙ x̂) is 0 where the factor is constant: for affine, and where scale_norm or l2_norm clamps
+/// to eps. Adds to `dx`, or overwrites it if `fresh`; skips an empty `dx`.
 /// Cost: three passes over the rows.
 template <class Back, class T = typename Back::Scalar>
 void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<T>& dy, const NormParameters<T>& norm,
@@ -41,12 +41,12 @@ void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
   const Index rows = dy.rows(), channels = dy.cols();
-  T* const dots = workspace.take(rows);  // Σ ∂y ⊙ x̂ per row, for the ScaleNorms
+  T* const dots = workspace.take(rows);  // Σ ∂y ⊙ x̂ of each row, for ∂gain
   T *const weight_gradient = back.gradient_of(norm.weight), *const bias_gradient = back.gradient_of(norm.bias);
   const bool sums_up = weight_gradient != nullptr || bias_gradient != nullptr;
   MatrixMap<T> sums =
-      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // a row per block
-  for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {                        // while the rows are in cache
+      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // one row per block
+  for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});
     kernels<DerivativeKernels<T>>().normalise_backward_rows(values.data() + first * values.outerStride(), values.outerStride(),

@@ -41,7 +41,7 @@ template <class T>
 struct RowMoments {
   T mean;
   T factor;
-  T varies{1};  ///< 0 if the factor does not depend on the row
+  T varies{1};  ///< 0 if the factor does not depend on x (affine, clamped norms), otherwise 1
 };
 
 }  // namespace gated

@@ -6,20 +6,20 @@
 #include "gated/core/matrix_view.hpp"
 
 /// @file
-/// Factors of a product.
+/// Operands of matmul().
 
 namespace gated {
 
-/// A factor of a product: a matrix or a transpose. Made from a view, or by transposed().
+/// An operand of matmul(): a matrix or a transpose. Made from a matrix or view, or by transposed().
 template <class T>
 struct Operand {
   using Element = T;
   const T* data;
   Index rows, columns;
-  Index row_stride, column_stride;  ///< in elements; for a second factor, one of them is 1
-  Index diagonal = -1;              ///< for a lower triangle: the last nonzero column of row 0
-  Index upper = -1;                 ///< for a transposed lower triangle: the last nonzero row of column 0
-  bool quantizable = false;         ///< for a second factor: see quantizable()
+  Index row_stride, column_stride;  ///< in elements; for operand b of matmul(a, b), one of them is 1
+  Index diagonal = -1;              ///< if lower triangular: the last nonzero column of row 0
+  Index upper = -1;                 ///< if transposed lower triangular: the last nonzero row of column 0
+  bool quantizable = false;         ///< for operand b of matmul(a, b): see quantizable()
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
@@ -37,14 +37,14 @@ struct Operand {
     result.diagonal = upper;
     return result;
   }
-  /// Number of leading columns that a product reads for rows 0 … `row`.
+  /// In rows 0 … `row`, all columns from this one on are 0: matmul() does not read them.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
-  /// Number of leading columns of an upper triangle that are 0 from `row` on: a product skips them.
+  /// In the rows from `row` on, all columns before this one are 0: matmul() skips them.
   Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
   const T* at(Index row, Index column) const { return detail::shifted(data, row * row_stride + column * column_stride); }
 };
 
-/// The transpose of a matrix as a factor of matmul(): `matmul(x, transposed(weight), y, workspace)`.
+/// The transpose of a matrix as an operand: `matmul(x, transposed(weight), y, workspace)`.
 template <class M>
 auto transposed(const M& x) {
   if constexpr (requires { typename M::Element; }) {
@@ -54,16 +54,16 @@ auto transposed(const M& x) {
   }
 }
 
-/// Allows int8_products() to compute the product with `b` as second factor. Used for products with a layer's weights; not for
-/// attention scores, nor for causal mixing, whose scales would depend on later tokens.
+/// Allows int8_products() to quantize operand b of matmul(a, b). Used for the weights of layers. Not used for attention scores,
+/// nor for causal mixing over tokens, where the scales would depend on later tokens.
 template <class T>
 Operand<T> quantizable(Operand<T> b) {
   b.quantizable = true;
   return b;
 }
 
-/// A lower triangle as the first factor of matmul(): row i is 0 after column `diagonal` + i, `diagonal` ≥ 0. The zeros are
-/// neither read nor multiplied, so a NaN in a row of the second factor reaches no earlier row.
+/// A lower triangle as operand a of matmul(a, b): row i is 0 after column `diagonal` + i, `diagonal` ≥ 0. The zeros are neither
+/// read nor multiplied, so they never turn a NaN in b into a NaN of the product.
 template <class T>
 Operand<T> lower(Operand<T> x, Index diagonal) {
   x.diagonal = diagonal;

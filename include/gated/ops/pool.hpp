@@ -75,7 +75,7 @@ MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
 }
 
 /// y = x with `token` prepended to each sequence, as a class token. ∂token is the sum of ∂y over the prepended rows. The run's
-/// sequences describe x, not y.
+/// sequences are those of x, not of y.
 /// Shapes: token has length C, x is rows × C, y is (rows + sequences) × C and must not overlap x.
 /// Cost: one copy, one pass over ∂y backward.
 template <class Run, class T = typename Run::Scalar>

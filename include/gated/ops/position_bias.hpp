@@ -9,10 +9,10 @@
 #include "gated/ops/angles.hpp"
 
 /// @file
-/// Relative position biases, which depend on the distance between query and key, and sinusoidal positions.
+/// Relative position biases, which depend on the offset between query and key, and sinusoidal position encodings.
 ///
-/// For n × n scores such a bias has 2n-1 values, ordered by offset j - i (key minus query) from -(n-1) to n-1: a row of scores
-/// reads them front to back.
+/// A relative bias for n × n scores is 2n-1 values, ordered by offset j - i (key minus query) from -(n-1) to n-1. Each row of
+/// scores adds n consecutive values.
 
 namespace gated {
 
@@ -25,8 +25,8 @@ struct T5Buckets {
 
 /// T5's bucket (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
 ///
-/// Half of the buckets hold one distance each; the other half widen logarithmically up to `max_distance`. Causal: future keys
-/// share bucket 0 with distance 0. Otherwise keys after the query use the upper half of the table.
+/// If causal, keys after the query share bucket 0 with distance 0; otherwise they use the upper half of the table. The first
+/// half of a direction's buckets hold one distance each; the others widen logarithmically up to `max_distance`.
 inline Index t5_bucket(Index m, const T5Buckets& form) {
   Index buckets = form.buckets, offset = 0;
   if (form.causal) {
@@ -42,7 +42,7 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   }
   const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
-  // Keeps rounding from lowering an exact integer: the original implementations, in float32, land on the integer or above.
+  // 1e-7 restores exact integers that were rounded down. The float32 of the original implementations rounds none down.
   const double beyond = std::floor(rounded(growth * static_cast<double>(buckets - exact)) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
@@ -83,9 +83,9 @@ void add_interleaved_sinusoid(const Vector<double>& frequencies, Index first, Vi
   });
 }
 
-/// Sets row t of `table` to the interleaved sinusoid of the distance -o, where o = first + t is an offset (key minus query). As
-/// in Transformer-XL (arXiv:1901.02860), the distance is positive for keys before the query.
-/// Shapes: table has a row per offset, from `first` ≤ 0 to at most -first, and C columns.
+/// Sets row t of `table` to the interleaved sinusoid of position -o, where o = first + t is an offset (key minus query). As in
+/// Transformer-XL (arXiv:1901.02860), -o is positive for keys before the query.
+/// Shapes: table has C columns and a row per offset, from `first` ≤ 0 to at most -first.
 template <class T>
 void offset_sinusoids(const Vector<double>& frequencies, Index first, View<T> table) {
   const Index nearest = std::max<Index>(1 - first - table.rows(), 0);  // the smallest nonnegative distance in the table

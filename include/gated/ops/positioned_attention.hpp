@@ -5,8 +5,8 @@
 #include "gated/ops/attention.hpp"
 
 /// @file
-/// Multi-head attention whose scores also depend on positions, through a vector per position: Transformer-XL's relative
-/// attention (arXiv:1901.02860, §3.3) and its form with absolute positions, as an op with its derivative.
+/// Multi-head attention that adds position scores: Transformer-XL's relative attention (arXiv:1901.02860, §3.3), and the same
+/// with absolute positions. As an op with its derivative.
 
 namespace gated {
 
@@ -16,7 +16,7 @@ struct PositionedInputs {
   MatrixOf<Run> q, k, v;    ///< queries, keys and values
   MatrixOf<Run> p;          ///< queries for the position scores
   MatrixOf<Run> positions;  ///< P, a row per offset or position
-  bool by_offset = true;    ///< a row of P belongs to an offset j - i of key minus query; otherwise to a key's position j
+  bool by_offset = true;    ///< P has a row per offset j - i (key minus query); if false, a row per position j of a key
   Index heads = 1;          ///< h
 };
 
@@ -26,24 +26,24 @@ namespace detail {
 template <class T>
 struct PositionedHeads {
   MatrixView<const T> q, k, v, p, positions;
-  Index zero;  ///< the row of `positions` for offset 0, or for position 0
+  Index zero;  ///< the row of `positions` for offset 0 or position 0
   bool by_offset;
 
-  /// The matrices of one head of one sequence. `others` are the sequences of k and v.
+  /// The matrices of one head of one sequence. q and p are split by `queries`, k and v by `others`.
   PositionedHeads of(const SequenceHead& at, const Sequences& queries, const Sequences& others) const {
     return {at.of(q, queries), at.of(k, others), at.of(v, others), at.of(p, queries), at.columns_of(positions), zero,
             by_offset};
   }
 };
 
-/// The position scores B = p P'ᵀ of a block of queries, where P' are the rows of P that the block reads.
+/// The position scores B = p P'ᵀ of a block of queries, where P' is the part of P that the block needs.
 ///
-/// If by_offset, each query reads B from one column further left than the query before it. So the scores are B, read with a row
-/// stride smaller by one. Columns without a row of P belong to keys hidden by causality.
+/// If by_offset, the scores of a query start one column further left in B than those of the previous query. B thus serves as a
+/// bias matrix if its row stride is reduced by 1. Columns of B beyond the last row of P are for keys hidden by causality.
 template <class T>
 class PositionScores {
  public:
-  /// For `rows` queries starting at position `at`, and keys 0 … `seen` - 1.
+  /// The scores of `rows` queries, from position `at` on, with keys 0 … `seen` - 1.
   PositionScores(const PositionedHeads<T>& head, Index at, Index rows, Index seen)
       : at_(at),
         slide_(head.by_offset ? 1 : 0),
@@ -54,17 +54,17 @@ class PositionScores {
 
   /// Number of columns of B.
   Index width() const { return width_; }
-  /// The columns of B, or of its gradient, that have a row in P'.
+  /// The columns of `b` (B or its gradient) that have a row in P'.
   MatrixView<T> columns(MatrixMap<T>& b) const { return MatrixView<T>(b).columns(0, read_); }
-  /// The rows P' of `positions`, which is P or its gradient.
+  /// The rows of `positions` (P or its gradient) that belong to P'.
   template <class V>
   MatrixView<V> rows(const MatrixView<V>& positions) const {
     return positions.rows(first_, read_);
   }
 
-  /// Scoring::bias_stride: elements between the scores of consecutive queries, in B or its gradient.
+  /// The value of Scoring::bias_stride: elements between the scores of consecutive queries in B or its gradient.
   Index stride(const MatrixMap<T>& b) const { return b.outerStride() - slide_; }
-  /// Scoring::bias: the address where the scores of a query at position 0 would start.
+  /// The value of Scoring::bias: the address where the scores of a query at position 0 would start.
   T* bias(MatrixMap<T>& b) const { return b.data() + (origin_ - at_ * stride(b)); }
 
  private:
@@ -82,7 +82,7 @@ Scoring<T> with_position_scores(Scoring<T> scoring, const PositionScores<T>& sco
   return scoring;
 }
 
-/// y = A v for the queries of one head, from position `first` on: see attend().
+/// y = A v of one head, for queries from position `first` on: see attend().
 template <class T>
 void attend_head(const PositionedHeads<T>& head, Index first, const Scoring<T>& scoring, const MatrixView<T>& y,
                  Workspace<T>& workspace, const Epilogue<T>& epilogue, const WeightsWatcher<T>& watch) {
@@ -124,7 +124,7 @@ void attend_head_backward(const PositionedHeads<T>& head, const MatrixView<const
   for_each_query_block(dy.rows(), head.k.rows(), 0, scoring.causal, query_block, block);
 }
 
-/// y = attend_head() for all sequences and heads. `others` are the sequences of k and v; the first query is at position
+/// Calls attend_head() for each head of each sequence. `others` are the sequences of k and v; queries start at position
 /// `first`.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_positioned(Run& run, Index heads, const PositionedHeads<T>& all, const ScoringOf& scoring_of,
@@ -176,7 +176,7 @@ PositionedHeads<T> remembered_heads(Run& run, const PositionedInputs<Run>& in) {
   return {run[in.q], k, v, run[in.p], positions, in.by_offset ? capacity - 1 : 0, in.by_offset};
 }
 
-/// Raises ShapeError unless P has exactly one row per offset or position in the run's longest sequence.
+/// Raises ShapeError unless P has q's columns, and one row per offset or position of the run's longest sequence.
 template <class Run>
 void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool causal) {
   const Index longest = run.sequences().longest();
@@ -192,17 +192,17 @@ void expect_position_rows(const Run& run, const PositionedInputs<Run>& in, bool 
 ///
 ///     S_ij = (q_i · k_j + p_i · P_ij) · scale
 ///
-/// and P_ij is the row of `positions` for the offset j - i, or for the position j. `scoring_of(sequences, b)` returns scale and
-/// masks, without biases; D is the attention dropout mask: see attend().
+/// and P_ij is the row of `positions` for the offset j - i or, unless by_offset, for the position j. Sequence b's Scoring is
+/// `scoring_of(sequences, b)`, without biases. D is the attention dropout mask: see attend().
 ///
 /// If the longest sequence has L tokens, `positions` has a row per offset from -(L - 1) to L - 1 (to 0 if causal) or, unless
-/// by_offset, a row per position 0 … L - 1. In a stream, it has only the rows that the next tokens add, in the same order; the
-/// stream remembers them with the keys and values.
+/// by_offset, a row per position 0 … L - 1. In a stream, it has only the new rows for the next tokens, in the same order: the
+/// stream remembers earlier ones, as it does keys and values.
 /// Shapes: for h heads, q, k, p and positions have h·S columns; v, y and the epilogue's matrices have h·E.
 /// Errors: ShapeError if `positions` or an epilogue matrix has another shape; ArgumentError for a stream without a capacity.
 /// Cost: 2·M·N·(2·S + E) flops per head for M queries and N keys, about half when causal; 2.7 times that backward. With
-/// by_offset, up to 2·M·256·S flops more, unless causal. Scratch: 2 · 256 rows of scores, backward 4 · 256. A stream's state
-/// holds capacity × (2·S + E) values per head.
+/// by_offset, up to 2·M·256·S flops more, unless causal. Scratch: 2 · 256 rows of scores; 4 · 256 rows backward. A stream's
+/// state holds capacity × (2·S + E) values per head.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool causal, const ScoringOf& scoring_of,
                                  Epilogue<Run> epilogue) {
@@ -211,7 +211,7 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   const MatrixView<T> y = run[joined.y];
   if constexpr (Run::streams) {
     const auto all = detail::remembered_heads(run, in);
-    // The position scores need as much scratch as a relative bias, which attend_scratch() includes.
+    // attend_scratch() includes a relative bias; position scores need the same amount of scratch.
     run.workspace().reserve(attend_scratch<T>(run.capacity(), run.workspace().threads()));
     detail::attend_positioned<Run>(run, in.heads, all, scoring_of, Sequences::single(all.k.rows()), run.position(), {}, y,
                                    joined.epilogue);

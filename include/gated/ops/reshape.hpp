@@ -25,11 +25,11 @@ void for_each_shared_run(const MatrixView<const T>& from, const MatrixView<T>& t
 
 }  // namespace detail
 
-/// y = the elements of x in row-major order with `columns` columns: splits tokens into narrower ones, or merges them into wider
-/// ones. ∂x = ∂y, reshaped back.
+/// y = x reshaped to `columns` columns, in row-major order: splits tokens into narrower ones, or merges them into wider ones.
+/// ∂x = ∂y, reshaped back.
 ///
 /// Returns a view of x if its rows are contiguous and the run does not record.
-/// Errors: ShapeError if the elements do not fill the last row.
+/// Errors: ShapeError if `columns` does not divide the number of elements.
 /// Cost: none for a view, otherwise one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> reshape(Run& run, MatrixOf<Run> x, Index columns) {

@@ -63,7 +63,7 @@ void rotate(View<T> x, const ConstView<T>& table, Rotary layout) {
 namespace detail {
 
 /// Rotates each of `parts`, head by head. A head has `width` columns, or all columns if `width` is 0. Every sequence starts at
-/// position `first`. sign = -1 rotates by the opposite angles: the transpose.
+/// position `first`. sign = -1 applies the inverse rotation.
 template <class T, class... Parts>
 void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const Sequences& sequences, Index first, T sign,
                 Workspace<T>& workspace, const Parts&... parts) {
@@ -96,9 +96,10 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const 
 
 }  // namespace detail
 
-/// Rotates the first r channels of each head in each of `parts`, by the positions of the part's rows, as an op. Parts that are
-/// moved in are rotated in place. A recording run rotates all parts in place: only the op that made a part may have read it.
-/// Gradients are rotated back. `frequencies` must outlive the backward pass. Each head has `width` columns; 0 means one head.
+/// Rotates the first r channels of each head in each of `parts`, as an op; the angles depend on the row's position in its
+/// sequence. Parts that are moved in are rotated in place. A recording run rotates all parts in place: no op may have read a
+/// part before, except the one that made it. Gradients are rotated back. `frequencies` must outlive the backward pass. Each
+/// head has `width` columns; 0 means one head.
 /// Shapes: frequencies has length r/2; each of `parts` is N × heads·width, with width ≥ r.
 /// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.
 /// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.

@@ -13,13 +13,13 @@
 
 namespace gated {
 
-/// Receives the weights A of some queries, for attention hooks. `part` is the index of their chunk or stream part.
+/// Receives the weights A of consecutive queries, for attention hooks. `part` is the index of their chunk or stream part.
 template <class T>
 using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weights)>;
 
 namespace detail {
 
-/// A watcher that forwards to `watch` with the index `part`; empty if `watch` is empty.
+/// Returns a watcher that calls `watch` with this `part`; empty if `watch` is empty.
 template <class T>
 WeightsWatcher<T> of_part(const WeightsWatcher<T>& watch, Index part) {
   if (!watch) {
@@ -41,7 +41,7 @@ void score(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scor
   gemm::multiply<T>(q, transposed(k), finish, workspace, scoring.causal && !activation ? first : -1);
 }
 
-/// weights = A before dropout.
+/// weights = A, before dropout.
 template <class T>
 void weigh(const ConstView<T>& q, const ConstView<T>& k, Index first, const Scoring<T>& scoring, View<T> weights,
            Workspace<T>& workspace) {
@@ -71,12 +71,12 @@ void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Wor
 /// Queries per block of scores.
 inline constexpr Index query_block = 256;
 
-/// Queries per block if the reach is at most this: a block of n queries scores up to n + 2 · reach keys.
+/// Queries per block for a reach of at most this length: a block of n queries scores up to n + 2 · reach keys.
 inline constexpr Index short_query_block = 64;
 
 /// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done`
-/// on, which is at key position `first` + `done`, and sees the keys from `begin` to `seen` - 1. A short `reach` limits blocks
-/// to max(reach, short_query_block) queries, because each query scores all keys of its block.
+/// on, and sees keys `begin` … `seen` - 1. Query `done` is at position `first` + `done` among the keys. A short `reach` limits
+/// blocks to max(reach, short_query_block) queries, because each query scores all keys of its block.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index reach, Index block, const F& f) {
   const Index most = std::min(block, std::max(reach, short_query_block));
@@ -85,15 +85,15 @@ void for_each_query_block(Index query_count, Index key_count, Index first, bool 
     f(done, rows, std::max<Index>(at - reach, 0), std::min(at + rows + (causal ? 0 : reach), key_count));
   }
 }
-/// The same without a reach: calls `f(done, rows, seen)`.
+/// The same with an unlimited reach: calls `f(done, rows, seen)`.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index block, const F& f) {
   for_each_query_block(query_count, key_count, first, causal, unlimited_reach, block,
                        [&](Index done, Index rows, Index, Index seen) { f(done, rows, seen); });
 }
 
-/// The weights of a block of queries as a factor that leaves out the zeros on both sides of each query's visible keys. The
-/// first query is at position `at` among the keys.
+/// The weights of a block of queries as an operand of matmul(), which skips the zeros on both sides of each query's visible
+/// keys. The first query is at position `at` among the keys.
 template <class T>
 Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach) {
   Operand<T> factor = weights;
@@ -108,12 +108,12 @@ Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach)
 
 }  // namespace detail
 
-/// y = A v, with `epilogue` applied, for the queries at positions `first`, `first` + 1, … of one sequence, one per row of q.
+/// y = A v, with `epilogue` applied, for the queries of one sequence in the rows of q, from position `first` on.
 ///
-/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` receives
-/// all rows of A at once.
-/// Cost: 2·M·N·(S + E) flops, about half when causal (a block of 256 queries sees the keys up to its last query); with a reach
-/// of r, N is at most 3·r + 64; scratch: 256 rows of scores.
+/// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` is called
+/// once, with all rows of A.
+/// Cost: 2·M·N·(S + E) flops, about half when causal: each block of 256 queries sees the keys up to its last query. With a
+/// reach of r, N counts as at most 3·r + 64. Scratch: 256 rows of scores.
 template <class T>
 void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identity_t<ConstView<T>>& k,
             const std::type_identity_t<ConstView<T>>& v, Index first, const Scoring<T>& scoring,
@@ -138,7 +138,7 @@ void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identit
                                watch ? std::max<Index>(q.rows(), 1) : detail::query_block, attend_block);
 }
 
-/// Scratch that attend() takes for one query among `key_count` keys: scores, a panel of v per thread, and a relative bias.
+/// Scratch of attend() for one query and `key_count` keys: scores, a panel of v per thread, and a relative bias.
 template <class T>
 Index attend_scratch(Index key_count, const Threads& threads) {
   return row_stride<T>(key_count) + 2 * key_count + detail::gemm::thread_scratch<T>(key_count) * threads.count();

@@ -10,7 +10,7 @@
 #include "gated/ops/dropout.hpp"
 
 /// @file
-/// How attention weights follow from scores: options only, no loops.
+/// Kernels, scales, biases and masks of attention: options only, no loops.
 
 namespace gated {
 
@@ -19,15 +19,15 @@ enum class ScoreKernel {
   relu2,           ///< max(S, 0)²: GAU and FLASH
   laplace,         ///< a smooth approximation of relu²: lucidrains' option
   laplace_legacy,  ///< laplace with the σ of lucidrains' packages before 0.1.7
-  softmax,         ///< over the keys
-  softmax_plus     ///< softmax(S · ln l / ln 512) for l keys: GAU-α. The factor is softmax_plus_scale()
+  softmax,         ///< softmax(S) over the keys
+  softmax_plus     ///< softmax(S · ln l / ln 512) for l visible keys: GAU-α; see softmax_plus_scale()
 };
 
 constexpr auto names_of(ScoreKernel) {
   return words_for<ScoreKernel>("relu2", "laplace", "laplace_legacy", "softmax", "softmax_plus");
 }
 
-/// A Scoring::reach that hides nothing: half of the largest Index, so sums with positions do not overflow.
+/// A Scoring::reach that hides nothing. Half of the largest Index: adding a position cannot overflow.
 inline constexpr Index unlimited_reach = std::numeric_limits<Index>::max() / 2;
 
 /// How the attention weights A of one sequence (or chunk) follow from q and k: S = (q kᵀ + B) · scale if bias_inside, otherwise
@@ -40,14 +40,14 @@ struct Scoring {
   bool bias_inside = false;
   bool causal = false;
   Index reach = unlimited_reach;  ///< a query sees only keys at most this far away, as in sliding windows; softmax only
-  const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at offset 0
+  const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at the value of offset 0
   const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to `relative`
   Index bias_stride = 0;
   const T* visible_keys = nullptr;     ///< 0 or 1 per key
   const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 sets the query's row of A to 0
   DropoutMask<T> dropout{};            ///< training only: multiplies A_ij, after the masks
 
-  /// The scoring of the queries and keys from position `first` on.
+  /// This scoring, for the queries and keys from position `first` on only.
   Scoring from(Index first) const {
     Scoring rest = *this;
     rest.bias = bias == nullptr ? nullptr : bias + first * (bias_stride + 1);

@@ -18,7 +18,7 @@ struct Windows {
   Index length = 0;    ///< length of each window
   Index stride = 1;    ///< distance between window starts
   Index count = 0;     ///< number of windows per series
-  Index together = 1;  ///< series per group; the windows of a group are ordered by time, then by series
+  Index together = 1;  ///< series per group; a group's windows are sorted by time, then by series
 };
 
 /// Cuts each series into windows (patches), one per row of y. Windows may overlap.
@@ -61,8 +61,8 @@ MatrixOf<Run> transpose_items(Run& run, const MatrixOf<Run>& x, Index rows) {
   return y;
 }
 
-/// y = x with a row prepended to each series, which has `length` rows here. All series of item b get row b of `first`, or zeros
-/// if `first` is absent. The run's sequences are the items; their lengths count series.
+/// y = x with a row prepended to each series; here a series is `length` rows. The new row is row b of `first` for all series of
+/// item b, or zeros if `first` is absent. The run's sequences are the items; the length of an item is its number of series.
 /// Shapes: first is items × C, or absent; x is (series · length) × C, y is (series · (length + 1)) × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -101,14 +101,14 @@ MatrixOf<Run> prepend_to_series(Run& run, const MatrixOf<Run>& first, const Matr
 /// Layout of the series around a forecast: see surround_forecast().
 struct ForecastSurroundings {
   Index series = 0;                  ///< M, series per item
-  std::span<const Index> predicted;  ///< the forecast series
+  std::span<const Index> predicted;  ///< the forecast series of an item
   std::span<const Index> known;      ///< series with a known future, placed after the predicted ones
   Index horizon = 0;                 ///< F, number of forecast times
   Index context = 0;                 ///< c, number of times before and after the forecast
   Index past_end = 0;                ///< column of x where the past ends; if 0, the past is all zeros
 };
 
-/// For each item: a row [past | forecast | zeros] per predicted series, then a row [past | future | zeros] per known series. A
+/// An item of y has a row [past | forecast | zeros] per predicted series, then a row [past | future | zeros] per known one. A
 /// row has c + F + c values; the past is the c values of x before `past_end`. The spans in `s` must outlive the backward pass.
 /// Shapes: forecast is (items · predicted) × F; x is (items · M) × L; future is (items · M) × F or wider, or absent if no
 /// series is known.

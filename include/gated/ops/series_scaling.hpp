@@ -33,7 +33,7 @@ struct ScaledSeries {
 
 namespace detail {
 
-/// The mask of observed values. A NaN is a gap, whatever the mask says.
+/// The mask of observed values. A NaN always counts as unobserved.
 template <class T>
 struct ObservedSeries {
   const std::uint8_t* mask;  ///< rows × columns, or nullptr if all are observed
@@ -44,7 +44,7 @@ struct ObservedSeries {
   bool counts(const ConstView<T>& x, Index row, Index column) const {
     return (mask == nullptr || mask[row * columns + column] != 0) && !std::isnan(x(row, column));
   }
-  /// True if a value is replaced by 0, because it is neither finite nor observed.
+  /// True if a value is replaced by 0: it is unobserved, and NaN or infinite.
   bool is_filled(const ConstView<T>& x, Index row, Index column) const {
     return !std::isfinite(x(row, column)) && !counts(x, row, column);
   }
@@ -70,7 +70,7 @@ struct ObservedSeries {
 
 inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
 
-/// Calls `f` with one row of each item: the same series as `row`, that is, the row with the same index within its item.
+/// Calls `f` with the row of `row`'s series in each item: the row with the same index within the item.
 template <class F>
 void for_each_same_series(const Sequences& items, Index row, const F& f) {
   const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);
@@ -81,7 +81,7 @@ void for_each_same_series(const Sequences& items, Index row, const F& f) {
   }
 }
 
-/// Backward pass of scale_series(). For standard scaling over c observed values, ∂σ/∂x = (x - μ) / (σ c), as Σ (x - μ) = 0.
+/// Backward pass of scale_series(). For standard scaling over c observed values, ∂σ/∂x = (x - μ) / (σ c), since Σ (x - μ) = 0.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, SeriesScaling scaling,
                            const ObservedSeries<T>& observed, const Sequences& items) {
@@ -155,13 +155,13 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 
 }  // namespace detail
 
-/// y = (x - μ) / σ for each series, a row of x. μ and σ come from the values that `observed` marks by 1, or from all values if
-/// it is empty.
+/// y = (x - μ) / σ, row by row; a row of x is a series. μ and σ are computed from the values where `observed` is 1, or from all
+/// values if `observed` is empty.
 ///
-/// Unobserved values are scaled too. A NaN is never observed, whatever the mask says. Unobserved NaNs and infinities are read
-/// as 0 (granite-tsfm's data sets also fill NaNs with 0). With SeriesScaling::mean, a series without observed values takes its
-/// scale from the same series in the other items; the items are the run's sequences.
-/// Shapes: x is rows × L, observed has rows · L entries or none; μ and σ are rows × 1.
+/// Unobserved values are scaled too. A NaN always counts as unobserved. Unobserved NaNs and infinities are read as 0
+/// (granite-tsfm's data sets also fill NaNs with 0). With SeriesScaling::mean, the scale of a series without observed values is
+/// computed from the same series in the other items. The items are the run's sequences.
+/// Shapes: x is rows × L, `observed` has rows · L entries or is empty; μ and σ are rows × 1.
 /// Errors: ShapeError if the mask has another size.
 /// Cost: three passes over x; sums are in double.
 template <class Run, class T = typename Run::Scalar>
@@ -194,7 +194,7 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
   return y;
 }
 
-/// y = x, with 0 in place of the values that scale_series() reads as 0.
+/// y = x with unobserved NaNs and infinities replaced by 0, as in scale_series().
 /// Shapes: as in scale_series().
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>

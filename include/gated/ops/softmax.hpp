@@ -13,7 +13,7 @@ template <class T>
 struct SoftmaxOptions {
   bool causal = false;                 ///< row i sees only the columns j ≤ first + i
   Index first = 0;                     ///< position of row 0, for a block of a larger matrix
-  Index reach = unlimited_reach;       ///< row i sees only the columns at a distance of at most this from first + i
+  Index reach = unlimited_reach;       ///< row i sees only the columns at most this far from first + i
   const T* visible_columns = nullptr;  ///< 0 or 1 per column: 0 hides the column from all rows
 };
 

@@ -17,9 +17,9 @@ namespace gated {
 
 namespace detail {
 
-/// y = the rows of W v + b from row `first` on, for one sequence, with `epilogue` applied. v holds the visible tokens: those up
-/// to the last row of y if W is causal, otherwise all. `sums` (TileSums or StreamSums) provides the part of each row that is
-/// computed by FFT.
+/// y = rows `first`, `first` + 1, … of W v + b for one sequence, with `epilogue` applied. If W is causal, v ends with the token
+/// of the last of these rows; otherwise it has all tokens. `sums` (TileSums or StreamSums) computes the part of W v that uses
+/// the FFT.
 template <class T, class Sums>
 void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Index first, const MatrixView<T>& y,
               const Epilogue<T>& epilogue, Sums& sums, Workspace<T>& workspace) {
@@ -31,7 +31,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // the FFT sums use `added`: the epilogue is a separate pass
+    const bool joins_later = start > 0 && joined.added;  // the FFT sums need `added`: the epilogue is a separate pass
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -43,7 +43,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
       Epilogue<T> of_head = of_product.block(0, column, rows, width);
       of_head.row_bias = weight.bias == nullptr ? nullptr : &weight.bias->coeffRef(head, i);
       Operand<T> from = v.block(start, column, depth, width);
-      from.quantizable = !weight.causal;  // the int8 scales of a causal v would depend on later tokens
+      from.quantizable = !weight.causal;  // if causal, int8 scales would depend on later tokens
       matmul(weight.rows(head, i, rows, depth, workspace, start), from, made.columns(column, width), workspace, of_head);
     }
     if (joins_later) {
@@ -74,8 +74,8 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
   });
 }
 
-/// Backward pass of SpatialWeight::expand_row(): adds row i of ∂W, whose first `count` entries are in `row`, to the gradients
-/// of W's parameters. Skips masked entries.
+/// Backward pass of SpatialWeight::expand_row(): adds row i of ∂W to the gradients of W's parameters. `row` has its first
+/// `count` entries; masked ones are skipped.
 template <class Back, class T>
 void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Index i, Index count, const T* row) {
   const Index visible = weight.causal ? std::min(i + 1, count) : count;
@@ -125,8 +125,8 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `f(offset, length, rows, depth)` for each sequence that uses the block of W from row i on. It uses `rows` rows of the
-/// block, which see `depth` tokens. `offset` is `first` plus the sequence's offset.
+/// For the block of `block` rows of W from row i on, calls `f(offset, length, rows, depth)` for each sequence that uses rows of
+/// the block. The sequence uses the first `rows` of them, which see `depth` tokens; `offset` is its offset plus `first`.
 template <class T, class F>
 void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -137,7 +137,7 @@ void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, I
   }
 }
 
-/// Adds ∂W = ∂y vᵀ, summed over sequences, for `rows` rows of a head's W from row i on. The rows see `depth` tokens.
+/// Adds ∂W = ∂y vᵀ, summed over sequences, for `rows` rows of a head's W from row i on, which see `depth` tokens.
 template <class Back, class T>
 void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& v,
                      const ConstView<T>& dy, Index head, Index i, Index rows, Index depth) {
@@ -157,8 +157,8 @@ void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences
   }
 }
 
-/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Visits the blocks of rows from last to first: the last block of a sequence
-/// reaches all its tokens, so it can set ∂v, and the other blocks add to it.
+/// ∂v = Wᵀ ∂y and ∂W = ∂y vᵀ, summed over sequences. Visits the blocks of rows from last to first: a sequence's last block sees
+/// all its tokens, so it can assign ∂v; the other blocks add to it.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_tokens_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                          const ConstView<T>& dy) {
@@ -228,20 +228,19 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 
 /// y = W v + b over the tokens of each sequence, with `epilogue` applied.
 ///
-/// If W is M × N with M ≠ N, sequences have N tokens in v and M in y. The run's sequences are then used only for stochastic
-/// depth on the residual. `weight` must outlive the backward pass.
+/// If W is M × N with M ≠ N, a sequence has N tokens in v and M in y. Only stochastic depth on the residual then uses the run's
+/// sequences. `weight` must outlive the backward pass.
 ///
-/// A stream keeps v (capacity × C values). With the FFT (SpatialWeight::is_transformed()) it also keeps the same number of
-/// sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, a stream is bit-equal to a batch. With the
-/// FFT, sums are added in another order: stream and batch are equal up to rounding (about 1e-6 of the largest value in float).
-/// A stream gives the same bits for any division into steps.
+/// A stream keeps v (capacity × C values). With the FFT (see SpatialWeight::is_transformed()) it also keeps about as many
+/// partial sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, stream and batch are bit-equal. With
+/// the FFT, they add in different orders and are equal up to rounding (about 1e-6 of the largest value in float). A stream is
+/// bit-equal for any division into steps.
 /// Shapes: v is rows × C with C / heads columns per head; y has v's shape, or is (sequences · M) × C for an M × N weight.
 /// Errors: ShapeError if an epilogue matrix is not shaped like y.
 /// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
-/// ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, half of that for each doubling of N beyond the tile); scratch of 8·N
-/// vectors per thread, 24·N backward. A stream with the FFT: 25/2·C·log₂ N flops per token for each doubling of its
-/// position beyond the tile. This work is done ahead: spread evenly over steps if the weights are prepared, otherwise one
-/// block's transforms at a time.
+/// ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, 10·N·C·log₂ N · log₂(N / tile)); scratch of 8·N vectors per thread,
+/// 24·N backward. A stream with the FFT: 25/2·C·log₂ N · log₂(position / tile) flops per token. If the weights are prepared,
+/// this work is spread evenly over earlier steps; otherwise one step does all transforms of a block.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;

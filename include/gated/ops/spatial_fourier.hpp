@@ -10,18 +10,18 @@
 /// @file
 /// Toeplitz spatial weights on whole sequences: long convolutions by FFT.
 ///
-/// A non-causal weight takes one circulant product per sequence. A causal weight is cut into tiles, and its rows into blocks of
-/// the tile size B. Tokens before block k reach it through square tiles of B, 2B, 4B, … tokens, one for each set bit of k; its
-/// own tokens reach it through a matmul. Each pair of tokens j ≤ i is covered once, and nothing flows from a later token to an
-/// earlier one (relaxed multiplication; Oncescu et al., arXiv:2410.12982). ops/spatial_stream.hpp cuts streams differently.
+/// A non-causal weight is one circulant product per sequence. The rows of a causal weight are split into blocks of the tile
+/// size B. Block k receives earlier tokens through square tiles of B, 2B, 4B, … tokens, one tile for each set bit of k, and its
+/// own tokens through a matmul. Each pair of tokens j ≤ i is covered once, and no token depends on a later one (relaxed
+/// multiplication; Oncescu et al., arXiv:2410.12982). For streams, ops/spatial_stream.hpp uses other tiles.
 
 namespace gated::detail::fourier {
 
-/// The sums that the tiles of a causal weight contribute to later rows of one whole sequence. Rows are processed in order.
+/// What the tiles of a causal weight contribute to the rows of one whole sequence. Rows are processed in order.
 template <class T>
 class TileSums {
  public:
-  /// Takes its memory from the caller's frame.
+  /// Allocates in the caller's frame of `workspace`.
   TileSums(const SpatialWeight<T>& weight, Index length, Index columns, Workspace<T>& workspace)
       : weight_(weight), length_(length) {
     for (Index tokens = weight.tile(); weight.is_transformed(length) && tokens < length; tokens *= 2) {
@@ -57,7 +57,7 @@ class TileSums {
  private:
   struct Level {
     MatrixView<T> sums;
-    Index begin;  // first token of the tile that `sums` were computed from
+    Index begin;  // first token of the tile whose result is in `sums`
   };
 
   void compute(const MatrixView<const T>& v, Index begin, const MatrixView<T>& y, Workspace<T>& workspace) const {
@@ -96,12 +96,12 @@ void mix_sequence(const SpatialWeight<T>& weight, const MatrixView<const T>& v, 
   multiply_rows<T>(circle, factors, weight.heads, v, nullptr, y, nullptr, bias, weight.length, epilogue, workspace);
 }
 
-/// Computes ∂v = Wᵀ ∂y, and the gradients of W's parameters. All sequences use the transform length of the longest one. For ∂w,
-/// one inverse transform serves as many heads as a vector has lanes.
+/// Computes ∂v = Wᵀ ∂y and the gradients of W's parameters. All sequences use the transform length of the longest one. For ∂w,
+/// an inverse transform handles one head per lane.
 template <class T>
 class BackwardByTransform {
  public:
-  /// If `trained`, also computes W's gradients. Takes memory from the caller's frame.
+  /// If `trained`, also computes W's gradients. Allocates in the caller's frame of `workspace`.
   BackwardByTransform(const SpatialWeight<T>& weight, const Sequences& sequences, Index columns, bool trained,
                       Workspace<T>& workspace)
       : weight_(weight),
@@ -138,7 +138,7 @@ class BackwardByTransform {
     });
   }
 
-  /// Adds the tasks' contributions to ∂w, in order. Two columns are correlated at once; the real part sums both.
+  /// Adds the tasks' contributions to ∂w, in task order. One transform correlates two columns; its real part sums both.
   void add_weight(T* to, Workspace<T>& workspace) const {
     const Index row = row_size<T>(), width = vector_width<T>(), parts = tasks_.per_head();
     T* const x = workspace.take(trained() ? circle_.scratch_size() : 0);
@@ -160,7 +160,7 @@ class BackwardByTransform {
     }
   }
 
-  /// Adds the tasks' contributions to the gradients of the scales, heads × N each.
+  /// Adds the tasks' contributions to the gradients of row and column scales, heads × N each.
   void add_scales(T* to_rows, T* to_columns) const {
     for (Index task = 0; task < of_rows_.rows(); ++task) {
       const Index first = task / tasks_.per_head() * weight_.length;
@@ -177,7 +177,7 @@ class BackwardByTransform {
     return scaled_ ? of_head<T>(numbers->data(), head, weight_.length) : nullptr;
   }
 
-  /// Processes one task's columns in a sequence of n tokens. z is scratch for the transforms of v and dy, and for the sum of
+  /// Processes one task's columns in a sequence of n tokens. z is scratch for three transforms: of v, of dy, and the sum of
   /// their correlations.
   void mix_pair(Index task, Index head, Index n, const Pair<const T>& v, const Pair<const T>& dy, const Pair<T>& dv, bool adds,
                 T* z) {
@@ -217,7 +217,7 @@ class BackwardByTransform {
   MatrixMap<T> of_w_, of_rows_, of_columns_;
 };
 
-/// Runs BackwardByTransform for the gradients that `back` asks for.
+/// Backward pass of all sequences by FFT.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void mix_sequences_backward(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, Variable v,
                             const ConstView<T>& dy) {

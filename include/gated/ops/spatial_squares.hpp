@@ -8,12 +8,12 @@
 #include "gated/ops/toeplitz.hpp"
 
 /// @file
-/// FFT products with square blocks of a Toeplitz weight. Whole sequences (ops/spatial_fourier.hpp) and streams
-/// (ops/spatial_stream.hpp) are built from them.
+/// FFT products with square blocks of a Toeplitz weight, the building blocks of ops/spatial_fourier.hpp (whole sequences) and
+/// ops/spatial_stream.hpp (streams).
 
 namespace gated::detail::fourier {
 
-/// Writes the transforms of d_k = w_{offset + k}, |k| < n, for all heads to `factors`: circle.bins() factors per head.
+/// Transforms the Toeplitz matrices d_k = w_{offset + k}, |k| < n, of all heads. Writes circle.bins() factors per head.
 template <class T>
 void transform_weight(const Circle<T>& circle, const SpatialWeight<T>& weight, Index offset, Index n, Factor<T>* factors,
                       T* scratch) {
@@ -71,7 +71,7 @@ struct Products {
   void transform(const Square& square, Factor<T>* factors, T* scratch) const {
     transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
-  /// Writes the factors of all squares, then a scalar for the current arithmetic(): prepared_size() scalars in all.
+  /// Writes the factors of all squares, then the current arithmetic() as a scalar: prepared_size() scalars in all.
   void transform_all(T* factors) const {
     for_each([&](const Square& square) {
       AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
@@ -103,7 +103,7 @@ struct Products {
                ? reinterpret_cast<const Factor<T>*>(found.numbers() + before)
                : nullptr;
   }
-  /// The factors of a square: prepared, or computed now in the caller's frame.
+  /// The factors of a square: those kept by prepare() or, if there are none, computed here in the caller's frame.
   const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
     if (const Factor<T>* const kept = prepared(square, workspace)) {
       return kept;
@@ -118,7 +118,7 @@ struct Products {
   Index size(const Square& square) const { return weight.heads * circle(square).bins() * factor_size<T>; }
 };
 
-/// The columns of one head that a task processes: transform_columns(), or fewer in a head's last task.
+/// The columns of one head that a task processes: transform_columns() of them, or fewer in a head's last task.
 struct Columns {
   Index head, first, count;
 };
@@ -148,14 +148,14 @@ void for_each_task(const ColumnTasks<T>& tasks, Index first, Index last, Index r
                [&](Index k, Index thread) { f(first + k, tasks.at(first + k), scratch + thread * scratch_size); });
 }
 
-/// The per-row values of one head; `stride` is the distance between heads. nullptr if `numbers` is nullptr.
+/// The values of one head, or nullptr if `numbers` is nullptr. Each head has `stride` values.
 template <class T>
 const T* of_head(const T* numbers, Index head, Index stride) {
   return numbers == nullptr ? nullptr : numbers + head * stride;
 }
 
-/// y = T v with `epilogue` applied, for the Toeplitz matrix T of `factors`. Two real columns form one complex column. The
-/// scales of v and y, and `row_bias`, hold a value per row (heads × `row_stride`), or are nullptr.
+/// y = T v with `epilogue` applied, where `factors` is the transform of the Toeplitz matrix T. Two real columns form one
+/// complex column. `v_scale`, `y_scale` and `row_bias` are heads × `row_stride`, with a value per row of v or y, or nullptr.
 template <class T>
 void multiply_rows(const Circle<T>& circle, const Factor<T>* factors, Index heads, const MatrixView<const T>& v,
                    const T* v_scale, const MatrixView<T>& y, const T* y_scale, const T* row_bias, Index row_stride,

@@ -8,20 +8,19 @@
 /// @file
 /// Toeplitz spatial weights on streams: long convolutions by FFT with no slow step.
 ///
-/// The tiles of whole sequences (ops/spatial_fourier.hpp) do not suit a stream: token i + 1 needs the tile that ends with token
-/// i, so some steps would wait for a whole large tile. Here, tokens are cut into blocks of each size U = B, 2B, 4B, … Block m
-/// takes input only from blocks that are not its neighbours: from block m - 2 and, if m is odd, also from block m - 3. Smaller
-/// blocks cover closer pairs of tokens; a matmul covers pairs in the same block or in neighbouring blocks of B tokens. So each
-/// pair j ≤ i is covered once.
+/// The tiles of ops/spatial_fourier.hpp do not suit a stream: token i + 1 needs the tile that ends with token i, so some steps
+/// would have to compute a whole large tile. Here, tokens are split into blocks of each size U = B, 2B, 4B, … Block m reads no
+/// neighbouring blocks, only block m - 2 and, if m is odd, also block m - 3. Closer pairs of tokens are covered by smaller
+/// blocks or, in the same block or neighbouring blocks of B tokens, by a matmul. So each pair j ≤ i is covered once.
 ///
-/// All inputs of block m are known when block m - 1 begins, so the work of block m is spread over the tokens of block m - 1
-/// (after Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is done two vectors of columns
-/// at a time, in pieces of a few passes over some hundred rows. A step does a few pieces of each block size; unfinished work
+/// All inputs of block m are known when block m - 1 begins, so the work for block m is spread over the steps of block m - 1
+/// (after Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is split into pieces: a few
+/// passes over some hundred rows, for two vectors of columns. A step computes a few pieces for each block size; unfinished work
 /// stays in the stream's memory.
 
 namespace gated::detail::fourier {
 
-/// The sums that tokens of a stream contribute to later tokens through a causal weight. The stream remembers three matrices,
+/// What the tokens of a stream contribute to later tokens through a causal weight, by FFT. The stream remembers three matrices,
 /// all zeros at first: `sums` (rows() × columns), `progress` (levels() × 6) and `scratch` (scratch_rows() × widest_row).
 template <class T>
 class StreamSums {
@@ -34,7 +33,7 @@ class StreamSums {
     }
     return count;
   }
-  /// Number of rows of `sums`: for the current and the next block of each size.
+  /// Number of rows of `sums`, which has the current and the next block of each size.
   static Index rows(const SpatialWeight<T>& weight, Index capacity) {
     Index sum = 0;
     for (Index level = 0; level < levels(weight, capacity); ++level) {
@@ -42,12 +41,12 @@ class StreamSums {
     }
     return sum;
   }
-  /// Number of rows of `scratch`: for one task in progress per block size.
+  /// Number of rows of `scratch`, which has one unfinished task per block size.
   static Index scratch_rows(const SpatialWeight<T>& weight, Index capacity) {
     return 2 * weight.stream_tile() * ((Index{1} << levels(weight, capacity)) - 1);
   }
-  static constexpr Index widest_row = 2 * 64 / static_cast<Index>(sizeof(T));  ///< row_size() of the widest vectors
-  /// The most scalars that at() and advance() take from a workspace.
+  static constexpr Index widest_row = 2 * 64 / static_cast<Index>(sizeof(T));  ///< row_size() for 64-byte vectors
+  /// Upper bound of the scratch that at() and advance() need, in scalars.
   static Index scratch_size(const SpatialWeight<T>& weight, Index capacity, Index columns) {
     const Index count = levels(weight, capacity);
     if (count == 0) {
@@ -55,7 +54,7 @@ class StreamSums {
     }
     const Products<T> products{weight};
     const Square largest{weight.stream_tile() << (count - 1), 0};
-    // The factors of two squares and scratch to compute them; then the sums and the rows they are added to.
+    // The factors of two squares and scratch to compute them; then two blocks of rows: the sums and the product.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
            2 * row_stride<T>(columns) * weight.stream_tile();
   }
@@ -69,7 +68,7 @@ class StreamSums {
         progress_(progress),
         scratch_(scratch) {}
 
-  /// First token whose contribution to row i is computed by matmul: the first token of the block before row i's block.
+  /// The first token that the matmul of row i reads: the start of the block before row i's block.
   Index start(Index i) const {
     return levels_ == 0 ? 0 : std::max<Index>(i / weight_.stream_tile() - 1, 0) * weight_.stream_tile();
   }
@@ -100,7 +99,7 @@ class StreamSums {
     return sum;
   }
 
-  /// Does the work for later blocks that is due after `v.rows()` tokens.
+  /// Computes the pieces for later blocks that are due after the last token in v, which has all tokens so far.
   void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;
@@ -112,7 +111,7 @@ class StreamSums {
       if (next * tokens >= capacity_) {
         continue;
       }
-      // Work is due half a piece early, to stagger the block sizes. Small blocks do several pieces at once.
+      // Pieces are due half a piece early, to stagger the block sizes. Small blocks compute several pieces at once.
       const Index all = pieces(level, next, v), several = std::max<Index>(4 * chunk / tokens, 1);
       const Index due = (2 * (token % tokens + 1) * all + tokens) / (2 * tokens);
       const Index wanted = due >= all ? all : due / several * several, missing = wanted - done(level, next);
@@ -128,11 +127,11 @@ class StreamSums {
       const Threads threads = pieces_due < 8 ? Threads{1} : workspace.threads();
       parallel_for(threads, count, [&](Index k, Index) {
         const auto& [level, block, wanted] = dues[k];
-        const Factor<T>* const near = kept + 4 * weight_.heads * (size(level) - size(0));  // smaller blocks come first
+        const Factor<T>* const near = kept + 4 * weight_.heads * (size(level) - size(0));  // smaller blocks first
         work(level, block, wanted, {near, near + 2 * weight_.heads * size(level)}, v);
       });
     } else {
-      for (Index k = 0; k < count; ++k) {  // unprepared factors: compute them once for all columns
+      for (Index k = 0; k < count; ++k) {  // unprepared factors: computed once per block
         finish(dues[k].level, dues[k].block, v, workspace);
       }
     }
@@ -142,7 +141,7 @@ class StreamSums {
   struct Factors {
     const Factor<T>*near, *far;
   };
-  static constexpr Index chunk = 128;  // rows of a single-pass piece
+  static constexpr Index chunk = 128;  // rows per piece of a load, multiplication or store
 
   static Index kept(const SpatialWeight<T>& weight, Index level, Index capacity) {
     const Index tokens = weight.stream_tile() << level;
@@ -150,8 +149,8 @@ class StreamSums {
   }
   Index size(Index level) const { return weight_.stream_tile() << level; }
   ColumnTasks<T> tasks(const MatrixView<const T>& v) const { return {weight_.heads, v.columns()}; }
-  /// Number of pieces per task. For each half of the bins, they load, transform and multiply the input of each square,
-  /// transform the sum of products back, and store it in `sums`.
+  /// Number of pieces per task. For each half of the bins, pieces load, transform and multiply the input of each square, then
+  /// transform the sum of products back and store it in `sums`.
   Index pieces_of_task(Index level, Index block) const {
     const Index parts = parts_of(level), passes = Products<T>::circle({size(level), 0}).half().pieces();
     return 2 * (squares_of(block) * (2 * parts + passes) + passes + parts);
@@ -163,7 +162,7 @@ class StreamSums {
   /// Number of squares that reach a block m: from block m - 2 and, if m is odd, also from block m - 3.
   static Index squares_of(Index block) { return 1 + block % 2; }
 
-  /// The block of this parity whose sums are complete or in progress.
+  /// The block of this parity whose sums are in memory, complete or unfinished.
   Index block_of(Index level, Index parity) const { return static_cast<Index>(number(level, parity, 0)); }
   /// Number of finished pieces of a block.
   Index done(Index level, Index block) const {
@@ -188,7 +187,7 @@ class StreamSums {
     return sums_.rows(first, std::min(kept(weight_, level, capacity_), capacity_ - block * size(level)));
   }
 
-  /// Does all remaining pieces of a block.
+  /// Computes all remaining pieces of a block.
   void finish(Index level, Index block, const MatrixView<const T>& v, Workspace<T>& workspace) {
     if (const Index all = pieces(level, block, v); done(level, block) < all) {
       const auto frame = workspace.frame();
@@ -201,7 +200,7 @@ class StreamSums {
     }
   }
 
-  /// Works until `wanted` pieces of a block are finished. `factors` belong to its squares.
+  /// Computes pieces until `wanted` of a block are finished, with the `factors` of the block's squares.
   void work(Index level, Index block, Index wanted, const Factors& factors, const MatrixView<const T>& v) const {
     const Index per_task = pieces_of_task(level, block), first = done(level, block);
     for (Index task = first / per_task; task * per_task < wanted; ++task) {
@@ -211,7 +210,7 @@ class StreamSums {
     set(level, block % 2, block, wanted);
   }
 
-  /// Does the pieces `begin` … `end` - 1 of a task.
+  /// Computes pieces `begin` … `end` - 1 of a task.
   void compute(Index level, Index block, const Columns& c, const Factors& factors, Index begin, Index end,
                const MatrixView<const T>& v) const {
     const Index tokens = size(level), row = row_size<T>();
@@ -222,13 +221,13 @@ class StreamSums {
       return weight_.form == SpatialForm::scaled_toeplitz ? &(*numbers)(c.head, token) : nullptr;
     };
     Index piece = 0;
-    const auto each = [&](Index count, const auto& f) {  // f(i) for each of the next `count` pieces within [begin, end)
+    const auto each = [&](Index count, const auto& f) {  // f(i) for those of the next `count` pieces that are in [begin, end)
       for (Index i = std::max(begin - piece, Index{0}); i < std::min(count, end - piece); ++i) {
         f(i);
       }
       piece += count;
     };
-    const auto each_part = [&](const auto& f) {  // f(first row, rows)
+    const auto each_part = [&](const auto& f) {  // f(first row, number of rows)
       each(parts_of(level), [&](Index i) { f(i * chunk, std::min(chunk, tokens - i * chunk)); });
     };
     for (const bool odd : {false, true}) {
@@ -258,7 +257,7 @@ class StreamSums {
     }
   }
 
-  /// Stores the rows at `x`, from row t of the block on, in y: writes the even bins' sums, or adds the odd bins' sums.
+  /// Writes the sums of the even bins to y, or adds those of the odd bins. Row 0 of x and y is row t of the block.
   static void store(const Circle<T>& circle, Index t, bool odd, T* x, const T* scale, const MatrixView<T>& y) {
     if (odd) {
       circle.multiply(circle.turns() + t, true, y.rows(), x, x);

@@ -20,8 +20,8 @@ enum class SpatialForm {
 
 constexpr auto names_of(SpatialForm) { return words_for<SpatialForm>("dense", "toeplitz", "scaled_toeplitz"); }
 
-/// Sequence length from which non-causal Toeplitz weights use the FFT by default. From this length on, it was faster than a
-/// matmul on the machines tested (bench/README.md). For causal weights, see is_transformed().
+/// Sequence length from which non-causal Toeplitz weights use the FFT by default. From this length on, the FFT was faster than
+/// a matmul on the machines tested (bench/README.md). For causal weights, see is_transformed().
 inline constexpr Index fourier_crossover = 128;
 
 /// The spatial weights of all heads. Non-owning.
@@ -29,7 +29,7 @@ inline constexpr Index fourier_crossover = 128;
 /// A dense, non-causal W may have M rows ≠ N columns: it maps the N tokens of each sequence to M.
 template <class T>
 struct SpatialWeight {
-  /// Row block size of a causal weight. A block sees no tokens past its last row.
+  /// Rows per block of a causal weight. A block reads no tokens after its last row.
   static constexpr Index causal_block = 128;
 
   SpatialForm form;
@@ -44,21 +44,21 @@ struct SpatialWeight {
 
   /// M, the number of rows of W per head.
   Index outputs() const { return form == SpatialForm::dense ? w->rows() / heads : length; }
-  /// Number of output tokens for `tokens` tokens of whole sequences: the same number, or M for each N.
+  /// Number of output tokens for whole sequences with `tokens` tokens in total: M per N tokens, the same number if M = N.
   Index outputs_of(Index tokens) const { return outputs() == length ? tokens : tokens / length * outputs(); }
 
   /// True if a sequence of `rows` tokens, or a stream of up to that many, uses the FFT. Depends on lengths only. A causal
-  /// weight needs at least six tiles, because a tile costs the same for one row as for all the rows it serves.
+  /// weight uses it from six tiles on, because a tile costs as much for one row as for all its rows.
   bool is_transformed(Index rows) const {
     return form != SpatialForm::dense && (causal ? rows / 6 >= tile() : rows >= fourier_from);
   }
   /// The tile size of a causal weight: fourier_from, rounded down to a power of two. A matmul covers pairs within a tile.
   Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
 
-  /// Block size of a stream: a matmul covers pairs of tokens within a block, or in a block and the one before it.
+  /// Block size of a stream. A matmul covers pairs of tokens in the same block or in adjacent blocks.
   Index stream_tile() const { return std::max<Index>(tile() / 2, 1); }
 
-  /// w_k of a head: W_ij at i - j = k, without scales; 0 if masked or out of range.
+  /// w_k of a head: W_ij for i - j = k, without scales; 0 if masked or out of range.
   T lag(Index head, Index k) const {
     if ((causal && k < 0) || k >= length || k <= -length) {
       return T{0};
@@ -68,7 +68,7 @@ struct SpatialWeight {
   /// The column of w_k in w.
   Index place(Index k) const { return length - 1 + (form == SpatialForm::toeplitz ? k : -k); }
 
-  /// Number of rows of W that are computed together for a sequence of `rows` tokens.
+  /// Number of rows of W per matmul, for a sequence of `rows` tokens.
   Index block(Index rows) const { return causal ? causal_block : std::max<Index>(rows, 1); }
 
   /// Writes entries `first` … `first` + `count` - 1 of row i of W, with the mask applied.
@@ -92,9 +92,9 @@ struct SpatialWeight {
     std::fill(row + visible, row + count, T{0});
   }
 
-  /// Rows i … i + count - 1 of W, columns `first` … `first` + depth - 1, as a factor of a product. A W without mask and scales
-  /// is read in place; otherwise its rows are expanded into scratch. In a Toeplitz W read in place, the next row starts one
-  /// element further right in w, and the next column is one element further left.
+  /// Rows i … i + count - 1 of W, columns `first` … `first` + depth - 1, as an operand of matmul(). A W without mask and scales
+  /// is read in place; otherwise its rows are expanded into scratch. In place, a Toeplitz W has row stride 1 and column stride
+  /// -1 in w.
   Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace, Index first = 0) const {
     if (!causal && form == SpatialForm::dense) {
       return Operand<T>(&w->coeffRef(head * outputs() + i, first), count, depth, length, 1);

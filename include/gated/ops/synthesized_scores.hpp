@@ -9,7 +9,8 @@
 
 namespace gated {
 
-/// Parameters of the synthesized scores S of all heads, in one of several forms; h_i is row i of synthesize()'s h. Non-owning.
+/// Parameters of the synthesized scores S of all heads. Only one form is set: `random`, `left` and `right`, `dense`, or `outer`
+/// and `inner`. h_i is row i of SynthesizerInputs::h. Non-owning.
 template <class T>
 struct SynthesizedScores {
   Index heads = 1;
@@ -70,7 +71,7 @@ void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// y = the scores before the softmax: S, combined with q kᵀ if q is not empty. If `own` is not empty, it receives S.
+/// y = the scores before the softmax: S, combined with q kᵀ unless q is empty. `own` receives S unless it is empty.
 template <class T>
 void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
                 const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<T>& own, View<T> y,

@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// The inputs of synthesize(), per token: v; h if S depends on the tokens; q and k if dot products are added.
+/// The inputs of synthesize(), one row per token: v, h if S depends on the tokens, q and k if dot products are added.
 template <class Run>
 struct SynthesizerInputs {
   MatrixOf<Run> v, h = {}, q = {}, k = {};
@@ -17,7 +17,7 @@ struct SynthesizerInputs {
 
 namespace detail::synthesizer {
 
-/// y = softmax(scores) v of a head, for the tokens of one sequence from position `first` on; k and v hold all tokens so far.
+/// y = softmax(scores) v of one head, for tokens of one sequence from position `first` on. k and v have all tokens so far.
 template <class T>
 void attend(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, const MatrixView<const T>& q,
             const MatrixView<const T>& k, const MatrixView<const T>& v, const MatrixView<T>& y, Workspace<T>& workspace,
@@ -37,7 +37,7 @@ void attend(const SynthesizedScores<T>& of, Index head, Index first, const Matri
   });
 }
 
-/// The value of x in a run or on a tape; empty if x is absent.
+/// The values of x in a run or on a tape; empty if x is absent.
 template <class T, class Run, class Variable>
 MatrixView<const T> rows_of(Run& run, const Variable& x) {
   return x ? MatrixView<const T>(run[x]) : MatrixView<const T>();
@@ -57,7 +57,7 @@ double product_sum(const MatrixMap<T>& a, const MatrixMap<T>& b) {
 template <class T>
 struct Gradient {
   MatrixView<T> v, h, q, k;
-  double own = 0, dot = 0;  ///< gradients of own_factor() and dot_factor()
+  double own = 0, dot = 0;  ///< with respect to own_factor() and dot_factor()
 };
 
 /// Backward pass of attend() for a whole sequence.
@@ -93,15 +93,15 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
   });
 }
 
-/// Scratch that synthesize() takes for the next token of a stream of up to `capacity` tokens: attend_scratch(), the token's
-/// products with `outer` and `inner`, and a panel of the parameters of S per thread.
+/// Scratch of synthesize() for the next token of a stream of up to `capacity` tokens: attend_scratch(), the token's products
+/// with `outer` and `inner`, and one panel per thread of the parameters of S.
 template <class T>
 Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads& threads) {
   const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
   return attend_scratch<T>(capacity, threads) + 2 * factors + gemm::thread_scratch<T>(of.length) * threads.count();
 }
 
-/// y = attend() for all sequences and heads. `others` are the sequences of k and v; the first token is at position `first`.
+/// Calls attend() for each head of each sequence. `others` are the sequences of k and v; tokens start at position `first`.
 template <class Run, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in, const Sequences& others,
                     const MatrixView<const T>& k, const MatrixView<const T>& v, Index first, const MatrixView<T>& y) {
@@ -146,11 +146,11 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 /// is no share. Sequences shorter than L use the leading rows and columns of S, before the softmax.
 ///
 /// A stream remembers v, and k if there is one. A hook sees the weights as "weights.b", or as "weights.b.head" if there are
-/// several heads. The parameters in `of` must outlive the backward pass.
+/// several heads. The matrices in `of` must outlive the backward pass.
 /// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
 /// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops per sequence, and up to as many again to compute S; half when causal; 2.5 times that backward. Scratch:
-/// 256 rows of scores, backward two or three times that.
+/// Cost: 2·N²·C flops per sequence, plus at most as many to compute S; half when causal; 2.5 times that backward. Scratch: 256
+/// rows of scores; two or three times that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;

@@ -6,8 +6,8 @@
 /// @file
 /// Element-wise formulas as data: `reader(dy) * reader(x)`.
 ///
-/// A term is an expression tree of operands and operators; kernels evaluate it a vector at a time (ops/kernels/terms.inl). A
-/// formula thus lives next to its op, and is compiled once per instruction set.
+/// A term is an expression tree of operands and operators; kernels evaluate it a vector at a time (ops/kernels/terms.inl). So a
+/// formula is written next to its op, and compiled once per instruction set.
 
 namespace gated {
 
@@ -87,7 +87,7 @@ template <class T>
 terms::Read<T> per_channel(const T* x) {
   return {x, 0};
 }
-/// x_i: a value per row; values are `stride` apart in memory.
+/// x_i: a value per row, at x[i · stride].
 template <class T>
 terms::PerRow<T> per_row(const T* x, Index stride = 1) {
   return {x, stride};
@@ -97,7 +97,7 @@ template <class T>
 terms::Number<T> number(T value) {
   return {value};
 }
-/// a where x > 0, else b; b where x is NaN.
+/// a where x > 0, else b, also where x is NaN.
 template <Term X, Term A, Term B>
 terms::WherePositive<X, A, B> where_positive(const X& x, const A& a, const B& b) {
   return {x, a, b};

@@ -10,9 +10,9 @@
 /// FFT products with Toeplitz matrices, for Toeplitz spatial weights and transforms of any length.
 ///
 /// A Toeplitz matrix T_ij = d_{i-j} with up to H rows and columns is a corner of a circulant matrix of size 2H. If H rows are
-/// padded with zeros to 2H, the even bins of their transform are the transform of the H rows. The odd bins are the transform of
-/// the H rows with row t multiplied by e^(-πit/H). So padding zeros are never transformed, and each half (even or odd bins)
-/// stays in cache from its first pass to its last.
+/// zero-padded to 2H, the even bins of their transform are the transform of the unpadded rows. The odd bins are the same
+/// transform after row t is multiplied by e^(-πit/H). So zeros are never transformed, and each half (even or odd bins) stays in
+/// cache from its first pass to its last.
 
 namespace gated::detail::fourier {
 
@@ -31,12 +31,10 @@ class Circle {
   static const Circle& of(Index n) { return length_table<Circle>(Passes<T>::next(std::max<Index>(n, 1))); }
 
   Index rows() const { return half_.length(); }
-  /// The transform of each half; turns() are the factors that rotate the odd half.
-  const Passes<T>& half() const { return half_; }
-  const Factor<T>* turns() const { return turns_.data(); }
-  /// Number of scalars in scratch; bins() is the number of complex values in a matrix's transform.
-  Index scratch_size() const { return 2 * rows() * row_size<T>(); }
-  Index bins() const { return 2 * rows(); }
+  const Passes<T>& half() const { return half_; }                    ///< the transform of each half
+  const Factor<T>* turns() const { return turns_.data(); }           ///< e^(-πit/H) for each row t of the odd half
+  Index scratch_size() const { return 2 * rows() * row_size<T>(); }  ///< in scalars
+  Index bins() const { return 2 * rows(); }                          ///< number of complex values in a transform
 
   /// Transforms matrices of n ≤ rows() rows, one per lane, into scratch. `diagonal(k, row)` writes d_k of all lanes to
   /// `row`, for |k| < n.
@@ -78,8 +76,8 @@ class Circle {
     half_.forward(odd);
   }
 
-  /// `to` = factors ⊙ x: the product with T in the frequency domain. If `conjugate`, uses the conjugates of the factors: the
-  /// product with Tᵀ, for a real T. If `adds`, adds to `to` instead. `to` may be x.
+  /// `to` = factors ⊙ x, or `to` += factors ⊙ x if `adds`: the product with T in the frequency domain. `conjugate` conjugates
+  /// the factors, for the product with Tᵀ if T is real. `to` may be x.
   static void multiply(const Factor<T>* factors, bool conjugate, Index rows, const T* x, T* to, bool adds = false) {
     kernels<FourierKernels<T>>().fourier_multiply(factors, conjugate, rows, x, to, adds);
   }
@@ -92,8 +90,8 @@ class Circle {
     kernels<FourierKernels<T>>().fourier_add_product(turns_.data(), n, odd, x);
   }
 
-  /// Inverse-transforms x, a sum of products â ⊙ conj(b̂) of transforms. Calls `f(k, row, scale)` for each lag |k| < n; scale ·
-  /// row is the sum of a_i · conj(b_j) over all i - j = k.
+  /// Inverse-transforms x = Σ â ⊙ conj(b̂), a correlation of a and b. Calls `f(k, row, scale)` for each lag |k| < n, where
+  /// scale · row is the sum of a_i · conj(b_j) over all i - j = k.
   template <class F>
   void for_each_lag(Index n, T* x, const F& f) const {
     const Index h = rows(), row = row_size<T>();

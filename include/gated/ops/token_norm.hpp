@@ -14,9 +14,9 @@ namespace gated {
 
 /// Which elements of a sequence share a mean and variance, and whether weights and biases are per token or per channel.
 enum class TokenNormForm {
-  layer_norm,  ///< each channel separately; weights per token: a LayerNorm of the transpose
-  instance,    ///< each channel separately; weights per channel: PyTorch's InstanceNorm1d
-  group        ///< all channels together; weights per channel: GroupNorm with one group
+  layer_norm,  ///< each channel separately; weights per token (LayerNorm of the transpose)
+  instance,    ///< each channel separately; weights per channel (PyTorch's InstanceNorm1d)
+  group        ///< all channels together; weights per channel (GroupNorm with one group)
 };
 
 constexpr auto names_of(TokenNormForm) { return words_for<TokenNormForm>("layer_norm", "instance", "group"); }
@@ -44,7 +44,7 @@ struct TokenMoments {
   }
 };
 
-/// Calls `f(weights, biases)` with the parameters as terms.
+/// Calls `f(weights, biases)` with the weights and biases of `norm` as terms.
 template <class T, class F>
 void with_token_norm(const TokenNormParameters<T>& norm, const F& f) {
   if (norm.form == TokenNormForm::layer_norm) {
@@ -54,7 +54,7 @@ void with_token_norm(const TokenNormParameters<T>& norm, const F& f) {
   }
 }
 
-/// If all channels are normalised together, replaces each channel's sum by the mean of the sums.
+/// If all channels share mean and variance, replaces each channel's sum by the mean of the sums.
 template <class T>
 void join_channels(TokenNormForm form, Eigen::Map<Vector<T>> sums) {
   if (form == TokenNormForm::group) {
@@ -77,7 +77,7 @@ void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T*
   }
 }
 
-/// The same for weights and biases per channel.
+/// Like add_token_sums(), for weights and biases per channel.
 template <class T, Term A>
 void add_channel_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
   if (to_weight != nullptr) {
@@ -131,7 +131,7 @@ void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const To
   }
 }
 
-/// Completes the moments of sequence b of x; on entry, `means` holds the mean of each channel.
+/// Completes the moments of sequence b of x. On entry, `moments.means` has the mean of each channel.
 template <class T>
 void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& norm, const TokenMoments<T>& moments, Index b,
                         const Workspace<T>& workspace) {
@@ -152,11 +152,11 @@ void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& nor
 /// y = (x - mean) / √(var + eps) · weight + bias, with mean and variance over the tokens of each sequence, channel by channel
 /// or over all channels: see TokenNormForm. The variance is biased.
 ///
-/// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight, where means run over all elements that are normalised together:
+/// Backward, with x̂ = (x - mean) · factor and g = ∂y · weight. Each mean is over the same elements as in the forward pass:
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over all elements they apply to
 ///
-/// Shapes: x and y are N × C; with weights per token, every sequence has one token per weight.
+/// Shapes: x and y are N × C; with weights per token, each sequence has as many tokens as weights.
 /// Errors: ArgumentError in a stream.
 /// Cost: three passes over x, five more backward.
 template <class Run, class T = typename Run::Scalar>

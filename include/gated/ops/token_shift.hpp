@@ -12,10 +12,10 @@
 
 namespace gated {
 
-/// Reach and direction of a token shift.
+/// Distance and direction of a token shift.
 struct TokenShift {
   Index amount = 0;     ///< the largest shift; 0 for none
-  bool causal = false;  ///< no shifts from later tokens
+  bool causal = false;  ///< channels come from earlier tokens only
 
   Index count() const { return causal ? amount + 1 : 2 * amount + 1; }
   Index first() const { return causal ? 0 : -amount; }
@@ -33,7 +33,7 @@ void move_tokens(const MatrixView<const T>& x, const Sequences& sequences, const
     const Index length = sequences.length(b), offset = sequences.offset(b);
     for (Index k = 0; k < shift.count(); ++k) {
       const Index by = sign * (shift.first() + k);
-      const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens with a source inside the sequence
+      const Index kept = std::max<Index>(length - std::abs(by), 0);  // tokens whose source is in the sequence
       const MatrixView<T> to = y.block(offset, k * width, length, width);
       to.fill(T{0});
       to.rows(std::clamp<Index>(by, 0, length), kept)
@@ -57,7 +57,7 @@ void move_first_half(const MatrixView<const T>& x, const Sequences& sequences, I
   }
 }
 
-/// y = move(x, sign = 1) as an op; the backward pass moves with sign = -1.
+/// y = move(x, sign = 1) as an op; the backward pass moves ∂y with sign = -1.
 template <class Run, class Move, class T = typename Run::Scalar>
 MatrixOf<Run> shifted(Run& run, const MatrixOf<Run>& x, const Move& move) {
   const auto y = run.make(run.rows(x), run.columns(x));
@@ -76,7 +76,7 @@ MatrixOf<Run> shifted(Run& run, const MatrixOf<Run>& x, const Move& move) {
 
 }  // namespace detail
 
-/// y = x, shifted: see the op below.
+/// y = token_shift(x): see the op below.
 /// Shapes: x and y are N × C and must not overlap.
 template <class T>
 void token_shift(const std::type_identity_t<ConstView<T>>& x, const Sequences& sequences, const TokenShift& shift, View<T> y) {
@@ -86,8 +86,8 @@ void token_shift(const std::type_identity_t<ConstView<T>>& x, const Sequences& s
 /// Shifts chunks of channels along the tokens of each sequence; zeros enter at the ends (lucidrains' PreShiftTokens).
 ///
 /// The shifts are 0, 1, …, amount if causal, else -amount, …, amount. Chunk k is channels [k·f, (k+1)·f) with f = ⌊C / number
-/// of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; leftover channels stay. Returns x for amount = 0. A causal stream
-/// remembers the tokens.
+/// of shifts⌋, and y[t, chunk k] = x[t - shift_k, chunk k]; leftover channels are copied. Returns x for amount = 0. A stream,
+/// which must be causal, remembers all tokens.
 /// Shapes: x and y are N × C.
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
@@ -125,7 +125,7 @@ MatrixOf<Run> token_shift(Run& run, const MatrixOf<Run>& x, const TokenShift& sh
   }
 }
 
-/// Takes the first ⌈C/2⌉ channels of each token from the token before it. The first token of a sequence gets zeros (lucidrains'
+/// Moves the first ⌈C/2⌉ channels of each token to the next token of its sequence; the first token gets zeros (lucidrains'
 /// FLASH). A stream remembers the last token.
 /// Shapes: x and y are N × C.
 /// Cost: one copy.

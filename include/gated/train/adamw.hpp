@@ -41,10 +41,10 @@ struct ParameterGroup {
 
 /// The options of AdamW.
 struct AdamWConfig {
-  double learning_rate = 1e-3;  ///< η; the highest rate of a schedule
-  double beta1 = 0.9;           ///< β₁, decay of the mean gradient
-  double beta2 = 0.999;         ///< β₂, decay of the mean squared gradient
-  double eps = 1e-8;            ///< ε, added to the root of the mean square
+  double learning_rate = 1e-3;  ///< η, or the highest rate of a schedule
+  double beta1 = 0.9;           ///< β₁, decay rate of the gradient's moving average
+  double beta2 = 0.999;         ///< β₂, decay rate of the squared gradient's moving average
+  double eps = 1e-8;            ///< ε, added to the denominator
   double weight_decay = 0.01;   ///< λ; a step subtracts η λ p
   /// Roles with weight decay. The default excludes biases, norms, position tables and spatial weights.
   std::vector<Role> decayed_roles = {Role::weight, Role::embedding, Role::memory};
@@ -67,7 +67,7 @@ struct ParameterRule {
   bool frozen = false;
 };
 
-/// True if `pattern` matches `path` or a layer around it; "blocks.1" is not a layer around "blocks.10.weight".
+/// True if `pattern` matches `path` or the path of an enclosing layer. "blocks.1" does not enclose "blocks.10.weight".
 inline bool names_path(std::string_view pattern, std::string_view path) {
   return !pattern.ends_with('.') && match_pattern(pattern, path).has_value();
 }
@@ -89,13 +89,13 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// Whether a group matches a parameter (`named`), is a parameter's first match (`won`), and is the first match of a parameter
-/// whose role has weight decay (`decayed`).
+/// Whether a group matches any parameter (`named`), is the first match of any parameter (`won`), and is the first match of any
+/// parameter whose role has weight decay (`decayed`).
 struct GroupUse {
   bool named = false, won = false, decayed = false;
 };
 
-/// Raises ArgumentError for groups without effect; `known` lists the first components of all trained parameters' paths.
+/// Raises ArgumentError for groups without effect. `known` lists the first path components of all trained parameters.
 inline void expect_used(const std::vector<ParameterGroup>& groups, const std::vector<GroupUse>& uses,
                         const std::string& known) {
   for (std::size_t i = 0; i < uses.size(); ++i) {
@@ -115,7 +115,7 @@ template <class Model>
 std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model& model) {
   std::vector<GroupUse> uses(config.groups.size());
   std::vector<ParameterRule> rules;
-  std::string known, last;  // first components of the paths: all so far, and the latest
+  std::string known, last;  // first path components: all so far, and the latest one
   for_each_parameter(
       [&](const ParameterInfo& info, auto) {
         ParameterRule& rule = rules.emplace_back();
@@ -159,14 +159,14 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///     p ← p - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + ε)
 ///
 /// with learning rate η, weight decay λ and update number t, counted from 1. λ applies to the roles in
-/// AdamWConfig::decayed_roles; constants never change. The moments m and v are models, saved and loaded like one. Arithmetic is
-/// in the model's scalar type; results are bit-equal for any thread count.
+/// AdamWConfig::decayed_roles; constants never change. The moments m and v have the type of the model: they are saved and
+/// loaded like it. Arithmetic is in the model's scalar type; results are bit-equal for any thread count.
 ///
 ///     AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{.path = "embedding", .learning_rate_factor = 0.1}}});
 ///     optimizer.update(model, gradient, 3e-4);
 ///
-/// Errors: ArgumentError for invalid settings, for groups that match no parameter or only parameters of earlier groups, and for
-/// models of different structure. A failed call changes nothing.
+/// Errors: ArgumentError for invalid settings, for groups without effect, and for models of different structure. A failed call
+/// changes nothing.
 /// Cost: one pass over the model, the gradient and both moments; update() allocates nothing.
 template <class Model>
 struct AdamW {
@@ -188,7 +188,7 @@ struct AdamW {
 
   const AdamWConfig& config() const { return config_; }
 
-  /// One update of `model` with the learning rate `rate`, such as a schedule's.
+  /// One update of `model` with learning rate `rate`, for instance from a schedule.
   void update(Model& model, const Model& gradient, double rate, const Threads& threads = {}) {
     require<ArgumentError>(rate >= 0 && std::isfinite(rate), "AdamW::update: the learning rate is ", rate,
                            ", expected 0 or more.");
@@ -227,7 +227,7 @@ struct AdamW {
   /// One update with the configuration's learning rate.
   void update(Model& model, const Model& gradient) { update(model, gradient, config_.learning_rate); }
 
-  /// Zeroes the gradients of frozen parameters and constants, to keep them out of the norm.
+  /// Zeroes the gradients of frozen parameters and constants, to keep them out of the gradient norm.
   void zero_frozen(Model& gradient) const {
     auto rule = rules_.begin();
     for_each_parameter(

@@ -25,14 +25,14 @@ template <class T>
 double sum_of_squares(std::span<const T> values, double factor) {
   return ordered_sum(static_cast<Index>(values.size()), [&](Index i) {
     const double x = factor * static_cast<double>(values[static_cast<std::size_t>(i)]);
-    return std::is_same_v<T, float> ? x * x : rounded(x * x);  // the square of a float is exact
+    return std::is_same_v<T, float> ? x * x : rounded(x * x);  // in double, the square of a float is exact
   });
 }
 
 /// The same sum over all parameters except constants, in an order that depends only on the model.
 template <class Model>
 double sum_of_squares(const Model& model, double factor, const Threads& threads) {
-  constexpr std::size_t piece = 1 << 14, together = 64;  // values per task, and tasks per parallel loop
+  constexpr std::size_t piece = 1 << 14, together = 64;  // piece: values per task; together: tasks per parallel loop
   double sum = 0;
   for_each_parameter(
       [&](const ParameterInfo& info, auto values) {
@@ -55,7 +55,7 @@ double sum_of_squares(const Model& model, double factor, const Threads& threads)
 
 /// The global norm √Σx² over all parameters of `gradient` except constants.
 ///
-/// Sums are in double, in a fixed order. If squares leave double's range (impossible for floats), the sum is repeated with
+/// Sums are in double, in a fixed order. If squares overflow or underflow (impossible for floats), the sum is repeated with
 /// scaled values. The result is finite unless a value is not finite or the norm exceeds the largest double.
 /// Cost: one pass.
 template <class Model>
@@ -79,7 +79,7 @@ double gradient_norm(const Model& gradient, const Threads& threads = {}) {
   return std::ldexp(std::sqrt(detail::sum_of_squares(gradient, std::ldexp(1.0, -exponent), threads)), exponent);
 }
 
-/// Multiplies every parameter except constants by `factor`, each product rounded once from double.
+/// Multiplies all parameters except constants by `factor`, in double; each product is rounded once.
 template <class Model>
 void scale_parameters(Model& model, double factor) {
   for_each_parameter(
@@ -95,7 +95,7 @@ void scale_parameters(Model& model, double factor) {
 }
 
 /// Scales `gradient` by largest / (norm + 1e-6) if that is below 1, as torch.nn.utils.clip_grad_norm_ does, and returns the
-/// norm before scaling. A gradient with a non-finite norm stays as it is.
+/// norm before scaling. A gradient with a non-finite norm is left unchanged.
 /// Errors: ArgumentError unless `largest` is above 0.
 /// Cost: one pass, two if it scales.
 template <class Model>
@@ -109,8 +109,8 @@ double clip_by_global_norm(Model& gradient, double largest, const Threads& threa
   return norm;
 }
 
-/// The first non-finite value and its place: "head.output.weight[3, 17] = nan"; empty if all are finite. The index refers to
-/// the checkpoint's shape.
+/// Describes the first non-finite value: "head.output.weight[3, 17] = nan"; empty if all are finite. The index refers to the
+/// shape in a checkpoint.
 /// Cost: one pass.
 template <class Model>
 std::optional<std::string> first_nonfinite(const Model& model) {

@@ -19,7 +19,7 @@
 #include "gated/train/rank_visit.hpp"
 #include "gated/train/training.hpp"
 
-// Only MPI's C interface is used. Some MPI headers also include the old C++ interface, which would have to be linked.
+// Only MPI's C interface is used. Some MPI headers also include the old C++ interface, which must be linked separately.
 #if !defined(OMPI_SKIP_MPICXX)
 #define OMPI_SKIP_MPICXX 1
 #endif
@@ -61,7 +61,8 @@ MPI_Datatype mpi_type() {
   return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// Hashes of the settings (with generator and step) and of the parameters. Different inputs collide with probability 2⁻⁶⁴.
+/// Hashes of the settings (with steps and generator) and of the parameters (with moments and average). Two different inputs
+/// collide with probability 2⁻⁶⁴.
 template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};
@@ -84,7 +85,7 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 }  // namespace detail
 
 /// The processes of a job, called ranks, that train one model together. Each holds the whole Training and takes a share of
-/// every batch. Once per step, in all_reduce_mean(), the ranks average their gradients; all then take the same step.
+/// every batch. Once per step, in all_reduce_mean(), the ranks average their gradients, so all apply the same update.
 ///
 ///     int main(int argc, char** argv) {
 ///       return gated::run_mpi(argc, argv, [](gated::MpiWorld& world) {
@@ -106,15 +107,15 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///
 ///     mpirun -n 2 ./program
 ///
-/// Every rank draws the whole batch with `training.random`: all generators stay equal, a file saved by rank 0 serves all ranks,
-/// and the batch does not depend on the number of ranks. Every rank must take the same number of steps, that is, make the same
-/// number of calls to all_reduce_mean(). If a rank destroys its MpiWorld early, the other ranks get an error.
+/// Every rank draws the whole batch with `training.random`. So all generators stay equal, all ranks can resume from a file
+/// saved by rank 0, and the batch does not depend on the number of ranks. All ranks must call all_reduce_mean() the same number
+/// of times. If a rank destroys its MpiWorld early, the next call on the other ranks raises an error.
 ///
-/// A non-finite loss or gradient on one rank spreads through the sum: Training::step() raises the same TrainingError on all
-/// ranks. If one rank alone fails before all_reduce_mean(), the job must end, because the others wait; run_mpi() ends it. Only
-/// the thread that started MPI may use an MpiWorld.
+/// A non-finite loss or gradient on one rank makes the sums non-finite on all ranks: each Training::step() raises the same
+/// TrainingError. If only one rank fails before all_reduce_mean(), the others wait forever: the job must be ended, as run_mpi()
+/// does. Only the thread that started MPI may use an MpiWorld.
 ///
-/// Errors: MpiError if an MPI call fails, instead of MPI's own abort.
+/// Errors: MpiError if an MPI call fails; MPI itself does not abort.
 class MpiWorld {
  public:
   /// A world of all ranks of `communicator`, which is duplicated.
@@ -135,7 +136,7 @@ class MpiWorld {
     int over = 0;
     MPI_Finalized(&over);
     if (over == 0) {
-      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // otherwise the other ranks get an error anyway
+      if (!parted_ && std::uncaught_exceptions() == exceptions_) {  // a regular exit: tells the other ranks
         gather({Visit::leaves, {static_cast<std::uint64_t>(steps_), 0}});
       }
       MPI_Comm_free(&communicator_);
@@ -150,21 +151,21 @@ class MpiWorld {
     Index first, count;
   };
 
-  /// This rank's share of `count` sequences. Shares differ by at most one sequence, and may be empty.
+  /// This rank's share of `count` sequences. Shares differ by at most one sequence; a share may be empty.
   Share share(Index count) const {
     const Index first = rank_ * count / size_;
     return {first, (rank_ + 1) * count / size_ - first};
   }
 
-  /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r and returns the mean of the losses with the same weights.
+  /// Replaces `gradient` by Σ w_r gradient_r / Σ w_r over all ranks r. Returns the mean of the losses with the same weights.
   ///
-  /// The weight w_r is the number of terms in the mean loss of rank r. For cross_entropy(), that is the number of targets not
-  /// ignored; the result is then the mean over the targets of all ranks. The default, equal weights, suits shares of equal
-  /// size. A rank with an empty share passes weight 0, and its loss and gradient are ignored.
+  /// `weight`, w_r on rank r, is the number of terms in the rank's mean loss: for cross_entropy(), the number of targets not
+  /// ignored. The result is then the mean over the targets of all ranks. The default, equal weights, suits shares of equal
+  /// size. A rank with an empty share passes weight 0; its loss and gradient are then ignored.
   ///
   /// The loss and the weight are sent with the gradient, in the model's scalar type.
-  /// Errors: ArgumentError, the same on every rank, if a weight is negative or not finite, if all weights are 0, or unless all
-  /// ranks call it with gradients of the same size.
+  /// Errors: ArgumentError, the same on every rank, if a weight is negative or not finite, if all weights are 0, or if ranks
+  /// call it at different steps or with gradients of different size.
   /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more scalars, and two passes over
   /// the gradient; allocates on the first call only.
   template <class Model>
@@ -176,7 +177,7 @@ class MpiWorld {
                            " parameters, expected at most 2^31 - 3, because MPI counts in int.");
     meet("all_reduce_mean", {Visit::reduces, {static_cast<std::uint64_t>(++steps_), static_cast<std::uint64_t>(count - 2)}});
     buffer.resize(static_cast<std::size_t>(count));
-    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // every rank refuses a NaN sum
+    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // a NaN sum raises on every rank
     const auto weighted = [w](T value) { return w == 0 ? T{0} : w * value; };
     auto at = buffer.begin();
     for_each_parameter(
@@ -231,15 +232,15 @@ class MpiWorld {
  private:
   using Visit = detail::RankVisit;
 
-  /// Collects the visits of all ranks in visits_, on every rank.
+  /// Gathers the visits of all ranks into visits_, on every rank.
   int gather(const Visit& own) {
     constexpr int bytes = sizeof(Visit);
     static_assert(bytes == 3 * sizeof(std::uint64_t));
     return MPI_Allgather(&own, bytes, MPI_BYTE, visits_.data(), bytes, MPI_BYTE, communicator_);
   }
 
-  /// Waits for the other ranks. Raises ArgumentError on every rank unless all enter the same operation: the same step with the
-  /// same number of parameters, or expect_same().
+  /// Waits for the other ranks. Raises ArgumentError on every rank unless all enter the same operation: expect_same(), or the
+  /// same step with the same number of parameters.
   void meet(const char* call, const Visit& own) {
     detail::check_mpi("MPI_Allgather", gather(own));
     const std::string parted = detail::parted_ranks(visits_);
@@ -251,10 +252,10 @@ class MpiWorld {
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   Index steps_ = 0;
-  bool parted_ = false;  // the ranks are out of step for good
+  bool parted_ = false;  // the ranks were out of step
   const int exceptions_ = std::uncaught_exceptions();
   std::vector<Visit> visits_;                                    // the latest visit of each rank
-  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // a flat gradient, in the vector of the model's scalar type
+  std::tuple<std::vector<float>, std::vector<double>> buffers_;  // the flattened gradient, in the model's scalar type
 };
 
 /// Initialises MPI, calls `f(world)` and finalises MPI: all that main() needs. Returns 0.

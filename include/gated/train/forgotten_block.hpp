@@ -9,11 +9,11 @@
 #include "gated/train/variables.hpp"
 
 /// @file
-/// Recomputation: a training step drops a block's activations and computes them again in the backward pass.
+/// Recomputation (gradient checkpointing): a step drops a block's activations and recomputes them in the backward pass.
 
 namespace gated {
 
-/// A scope: its destructor drops everything recorded in the scope.
+/// A scope whose destructor drops everything that was recorded in it.
 template <class T>
 class ForgottenBlock {
  public:
@@ -33,7 +33,7 @@ class ForgottenBlock {
   ForgottenBlock(const ForgottenBlock&) = delete;
   ForgottenBlock& operator=(const ForgottenBlock&) = delete;
 
-  /// The index of the first backward function that the scope drops.
+  /// The index of the first backward function recorded in the scope.
   std::size_t first_step() const { return first_step_; }
 
  private:

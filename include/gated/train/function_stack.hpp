@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// A stack of functions, stored as bytes: a push allocates nothing once an earlier step has allocated the memory.
+/// A stack of functions, stored as bytes. Training steps after the first allocate nothing if they push no more bytes.
 class FunctionStack {
  public:
   /// Pushes `f`, copied as bytes. It may capture numbers, and pointers and references to objects that outlive the stack.
@@ -26,7 +26,7 @@ class FunctionStack {
     code_.resize(at + sizeof(F));
     std::memcpy(code_.data() + at, &f, sizeof(F));
     functions_.push_back({at, [](const FunctionStack& stack, std::size_t where) {
-                            // The bytes move if the running function pushes others: run a copy.
+                            // Runs a copy: the bytes in code_ move if the function pushes others.
                             alignas(F) std::byte copy[sizeof(F)];
                             std::memcpy(copy, stack.code_.data() + where, sizeof(F));
                             (*std::launder(reinterpret_cast<F*>(copy)))();
@@ -35,13 +35,13 @@ class FunctionStack {
 
   std::size_t size() const { return functions_.size(); }
 
-  /// Calls the function `index`, counted from the bottom.
+  /// Calls function `index`, counted from the bottom.
   void run(std::size_t index) const {
     const Function f = functions_[index];
     f.run(*this, f.code);
   }
 
-  /// Calls the functions `last` - 1 down to `first`, except those skipped by skip_to().
+  /// Calls functions `last` - 1 down to `first`, except those skipped by skip_to().
   void run_backward(std::size_t first, std::size_t last) {
     while (last > first) {
       next_ = --last;
@@ -49,7 +49,7 @@ class FunctionStack {
       last = std::min(last, next_);
     }
   }
-  /// For a function that has itself run the functions from `index` up: run_backward() then continues below `index`.
+  /// To be called by a function that has itself run functions `index` and up: run_backward() then continues below `index`.
   void skip_to(std::size_t index) { next_ = index; }
 
   /// Pops functions until `size` are left.
@@ -62,12 +62,12 @@ class FunctionStack {
 
  private:
   struct Function {
-    std::size_t code;  // where its bytes begin in code_
+    std::size_t code;  // offset of the function's bytes in code_
     void (*run)(const FunctionStack&, std::size_t);
   };
   std::vector<Function> functions_;
   std::vector<std::byte> code_;
-  std::size_t next_ = 0;  // run_backward() continues below it
+  std::size_t next_ = 0;  // run_backward() continues below this index
 };
 
 }  // namespace gated

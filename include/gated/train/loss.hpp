@@ -20,7 +20,7 @@ using Targets = std::span<const Index>;
 /// The options of cross_entropy().
 struct CrossEntropyOptions {
   double label_smoothing = 0;  ///< ε: probability ε / V per class, plus 1 - ε for the target class (arXiv:1512.00567, §7)
-  Index ignored = -100;        ///< rows with this target are ignored: padding, unmasked tokens
+  Index ignored = -100;        ///< rows with this target are ignored, such as padding or unmasked tokens
 };
 
 namespace detail {
@@ -41,7 +41,7 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
   return counted;
 }
 
-/// The loss of row i; log Σ_j exp(x_j) is `largest` + `rest`.
+/// The loss of row i, given log Σ_j exp(x_j) as `largest` + `rest`.
 template <class T>
 double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest, double smoothing) {
   const double normaliser = static_cast<double>(largest) + static_cast<double>(rest);
@@ -55,7 +55,7 @@ double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest,
 
 }  // namespace detail
 
-/// A mean and its count, for combining the means of several batches.
+/// A mean loss and its number of rows, for combining the means of several batches.
 struct MeanLoss {
   double mean = 0;  ///< 0 if all rows are ignored
   Index count = 0;  ///< number of rows that are not ignored
@@ -71,7 +71,7 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   return {rounded(share(a)) + rounded(share(b)), count};
 }
 
-/// The cross-entropy without a gradient: the same mean as on a tape (below), and the number of rows not ignored, possibly 0.
+/// Cross-entropy without gradients: the same mean as on a tape (below), and the number of rows not ignored, which may be 0.
 ///
 ///     MeanLoss loss;
 ///     for (…) {
@@ -111,7 +111,7 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
   const Index counted = detail::counted_targets(targets, rows, classes, options);
   require<ArgumentError>(counted > 0, "cross_entropy: all ", rows, " targets are ignored, expected at least one that is not.");
   const double smoothing = options.label_smoothing;
-  // log Σ_j exp(x_j) of each row as a sum of two scalars: a single scalar would lose digits of the smaller term.
+  // log Σ_j exp(x_j) = `largest` + `rest` for each row: a single scalar would lose digits of the smaller term.
   T* const largest = tape.take(rows);
   T* const rest = tape.take(rows);
   for_each_row(rows, tape.workspace(), [&](Index i) {

@@ -16,11 +16,11 @@ namespace gated {
 
 /// The options of masked language modelling. The defaults are BERT's (arXiv:1810.04805, §3.1).
 struct MaskingOptions {
-  Index mask_token = 0;             ///< replaces a masked token
+  Index mask_token = 0;             ///< the id that replaces masked tokens
   Index vocabulary = 0;             ///< random tokens are 0 … vocabulary - 1
-  double share = 0.15;              ///< the share of tokens to predict
-  double masked = 0.8;              ///< of these: the share replaced by mask_token
-  double random = 0.1;              ///< of these: the share replaced by a random token; the rest stays as it is
+  double share = 0.15;              ///< probability that a token is selected for prediction
+  double masked = 0.8;              ///< probability that a selected token becomes mask_token
+  double random = 0.1;              ///< probability that a selected token becomes a random one; the rest keep their ids
   std::vector<Index> special = {};  ///< ids never to predict: padding, separators
 };
 
@@ -62,10 +62,10 @@ inline void expect_masking(Tokens tokens, const Sequences& sequences, const Mask
 ///     const Variable logits = record_rows(tape, model, masked.tokens, sequences, masked.rows);
 ///     tape.backward(cross_entropy(tape, logits, masked.targets));
 ///
-/// A sequence that is empty, or has special tokens only, has nothing to predict. The model should not be causal: a model that
+/// An empty sequence, or one with only special tokens, has nothing to predict. The model should not be causal: a model that
 /// sees only earlier tokens learns less.
-/// Errors: ShapeError if the sequences do not cover the tokens; ArgumentError for shares outside 0 … 1, or `masked` + `random`
-/// above 1, and for an id outside the vocabulary.
+/// Errors: ShapeError if the sequences do not cover the tokens. ArgumentError if `share`, `masked`, `random` or
+/// `masked` + `random` is outside 0 … 1, or an id is outside the vocabulary.
 inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const MaskingOptions& options, Random& random) {
   detail::expect_masking(tokens, sequences, options);
   MaskedTokens out{{tokens.begin(), tokens.end()}, {}, {}};
@@ -81,7 +81,7 @@ inline MaskedTokens mask_tokens(Tokens tokens, const Sequences& sequences, const
       token = below(options.vocabulary);
     }
   };
-  std::vector<Index> candidates;  // positions of one sequence's tokens that are not special
+  std::vector<Index> candidates;  // positions of the non-special tokens of one sequence
   for (Index b = 0; b < sequences.count(); ++b) {
     candidates.clear();
     for (Index i = sequences.offset(b); i < sequences.offset(b) + sequences.length(b); ++i) {

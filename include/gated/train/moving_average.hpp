@@ -7,24 +7,24 @@
 #include "gated/ops/kernels.hpp"
 
 /// @file
-/// A moving average of a model's parameters during training; it often predicts better than the model itself.
+/// A moving average of a model's parameters during training. The average often predicts better than the model itself.
 
 namespace gated {
 
-/// Exponential moving average of parameters, average ← d·average + (1 - d)·model (Polyak and Juditsky, 1992; exponential in
-/// arXiv:1412.6980, §7.2, and timm).
+/// Exponential moving average of parameters: average ← d·average + (1 - d)·model. Averaging: Polyak and Juditsky, 1992; its
+/// exponential form: arXiv:1412.6980, §7.2, and timm.
 ///
 ///     Model average = model;                       // after each update:
 ///     update_average(average, model, 0.999);
 ///
-/// Computed as average + (1 - d)·(model - average): an average that equals the model stays equal, even though d is rounded.
-/// Constants are copied. Bit-equal for any thread count.
+/// Computed as average + (1 - d)·(model - average): if the average equals the model, rounding does not change it. Constants
+/// are copied from the model. Bit-equal for any thread count.
 /// Errors: ArgumentError unless 0 ≤ d ≤ 1, and for models of different structure.
-/// Cost: one pass.
+/// Cost: one pass over the parameters.
 template <class Model>
 void update_average(Model& average, const Model& model, double decay, const Threads& threads = {}) {
   require<ArgumentError>(decay >= 0 && decay <= 1, "update_average: the decay is ", decay, ", expected a number from 0 to 1.");
-  for_each_parameter([](const ParameterInfo&, auto, auto) {}, average, model);  // raises before any change
+  for_each_parameter([](const ParameterInfo&, auto, auto) {}, average, model);  // raises before any change is made
   constexpr Index piece = 1 << 15;
   for_each_parameter(
       [&](const ParameterInfo& info, auto mean, auto values) {

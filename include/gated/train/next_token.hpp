@@ -39,7 +39,7 @@ void next_token_targets(const Model& model, Tokens tokens, const Sequences& sequ
   }
 }
 
-/// The same, into a new vector.
+/// Returns next-token targets in a new vector.
 template <class Model>
 std::vector<Index> next_token_targets(const Model& model, Tokens tokens, const Sequences& sequences) {
   std::vector<Index> targets(tokens.size());

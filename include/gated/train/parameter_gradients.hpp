@@ -11,7 +11,7 @@
 
 namespace gated {
 
-/// Maps the address of a parameter to its gradient. A gradient is a model.
+/// Maps the address of a parameter to its gradient. The gradients of a model are stored in an object of the model's type.
 template <class T>
 class ParameterGradients {
  public:
@@ -55,7 +55,7 @@ class ParameterGradients {
     const T* value;
     T* gradient;
   };
-  std::vector<Pair> pairs_;  // sorted by the value's address
+  std::vector<Pair> pairs_;  // sorted by `value`
   bool reached_ = false;
 };
 

@@ -13,11 +13,11 @@
 #include "gated/train/tape.hpp"
 
 /// @file
-/// Running a layer's body in training: a tape keeps each op's output and backward function.
+/// Runs layers in training and records each op's output and backward function on a tape.
 
 namespace gated {
 
-/// A run over whole sequences, recorded on a tape. See core/run.hpp for the interface of a body.
+/// A run over whole sequences, recorded on a tape. See core/run.hpp for the interface of a run.
 ///
 /// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) need Tape::begin() with a generator: see TapeOptions.
 template <class T>
@@ -33,7 +33,7 @@ class Recording {
   /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }
 
-  /// The same run with other sequences and no mask, or with another mask.
+  /// A run on the same tape, with other sequences and no mask or with another mask.
   Recording with(const Sequences& sequences) const { return Recording(tape_, sequences); }
   Recording with(Mask mask) const { return Recording(tape_, sequences_, mask); }
 
@@ -44,7 +44,7 @@ class Recording {
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
-  /// The handle with which the backward pass gets this run's sequences() from tape().sequences(). keep() returns a handle for
+  /// The handle of this run's sequences: backward functions read them as tape().sequences(handle). keep() returns a handle of
   /// other sequences.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
@@ -95,8 +95,8 @@ class Recording {
     return body(layer, x, more, others...);
   }
 
-  /// Applies `layers` in order, each as a Tape::block(). Without TapeOptions::scaled_depth, a step with a generator drops each
-  /// layer with probability `drop_path`. As in lucidrains' g-mlp-pytorch, survivors are not scaled, and one is always kept.
+  /// Applies `layers` in order, each as a Tape::block(). Unless TapeOptions::scaled_depth is set, a step with a generator drops
+  /// each layer with probability `drop_path`. At least one is kept, and none is scaled, as in lucidrains' g-mlp-pytorch.
   template <class L>
   Variable blocks(const std::vector<L>& layers, Variable x, double drop_path = 0) {
     const T* const used = draw(drop_path, static_cast<Index>(layers.size()));
@@ -128,7 +128,7 @@ class Recording {
     return rate > 0 && tape_.noise() != nullptr ? DropoutMask<T>(tape_.noise()->bits(), rate) : DropoutMask<T>();
   }
 
-  /// True if dropout applies to a branch before the residual is added.
+  /// True if residual dropout or scaled stochastic depth applies to a branch's output, before the residual is added.
   bool drops(double drop_path) const {
     return tape_.noise() != nullptr && (tape_.options().residual_dropout > 0 || drops_sequences(drop_path));
   }
@@ -186,22 +186,22 @@ class Recording {
   Index kept_;
 };
 
-/// layer(x) on a tape. The layer must outlive the backward pass.
+/// Computes layer(x) and records it on the tape. The layer must outlive the backward pass.
 /// Errors: as for forward().
-/// Cost: the backward pass takes about twice the forward pass.
+/// Cost: the backward pass takes about twice as long as the forward pass.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x, const Sequences& sequences, Mask mask = {}) {
   expect_input({L::name, "record"}, layer.contract(), tape.rows(x), tape.columns(x), sequences, mask);
   Recording<T> run(tape, sequences, mask);
   return run(layer, x);
 }
-/// The same for one sequence, or for independent rows.
+/// Records layer(x) for an x of one sequence, or of independent rows.
 template <class T, class L>
 Variable record(Tape<T>& tape, const L& layer, Variable x) {
   return record(tape, layer, x, Sequences::single(tape.rows(x)));
 }
 
-/// The logits (or hidden states) of a language model.
+/// Records a language model and returns its logits (or hidden states).
 template <class T, class Model>
 requires requires(const Model& model, Tokens tokens) { model.embedding.expect_known("", tokens); }
 Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequences& sequences, Mask mask = {},
@@ -210,8 +210,8 @@ Variable record(Tape<T>& tape, const Model& model, Tokens tokens, const Sequence
   Recording<T> run(tape, sequences, mask);
   return run(model, tokens, TextInputs{.types = types});
 }
-/// The logits of only the tokens at `rows` of the batch, for masked language modelling.
-/// Errors: as above; ArgumentError for an empty list or a row outside the batch.
+/// record() of a language model, with logits for only the tokens at `rows` of the batch: for masked language modelling.
+/// Errors: those of record(); ArgumentError if `rows` is empty or names a row outside the batch.
 /// Cost: the head runs on these rows only.
 template <class T, class Model>
 requires requires(const Model& model, Tokens tokens) { model.embedding.expect_known("", tokens); }

@@ -25,7 +25,7 @@ constexpr auto names_of(ScheduleForm) { return words_for<ScheduleForm>("constant
 struct ScheduleConfig {
   ScheduleForm form = ScheduleForm::constant;  ///< the curve after the warm-up
   Index warmup = 0;                            ///< number of steps before the first step at the base rate
-  Index steps = 0;                             ///< total number of steps, warm-up included; not needed if constant
+  Index steps = 0;                             ///< total number of steps, warm-up included; unused by `constant`
   double final_fraction = 0;                   ///< the last step's rate, as a fraction of the base rate
 
   template <class C = ScheduleConfig>
@@ -42,8 +42,8 @@ struct ScheduleConfig {
 ///     s ≥ steps                 base · f
 ///
 /// Here f = final_fraction, and shape(x) = 1 - x (linear) or (1 + cos πx) / 2 (cosine). A constant schedule stays at `base`.
-/// The rate of step 0 is base / (warmup + 1), never 0. Step `warmup` is the first with exactly `base`. Step `steps - 1`, the
-/// last, has exactly f · base, unless it is also step `warmup`; later steps have f · base.
+/// The rate of step 0 is base / (warmup + 1), never 0. Step `warmup` is the first with exactly `base`. Step `steps - 1` and all
+/// later steps have exactly f · base, but if `steps - 1` equals `warmup`, that step has `base`.
 ///
 /// Errors: ArgumentError for negative arguments, a final_fraction outside [0, 1], and a linear or cosine schedule with steps ≤
 /// warmup.

@@ -7,11 +7,11 @@
 #include "gated/core/run.hpp"
 
 /// @file
-/// The layers that make the variables of a training step.
+/// The layers run by a training step, which name its variables.
 
 namespace gated {
 
-/// A tree of nested layers, one of them current. Variables store their layer's index; path() builds the layer's path on demand.
+/// A tree of nested layers with a current layer. Variables store their layer's index; path() builds the layer's path on demand.
 class Scopes {
  public:
   /// The index of the running layer; -1 outside all layers.
@@ -26,7 +26,7 @@ class Scopes {
   }
   /// Goes back to the layer `outer` that enter() returned.
   void leave(Index outer) { current_ = outer; }
-  /// A scope inside a sub-layer.
+  /// A scope: its constructor enters a sub-layer, its destructor leaves it.
   class Inside {
    public:
     Inside(Scopes& scopes, const RunningLayer& layer) : scopes_(scopes), outer_(scopes.enter(layer)) {}
@@ -39,7 +39,7 @@ class Scopes {
     Index outer_;
   };
 
-  /// The path made of the names in fields(), such as "blocks.3.gate"; empty for the outermost layer and outside all layers.
+  /// A layer's path, from the names in fields(): "blocks.3.gate". Empty for the outermost layer and outside all layers.
   std::string path(Index scope) const {
     if (scope < 0) {
       return {};

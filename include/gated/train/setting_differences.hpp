@@ -73,7 +73,7 @@ void compare_settings(const std::string& name, const T& a, const T& b, std::vect
 
 }  // namespace detail
 
-/// The settings in which `a` and `b` differ, in the order of fields(); nested configurations and lists are compared by element.
+/// Settings in which `a` and `b` differ, in the order of fields(). Nested configurations and lists are compared by element.
 template <detail::HasSettings Config>
 std::vector<SettingDifference> setting_differences(const Config& a, const Config& b) {
   std::vector<SettingDifference> differences;

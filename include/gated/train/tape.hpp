@@ -8,7 +8,7 @@
 #include "gated/core/random.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
-#include "gated/ops/kernels.hpp"  // for the terms of backward passes
+#include "gated/ops/kernels.hpp"  // the element-wise kernels of backward functions
 #include "gated/train/forgotten_block.hpp"
 #include "gated/train/function_stack.hpp"
 #include "gated/train/parameter_gradients.hpp"
@@ -23,9 +23,9 @@ namespace gated {
 
 /// The activations of one training step, by name, and the backward pass through them.
 ///
-/// `record(tape, layer, x, …)` of train/recording.hpp runs the same layer body as `layer.forward()`. Each op in it pushes a
-/// function that turns the gradient of the op's output into the gradients of its inputs and parameters. backward() calls these
-/// functions from last to first.
+/// `record(tape, layer, x, …)` of train/recording.hpp runs the same code as `layer.forward()`. Each op pushes a backward
+/// function, which computes the gradients of the op's inputs and parameters from the gradient of its output. backward() calls
+/// these functions in reverse order.
 ///
 ///     Tape<float> tape(Threads{2});
 ///     tape.begin(model, gradient);                                   // forgets the last step, keeps its memory
@@ -33,12 +33,12 @@ namespace gated {
 ///     const Variable loss = cross_entropy(tape, logits, targets);
 ///     const double value = tape.backward(loss);                      // adds to `gradient`
 ///
-/// A gradient is a model. The gradient of a parameter is *added* to the parameter at the same place in `gradient`. Parameters
-/// of other models, even of copies of the model given to begin(), get no gradient. Model and gradient must stay in place until
-/// backward() returns; inputs, tokens, masks and targets are copied. A tape serves one thread at a time.
+/// `gradient` has the type of `model`: each parameter's gradient is *added* to the parameter at the same place in `gradient`.
+/// Parameters of other models, even of copies of the model given to begin(), get no gradient. Model and gradient must not move
+/// until backward() returns; inputs, tokens, masks and targets are copied. Only one thread may use a tape at a time.
 ///
 /// Cost: memory for the activations of all blocks, linear in the depth; with `recompute`, memory for two matrices per block and
-/// the activations of one block. From the third step with the same shapes on, nothing is allocated.
+/// the activations of one block. The third step with the same shapes, and all later ones, allocate nothing.
 template <class T>
 class Tape {
  public:
@@ -50,18 +50,18 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Starts a step without dropout and stochastic depth. backward() adds the gradient of `model` to `gradient`.
-  /// Errors: ArgumentError if the two differ in structure, or are one object.
+  /// Starts a step without dropout or stochastic depth. backward() adds the gradient of `model` to `gradient`.
+  /// Errors: ArgumentError if `model` and `gradient` differ in structure or are the same object.
   template <class Model>
   void begin(const Model& model, Model& gradient) {
     const auto hold = this->hold();
     clear();
-    require<ArgumentError>(&model != &gradient, "Tape::begin: model and gradient are one object. Pass zeros_like(model).");
+    require<ArgumentError>(&model != &gradient, "Tape::begin: model and gradient are the same object. Pass zeros_like(model).");
     parameters_.assign(model, gradient);
     begun_ = true;
   }
 
-  /// The same with dropout and stochastic depth. All random choices of the step follow from one number drawn from `random`.
+  /// Starts a step with dropout and stochastic depth. One number drawn from `random` determines all random choices of the step.
   template <class Model>
   void begin(const Model& model, Model& gradient, Random& random) {
     begin(model, gradient);
@@ -74,7 +74,7 @@ class Tape {
   Random* noise() { return noisy_ ? &noise_ : nullptr; }
   /// Scratch memory and threads, for the functions that the tape calls.
   Workspace<T>& workspace() { return workspace_; }
-  /// Number of bytes that the activations and gradients of the largest step took. It is linear in the number of tokens, because
+  /// Bytes used by the activations and gradients of the largest step so far. They are linear in the number of tokens, because
   /// the backward pass recomputes attention scores.
   std::size_t bytes() const { return variables_.bytes(); }
 
@@ -99,9 +99,9 @@ class Tape {
     return variables_.make(rows, columns, scopes_.current());
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x: in place, or a copy if another part of x overlaps them or x is a part
-  /// itself.
-  /// Errors: ArgumentError for columns that x does not have.
+  /// The columns `first` … `first` + `count` - 1 of x: in place, or a copy if another part of x overlaps them or x is itself a
+  /// part.
+  /// Errors: ArgumentError for columns outside x.
   Variable columns(Variable x, Index first, Index count) {
     if (const Variable part = variables_.part(x, first, count, scopes_.current())) {
       return part;
@@ -122,7 +122,7 @@ class Tape {
   /// The values of x.
   View<T> operator[](Variable x) { return variables_[x]; }
 
-  /// `count` scalars that live as long as the step's activations: a mask, a table.
+  /// Memory for `count` scalars, such as a mask or a table, that lives as long as the step's activations.
   T* take(Index count) { return variables_.take(count); }
 
   /// A copy of `values` that lives as long as the step's activations.
@@ -131,7 +131,7 @@ class Tape {
     return variables_.keep(values);
   }
 
-  /// Keeps a copy of `sequences` for the backward pass. Returns its handle for sequences().
+  /// Keeps a copy of `sequences` for the backward pass, and returns the handle to pass to sequences().
   Index keep(const Sequences& sequences) {
     sequences_.push_back(sequences);
     return static_cast<Index>(sequences_.size()) - 1;
@@ -155,7 +155,7 @@ class Tape {
   const char* outermost() const { return scopes_.outermost(); }
 
   /// Calls `f(path, values)` for each kept activation, in order of creation. The activations of a layer share its path, and the
-  /// layer's output comes last. The output of a layer that ends with a sub-layer is under the sub-layer's path.
+  /// layer's output comes last. If a layer ends with a sub-layer, its output has the sub-layer's path.
   template <class F>
   void for_each_activation(F&& f) {
     variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
@@ -163,17 +163,17 @@ class Tape {
 
   // --- The backward pass ---
 
-  /// Pushes a function of the backward pass, which calls it as `backward(tape)`. It is copied as bytes, so it may capture only
-  /// variables, numbers, and pointers and references to objects that outlive the step, such as the layer.
+  /// Pushes a backward function; the backward pass calls it as `backward(tape)`. It is copied as bytes, so it may capture only
+  /// variables, numbers, and pointers or references to objects that outlive the step, such as the layer.
   template <class F>
   void push(const F& backward) {
     steps_.push([this, backward] { backward(*this); });
   }
 
-  /// y = f(x), a block: its gradients (and, with `recompute`, its activations) are freed when the backward pass has left it. y
-  /// has the shape of x. `f` may capture what push() allows. Variables other than x that `f` reads keep their gradients for the
-  /// rest of the step.
-  /// Errors: ShapeError for a y of another shape.
+  /// Runs y = f(x) as a block. Its gradients are freed when the backward pass leaves the block. With `recompute`, its
+  /// activations are freed after f(x) and recomputed in the backward pass. `f` may capture what push() allows. Variables other
+  /// than x that `f` reads keep their gradients for the rest of the step.
+  /// Errors: ShapeError if y and x differ in shape.
   template <class F>
   Variable block(Variable x, const F& f) {
     if (!options_.recompute) {
@@ -184,7 +184,7 @@ class Tape {
       const std::size_t last = steps_.size();
       push([this, first, last, outer, x](auto&) {
         if (wants_gradient(x)) {
-          gradient(x);  // allocate it now: it outlives the block
+          gradient(x);  // allocates it now, because it outlives the block
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
@@ -206,7 +206,7 @@ class Tape {
     push([this, f, x, y, before](Tape&) {
       const ConstView<T> dy = gradient(y);
       if (wants_gradient(x)) {
-        gradient(x);  // allocate it now: it outlives the block
+        gradient(x);  // allocates it now, because it outlives the block
       }
       const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const typename Variables<T>::Inside inside(variables_, variables_.count());
@@ -219,8 +219,8 @@ class Tape {
   }
 
   /// Adds the gradient of `loss`, a 1 × 1 variable, to the gradient of every parameter and input. Returns the loss.
-  /// Errors: ShapeError for another shape; ArgumentError before begin(), and for a second call in a step. ArgumentError after
-  /// the pass if no parameter of the model given to begin() took part, for example because a copy of it was recorded.
+  /// Errors: ShapeError for a loss of another shape; ArgumentError before begin(), or on a second call in a step. ArgumentError
+  /// after the pass if no parameter of the model given to begin() took part, for example because its copy was recorded.
   double backward(Variable loss) {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
@@ -230,7 +230,7 @@ class Tape {
     return static_cast<double>((*this)[loss](0, 0));
   }
 
-  /// The same from `cotangent`, the gradient of a loss with respect to `output`.
+  /// Runs the backward pass from `cotangent`, the gradient of a loss with respect to `output`.
   void backward(Variable output, const ConstView<T>& cotangent) {
     const auto hold = hold_begun();
     require<ShapeError>(cotangent.rows() == rows(output) && cotangent.cols() == columns(output),
@@ -249,10 +249,10 @@ class Tape {
 
   /// The gradient of the loss with respect to x: for pushed functions, and for inputs after backward().
   ConstView<T> gradient(Variable x) { return variables_.gradient(x); }
-  /// The same, for the last reader of the gradient, which may overwrite it.
+  /// gradient(x) for its last reader, which may overwrite it.
   View<T> last_gradient(Variable x) { return variables_.last_gradient(x); }
   bool wants_gradient(Variable x) const { return variables_.wants_gradient(x); }
-  /// The destination for a contribution to the gradient of x: for pushed functions.
+  /// The memory in which a pushed function stores its contribution to the gradient of x.
   using Target = GradientTarget<T>;
   Target target(Variable x) { return variables_.target(x); }
 

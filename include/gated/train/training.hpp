@@ -18,11 +18,11 @@
 #include "gated/train/training_run.hpp"
 
 /// @file
-/// A training run with the state it needs to resume, in one value that can be saved.
+/// A training run with all state needed to resume it, in one object that can be saved.
 
 namespace gated {
 
-/// A loss or a gradient is not finite, or there is no gradient.
+/// Raised if a loss or gradient is not finite, or if there is no gradient.
 class TrainingError : public Error {
  public:
   using Error::Error;
@@ -56,16 +56,16 @@ inline constexpr const char* training_word = "gated.Training";
 /// the average.
 ///
 /// A training run is saved like a model: save_model() (io/model_file.hpp) writes all of it to one file, and load_model()
-/// resumes it. It resumes bit for bit if the loss function draws its random numbers from `random` and keeps no other state.
+/// resumes it. The resumed run is bit-equal to an uninterrupted one if `random` is the only state that the loss function uses.
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
 ///     training.expect_same_run(config);
 ///
-/// Errors: ArgumentError for an invalid configuration, when built. TrainingError if the loss or the gradient is not finite, if
-/// the square of the gradient overflows the moments, or if the loss function wrote no gradient. The model, its moments, the
-/// average and the step are then unchanged, and the gradient is dropped. The same holds if the loss function throws.
-/// Cost: a gradient, two moments and the average are each as large as the model; a step adds a few passes over them to the loss
-/// function's work, and allocates nothing.
+/// Errors: the constructor raises ArgumentError for an invalid configuration. A step raises TrainingError if the loss or the
+/// gradient is not finite, if the square of the gradient overflows the moments, or if the loss function wrote no gradient.
+/// If a step or its loss function throws, the model, moments, average and step count do not change; the gradient is dropped.
+/// Cost: a gradient, two moments and the average, each as large as the model. A step runs the loss function and a few passes
+/// over these, and allocates nothing.
 template <ConfiguredModel ModelType>
 struct Training {
   using Model = ModelType;
@@ -107,7 +107,7 @@ struct Training {
   /// The norm of the last update's gradient before clipping.
   double norm() const { return norm_; }
 
-  /// The model to evaluate and to ship: the average if there is one.
+  /// The model to evaluate and ship: the average if there is one, otherwise `model`.
   const Model& result() const { return average ? *average : model; }
 
   /// The configuration with the progress so far, which save_model() writes.
@@ -123,9 +123,9 @@ struct Training {
   /// expect_same_training().
   void expect_same_run(const Config& wanted) const { expect_same_training(config_, wanted); }
 
-  /// Installs (or, with nullptr, removes) a hook that sees the gradient of each update, for norms and histograms by path: the
-  /// mean over micro-batches, before clipping and before the check that it is finite. Not saved. Results are bit-equal with and
-  /// without a hook; if the hook throws, the step is dropped.
+  /// Installs a hook, such as one that logs gradient norms by path; nullptr removes it. Each update calls it with the mean
+  /// gradient of the micro-batches, before clipping and before the check for non-finite values. The hook is not saved. Results
+  /// are bit-equal with and without a hook; if the hook throws, the step is dropped.
   ///
   ///     training.set_gradient_hook([](const Model& gradient) {
   ///       for_each_parameter([](const ParameterInfo& info, auto values) { … info.path() … }, gradient);
@@ -148,8 +148,8 @@ struct Training {
     return update();
   }
 
-  /// The first half of a step, once per micro-batch: calls `f(model, gradient)` and returns its loss. `f` adds ∂loss/∂parameter
-  /// to `gradient`.
+  /// The first half of a step: call it once per micro-batch. It calls `f(model, gradient)`, which must add ∂loss/∂parameter to
+  /// `gradient` and return the loss, and returns that loss.
   template <class F>
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
@@ -164,7 +164,7 @@ struct Training {
     return loss;
   }
 
-  /// The same with `f(run)`, which returns a loss recorded by TrainingRun; `random` drives dropout and stochastic depth.
+  /// accumulate() for an `f(run)` that returns a loss recorded by TrainingRun; `random` drives dropout and stochastic depth.
   template <class F>
   requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
   & > double accumulate(F&& f) {
@@ -180,8 +180,8 @@ struct Training {
   /// The second half of a step: updates the model with the mean gradient and returns the mean loss.
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
-    const DropUnlessDone drop{*this};  // drops this step's gradient in any case
-    if (!has_gradient()) {             // not require(): shown() allocates
+    const DropUnlessDone drop{*this};  // drops this step's gradient on every exit
+    if (!has_gradient()) {             // not require(), which would always evaluate shown(): it allocates
       raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss is ", shown(loss_),
                            ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
                            "with its arguments, then tape.backward(loss). The model is unchanged.");

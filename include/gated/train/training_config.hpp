@@ -28,10 +28,10 @@ struct TrainingProgress {
 template <class Model>
 struct TrainingConfig {
   typename Model::Config model{};  ///< configuration of the model
-  AdamWConfig optimizer{};         ///< its learning_rate is the highest rate of the schedule
+  AdamWConfig optimizer{};         ///< optimizer.learning_rate is the highest rate of the schedule
   ScheduleConfig schedule{};       ///< learning-rate schedule
-  double clip_norm = 0;            ///< the largest gradient norm; 0 is off
-  double average_decay = 0;        ///< decay of a moving average of the model; 0 is off
+  double clip_norm = 0;            ///< upper limit of the gradient norm; 0 disables clipping
+  double average_decay = 0;        ///< decay of the model's moving average; 0 disables the average
   Index micro_batches = 1;         ///< micro-batches per update; step() sums their gradients
   TapeOptions tape{};              ///< dropout and recomputation, for a loss function of the form `f(run)`
   TrainingProgress progress{};     ///< progress so far, stored in the saved file
@@ -50,7 +50,7 @@ struct TrainingConfig {
     tape.check();
     require<ArgumentError>(clip_norm >= 0, "TrainingConfig: clip_norm is ", clip_norm, ", expected 0 (off) or more.");
     require<ArgumentError>(average_decay >= 0 && average_decay < 1, "TrainingConfig: average_decay is ", average_decay,
-                           ", expected 0 (off) or more, below 1.");
+                           ", expected 0 ≤ average_decay < 1.");
     require<ArgumentError>(micro_batches >= 1, "TrainingConfig: micro_batches is ", micro_batches, ", expected at least 1.");
     require<ArgumentError>(progress.steps >= 0, "TrainingConfig: progress.steps is ", progress.steps, ", expected 0 or more.");
     require<ArgumentError>(progress.random != Random::State{},
@@ -59,8 +59,8 @@ struct TrainingConfig {
 };
 
 /// Raises ArgumentError unless `found`, read from a file, describes the same training run as `wanted`. The message lists every
-/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". Progress may differ, and so may
-/// schedule.steps, to prolong a run.
+/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". The progress may differ. So may
+/// schedule.steps, which lets you extend a run.
 template <class Model>
 void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Model>& wanted) {
   found.progress = wanted.progress;

@@ -36,7 +36,7 @@ class TrainingRun {
   Recorded<T> operator()(const L& layer, const ConstView<T>& x, const Sequences& sequences, Mask mask = {}) const {
     return {&tape_, record(tape_, layer, tape_.constant(x), sequences, mask)};
   }
-  /// The same for an x that this step recorded.
+  /// run(layer, x) for an x that this step recorded.
   template <class L>
   Recorded<T> operator()(const L& layer, const Recorded<T>& x) const {
     return {&tape_, record(tape_, layer, x.variable)};
@@ -45,7 +45,7 @@ class TrainingRun {
   Recorded<T> operator()(const L& layer, const Recorded<T>& x, const Sequences& sequences, Mask mask = {}) const {
     return {&tape_, record(tape_, layer, x.variable, sequences, mask)};
   }
-  /// The same for a language model.
+  /// run(model, tokens, sequences) for a language model.
   template <class L>
   Recorded<T> operator()(const L& model, Tokens tokens, const Sequences& sequences, Mask mask = {}, Tokens types = {}) const {
     return {&tape_, record(tape_, model, tokens, sequences, mask, types)};

@@ -23,7 +23,7 @@ inline std::size_t next_step() {
 /// A handle of a matrix on a Tape; absent by default. Valid until the next begin(), and refused afterwards.
 struct Variable {
   Index index = -1;
-  std::size_t step = 0;  ///< the step that made it
+  std::size_t step = 0;  ///< the step that created the variable
 
   explicit operator bool() const { return index >= 0; }
 };

@@ -75,8 +75,8 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place: a new or existing part. The result is absent if another part
-  /// of x overlaps them, or x is a part itself.
+  /// The columns `first` … `first` + `count` - 1 of x, in place: a new or existing part. The result is absent if these columns
+  /// overlap another part of x, or if x is itself a part.
   /// Errors: ArgumentError for columns outside x.
   Variable part(Variable x, Index first, Index count, Index scope) {
     require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count,
@@ -90,7 +90,7 @@ class Variables {
       return {};
     }
     if (is_outer(x.index) && wants_gradient(x)) {
-      gradient(x);  // allocate it now: it outlives the block, unlike this part
+      gradient(x);  // allocates the gradient of x now: it outlives the block, unlike this part
     }
     Entry part = entry(x);
     part.value += first;
@@ -163,7 +163,7 @@ class Variables {
     if (!fresh || e.first_part < 0) {
       return {view(e.gradient, e), fresh};
     }
-    // Parts may have a gradient, or get one later: zero the columns that have none yet, and add all contributions.
+    // Parts may already have a gradient, or get one later: zero the columns without one, and add every later contribution.
     for (Index part = e.first_part; part >= 0; part = at(part).next_part) {
       Entry& p = at(part);
       p.gradient = e.gradient + p.first_column;
@@ -280,7 +280,7 @@ class Variables {
 
   Arena<T> memory_;  // values, and the gradients of the backward pass's current block
   typename Arena<T>::Frame frame_{memory_};
-  Arena<T> outer_memory_;  // gradients of other variables that a block contributes to
+  Arena<T> outer_memory_;  // gradients of the variables outside the block, to which the block adds
   typename Arena<T>::Frame outer_frame_{outer_memory_};
   std::vector<Entry> entries_;
   std::size_t step_ = 0;

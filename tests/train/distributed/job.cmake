@@ -28,7 +28,7 @@ elseif(JOB STREQUAL "fewer_steps")  # one rank leaves while the other continues
 elseif(JOB STREQUAL "death")  # one rank is killed while the other trains and saves every step
   expect(FALSE "signal 9")
   execute_process(COMMAND ${PROGRAM} whole ${file} RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  expect(TRUE "whole after [1-9][0-9]* steps")
+  expect(TRUE "intact after [1-9][0-9]* steps")
 else()
   expect(TRUE "rank 0: passed.*rank 1: passed|rank 1: passed.*rank 0: passed")
 endif()

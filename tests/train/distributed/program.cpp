@@ -46,7 +46,7 @@ struct Batch {
   }
 };
 
-/// The mean loss of the sequences of `share`, and its gradient. Sets `counted` to the number of targets not ignored.
+/// The mean loss over the sequences of `share`, and its gradient. Sets `counted` to the number of non-ignored targets.
 template <class T>
 double loss_of(Tape<T>& tape, const GmlpLanguageModel<T>& model, GmlpLanguageModel<T>& gradient, const Batch& batch,
                MpiWorld::Share share, Index* counted = nullptr) {
@@ -62,8 +62,8 @@ double loss_of(Tape<T>& tape, const GmlpLanguageModel<T>& model, GmlpLanguageMod
   return tape.backward(cross_entropy(tape, logits, targets));
 }
 
-/// Expects that ten steps give the same losses whether ranks share each batch of `sequences`, or one process takes the whole
-/// batch.
+/// Expects the same losses in ten steps whether the ranks share each batch or one process computes the whole batch. A batch has
+/// `sequences` sequences.
 template <class T>
 void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolerance) {
   Trained<T> shared(config<T>(), Random(1)), alone(config<T>(), Random(1));
@@ -89,7 +89,7 @@ void compare_losses(MpiWorld& world, Index sequences, bool ragged, double tolera
   world.expect_same(shared);
 }
 
-/// The message of the `E` that `f` must throw on every rank. A rank that throws nothing fails here, or waits forever.
+/// Expects that `f` throws an `E` on every rank, and returns its message. If a rank throws nothing, the job fails or hangs.
 template <class E, class F>
 std::string expect_on_all(MpiWorld& world, const F& f) {
   std::string message;
@@ -149,7 +149,7 @@ void weights(MpiWorld& world) {
   require<Failure>(world.share(7).count == (second ? 4 : 3) && none.count == (second ? 1 : 0), "a share is wrong.");
 }
 
-/// Expects that all ranks report the difference if they start from different training runs.
+/// Expects that all ranks report the differences between their training runs.
 void different_ranks(MpiWorld& world) {
   const bool second = world.rank() == 1;
   const auto refused = [&](const Trained<float>& training, const char* expected) {
@@ -182,8 +182,8 @@ void part_after(MpiWorld& world, Index steps, const F& then) {
   then(training);
 }
 
-/// Expects an error on every rank if ranks diverge: one rank compares training runs while the other reduces gradients, or their
-/// gradients have different sizes.
+/// Expects an error on every rank if the ranks diverge. In one case, a rank compares training runs while the other reduces
+/// gradients; in another, the sizes of their gradients differ.
 void parted_ranks(MpiWorld& around) {
   const auto expect_error = [&](const std::string& expected, const auto& f) {
     MpiWorld world;
@@ -217,7 +217,7 @@ void end_at_step(MpiWorld& world, Index last, const std::string& file, bool kill
   }
 }
 
-/// Expects that the file of a job that died agrees with a run of one process after the same number of steps.
+/// Expects that the file of a failed job equals, up to rounding, a single-process run after the same number of steps.
 void expect_whole(const std::string& file) {
   auto training = load_model<Trained<float>>(file);
   training.expect_same_run(config<float>());
@@ -232,7 +232,7 @@ void expect_whole(const std::string& file) {
   const float difference = (alone.model.embedding.weight - training.model.embedding.weight).cwiseAbs().maxCoeff();
   require<Failure>(difference < 1e-3F && alone.random.state() == training.random.state(),
                    "the file is from another training run: ", difference);
-  std::printf("whole after %td steps\n", training.steps_done());
+  std::printf("the file is intact after %td steps\n", training.steps_done());
 }
 
 void run(MpiWorld& world, std::string_view job, const std::string& file) {

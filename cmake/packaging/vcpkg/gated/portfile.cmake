@@ -1,7 +1,7 @@
 # Header-only: nothing to build, and no difference between debug and release.
 set(VCPKG_BUILD_TYPE release)
 
-# The checkout around this port. A port in a registry calls vcpkg_from_git(OUT_SOURCE_PATH SOURCE_PATH URL … REF …) instead.
+# Packages the checkout that contains this port. A registry's port calls vcpkg_from_git(OUT_SOURCE_PATH SOURCE_PATH …) instead.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 
 vcpkg_cmake_configure(

@@ -45,7 +45,7 @@ struct GeluTanh {
   static constexpr double cubic = 0.044715;
   static constexpr double root = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // √(8/π)
   template <class T>
-  static constexpr T bound = T(25);  // σ(w) saturates long before this; keeps x³ from overflowing
+  static constexpr T bound = T(25);  // keeps x³ finite; σ(w) saturates long before |x| = 25
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> inside(Simd<T> x) {
     return max(min(x, Simd<T>(bound<T>)), Simd<T>(-bound<T>));
@@ -103,7 +103,7 @@ struct LaplaceForm {
   }
 
  private:
-  // 1/σ. σ = √(1/(4π)) matches relu² and its derivative at x = μ; lucidrains' packages before 0.1.7 had σ = √(π/4).
+  // σ = √(1/(4π)) matches relu² and its derivative at x = μ. lucidrains' packages before 0.1.7 had σ = √(π/4).
   static constexpr double inverse_sigma = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
   static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {

@@ -11,7 +11,7 @@ struct TileRegisters {
     alignas(64) std::uint8_t palette[64] = {1};
     for (int i = 0; i < 8; ++i) {
       const bool is_a = i == 4 || i == 5, is_b = i >= 6;
-      palette[16 + 2 * i] = static_cast<std::uint8_t>(is_a ? 4 * words : 64);  // bytes of a row
+      palette[16 + 2 * i] = static_cast<std::uint8_t>(is_a ? 4 * words : 64);  // bytes per row
       palette[48 + i] = static_cast<std::uint8_t>(is_b ? words : 16);          // rows
     }
     __asm__ volatile("ldtilecfg %0" : : "m"(palette) : "memory");

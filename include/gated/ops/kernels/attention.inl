@@ -1,7 +1,7 @@
-// Backward pass of attention scores: see attend_backward().
+// Backward pass of attention weights: see attend_backward().
 
-/// For queries from position `first` on. On entry, `weights` holds the scores S (pointwise kernel) or the weights A (softmax),
-/// and `gradient` holds ∂(A ⊙ D), with dropout mask D. On return, they hold A ⊙ D and ∂S.
+/// Backward pass from A ⊙ D to the scores S, with dropout mask D, for queries from position `first` on. On entry, `weights` is
+/// S for a pointwise kernel, or A for a softmax, and `gradient` is ∂(A ⊙ D). On return, `weights` is A ⊙ D, `gradient` is ∂S.
 template <class T>
 EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std::optional<Activation>& kernel, Index first,
                                             Index rows, Index columns, T* weights, Index weights_stride, T* gradient,

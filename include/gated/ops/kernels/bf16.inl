@@ -6,7 +6,7 @@
 
 using avx512::Simd, avx512::TileRow;
 
-/// 16 words, each with i + lower in its lower and i + upper in its upper half: indices for a permutation of 16-bit values.
+/// Indices for a permutation of 16-bit values: word i holds i + lower in its lower half and i + upper in its upper half.
 EIGEN_ALWAYS_INLINE __m512i counting_from(int lower, int upper) {
   const __m512i both = _mm512_setr_epi32(0, 0x10001, 0x20002, 0x30003, 0x40004, 0x50005, 0x60006, 0x70007, 0x80008, 0x90009,
                                          0xa000a, 0xb000b, 0xc000c, 0xd000d, 0xe000e, 0xf000f);

@@ -1,4 +1,4 @@
-// Vectors of a dropout mask.
+// Elements of a dropout mask as vectors.
 
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> dropout_of(const DropoutMask<T>& mask, Index row, Index column, Index lanes) {

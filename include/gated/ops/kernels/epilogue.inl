@@ -34,7 +34,7 @@ template <bool keeps, class T>
 EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
                                           Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
   constexpr Index width = Simd<T>::width;
-  const Simd<T> nothing(T(-0.0));  // x + -0 is x, whatever its sign
+  const Simd<T> nothing(T(-0.0));  // x + (-0) is x, even for x = -0
   const auto added = bias == nullptr ? TileRow<T>{nothing, nothing} : TileRow<T>::load(bias, columns);
   choose_activation(activation, [&](auto act) {
     for (Index i = 0; i < rows; ++i, tile += stride, to += to_stride) {
@@ -70,7 +70,7 @@ struct ActivatedTile {
   static constexpr Index most_rows = high, stride = 2 * Simd<T>::width;
   alignas(64) T values[size], derivatives[size];
 
-  /// Takes `rows` ≤ most_rows rows and `columns` ≤ stride columns.
+  /// At most most_rows rows and `stride` columns.
   ActivatedTile(Activation activation, const T* z, Index z_stride, Index rows, Index columns) {
     if (columns < stride) {  // the kernel reads whole vectors
       for (Index i = 0; i < rows; ++i) {

@@ -1,4 +1,4 @@
-// All kernels of a form, except its registers. Included once per form by ops/kernels.hpp, after the registers.
+// All kernels of a form. Included once per form by ops/kernels.hpp, after the form's registers_*.inl.
 
 #include "gated/ops/kernels/floating_point.inl"
 #include "gated/ops/kernels/int8.inl"

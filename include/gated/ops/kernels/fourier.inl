@@ -116,8 +116,8 @@ EIGEN_DONT_INLINE void pass_of_radix(T* x, Index groups, Index m, Index count, b
   }
 }
 
-/// One pass over `groups` blocks of radix · m rows. Each butterfly takes `radix` rows that are m apart; a block runs `count` of
-/// its m butterflies. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m; it may be null if m = 1.
+/// One pass over `groups` blocks of radix · m rows. A butterfly combines `radix` rows that are m apart; the pass runs `count`
+/// of the m butterflies of each block. `turns` holds e^(-2πijq/(radix·m)) for q = 1 … radix - 1, j < m; may be null if m = 1.
 template <class T>
 void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool inverse, const FourierFactor<T>* roots,
                   const FourierFactor<T>* turns) {
@@ -135,8 +135,8 @@ void fourier_pass(Index radix, T* x, Index groups, Index m, Index count, bool in
   }
 }
 
-/// Loads up to a vector of columns of real parts, and one of imaginary parts, into x; scales each row if `scales` is given.
-/// Absent imaginary parts are 0.
+/// Loads `real` and `imaginary`, each up to one vector wide, into x, and scales each row if `scales` is given. Absent imaginary
+/// parts are 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, const T* scales, T* x) {
   const auto part = [](const MatrixView<const T>& from, Index t) GATED_INLINED {
@@ -230,8 +230,8 @@ EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T*
   }
 }
 
-/// Loads up to a vector of rows of real parts, and one of imaginary parts, transposed: column k becomes row k of x. Missing
-/// rows are 0.
+/// Loads `real` and `imaginary`, each with up to one vector of rows, transposed: column k becomes row k of x. Missing rows are
+/// 0.
 template <class T>
 EIGEN_DONT_INLINE void fourier_load_transposed(const MatrixView<const T>& real, const MatrixView<const T>& imaginary, T* x) {
   constexpr Index width = Simd<T>::width, row = fourier_row<T>;
@@ -260,7 +260,7 @@ EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirro
   if (low >= high) {
     return;
   }
-  // Tokens ascend in a tile; mirrored lanes descend, so they fill it from the bottom up.
+  // Tokens ascend in a tile. Mirrored lanes descend, so they fill the tile from the bottom up.
   const Index token = mirrored ? first - high + 1 : first + low, skipped = mirrored ? width - high : low;
   alignas(64) T gathered[Simd<T>::lane_count * Simd<T>::lane_count], tile[2 * Simd<T>::lane_count * Simd<T>::lane_count];
   for (Index column = 0; column < d; column += row) {

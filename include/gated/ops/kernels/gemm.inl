@@ -2,7 +2,7 @@
 
 inline constexpr unsigned tile_rows = (register_count - 4u) / 2u > 2u ? (register_count - 4u) / 2u : 2u;
 
-/// The number of panels that a single row takes at a time from a row-major b, to read memory in runs of several cache lines.
+/// The number of panels of a row-major b that a single row of `a` multiplies at a time, to read several adjacent cache lines.
 inline constexpr unsigned row_panels = register_count / 4u > 4u ? 4u : register_count / 4u;
 
 /// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` adjacent panels.
@@ -59,8 +59,8 @@ struct TileKernels<T, std::integer_sequence<unsigned, I...>> {
   static constexpr typename ProductKernels<T>::Tile by_rows[] = {&multiply_tile<T, I + 1>...};
 };
 
-/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i. This is the corner of a lower triangle beyond `depth`,
-/// the depth of the tile's first row. Each row stops at its diagonal.
+/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle right of column
+/// `depth`, where the tile's first row ends. Each row stops at its diagonal.
 template <class T>
 EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows, const T* a, Index row_stride,
                                        Index column_stride, const T* panel, Index panel_stride, T* tile) {
@@ -124,7 +124,7 @@ EIGEN_DONT_INLINE void pack_tile(const Operand<T>& a, Index row, Index rows, Ind
   }
 }
 
-/// `function` if T is float, otherwise nullptr: quantized weights are float only.
+/// `function` if T is float, otherwise nullptr: only float products read quantized weights.
 template <class T, auto function, class Pointer>
 constexpr Pointer if_float() {
   if constexpr (std::is_same_v<T, float>) {

@@ -52,7 +52,7 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
     }
     return Numbers::load(gathered);
   };
-  Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // the last becomes NaN if a value is not finite
+  Numbers low(0.0f), high(0.0f), not_finite(0.0f);  // not_finite becomes NaN if a value is not finite
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
     const Numbers v = read(k, lanes);
     low = min(low, v);
@@ -69,7 +69,7 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
   return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
 }
 
-/// Encodes `depth` values that are `stride` apart, group by group; if Quads::words is 1, zeros follow up to `words` words.
+/// Encodes `depth` values that are `stride` apart, group by group. If Quads::words is 1, pads with zeros to `words` words.
 EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* x, Index stride, Index words,
                                          std::uint32_t* codes, RowCode* of_groups) {
   for (Index first = 0; first < depth; first += group, ++of_groups) {

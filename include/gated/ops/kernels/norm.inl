@@ -32,11 +32,11 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
 template <class T>
 struct RowSize {
   T size;
-  bool clamped;  ///< `size` is eps, whatever the row
+  bool clamped;  ///< true if `size` is its lower bound, a constant
 };
 
-/// The root mean square of a row, kept away from 0 by eps as `form` says. Values are scaled by a power of two before squaring,
-/// so nothing overflows for finite x with a finite mean square.
+/// The root mean square of a row. Depending on `form`, eps is added under the root or sets a lower bound. Values are scaled by
+/// a power of two before squaring, so nothing overflows for finite x with a finite mean square.
 template <class T>
 RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
   Simd<T> largest(T{0});
@@ -48,7 +48,7 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
     const Simd<T> small = Simd<T>::load(row + j, lanes) * Simd<T>(down);
     return fma(small, small, sum);
   });
-  const T mean_square = squares / static_cast<T>(channels);  // of the scaled values
+  const T mean_square = squares / static_cast<T>(channels);  // mean square of the scaled values
   if (form != NormForm::scale_norm && form != NormForm::l2_norm) {
     return {std::sqrt(mean_square / down / down + static_cast<T>(eps)), false};
   }

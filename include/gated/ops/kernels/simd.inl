@@ -17,7 +17,7 @@ struct Simd {
   Lanes v;
 
   EIGEN_ALWAYS_INLINE Simd() = default;
-  EIGEN_ALWAYS_INLINE Simd(T scalar) : v(scalar - Lanes{}) {}  // x - 0 is x, whatever its sign
+  EIGEN_ALWAYS_INLINE Simd(T scalar) : v(scalar - Lanes{}) {}  // x - 0 is x, even for x = -0
 
   static EIGEN_ALWAYS_INLINE Simd of(const Lanes& lanes) {
     Simd result;
@@ -89,7 +89,7 @@ struct Simd {
 #endif
   }
 
-  /// The same value, rounded here: stops compilers from fusing a product with a following sum.
+  /// The same value, rounded now: stops compilers from fusing a product with a following sum.
   EIGEN_ALWAYS_INLINE Simd rounded() const {
     if constexpr (lane_count == 1) {
       return of(gated::rounded(v));
@@ -138,8 +138,7 @@ struct Simd {
   }
   /// The integer nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_ALWAYS_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
-  /// 2ⁿ for an integer n ≥ the exponent of the smallest normal number; 0 for the next lower n. 2ⁿ must not overflow.
-  /// Unspecified for NaN.
+  /// 2ⁿ for an integer n if 2ⁿ is a normal number; 0 for the largest n whose 2ⁿ is subnormal. Unspecified for NaN and other n.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
     // The last bits of n + 1.5 · 2^(digits - 1) are n. The exponent's bias is added to them, and the shift moves them up into
     // the exponent.
@@ -167,7 +166,7 @@ struct Simd {
  private:
   static constexpr bool has_masks = requires(const T* from) { Register<T>::load_part(from, Index{}); };
 
-  // Without mask instructions, these call functions that are not inlined. So their callers stay small enough to be inlined.
+  // Without mask instructions, these call non-inlined functions, so that their callers stay small enough to be inlined.
   static EIGEN_ALWAYS_INLINE Simd load_part(const T* from, Index lanes) {
     if constexpr (has_masks) {
       return of(Register<T>::load_part(from, lanes));
@@ -228,7 +227,7 @@ struct Simd {
   static EIGEN_ALWAYS_INLINE Simd from_bits(const BitLanes& b) { return of(__builtin_bit_cast(Lanes, b)); }
 };
 
-/// a·b. In portable arithmetic, it is rounded before it is added to anything.
+/// a·b. In portable arithmetic, the product is rounded at once, never fused with a following sum.
 template <class T>
 EIGEN_ALWAYS_INLINE T product(T a, T b) {
   if constexpr (is_portable) {

@@ -1,6 +1,6 @@
 // Softmax over the rows of a score matrix: see softmax().
 
-/// The largest of `count` > 0 values; any of them if one is NaN.
+/// The largest of `count` > 0 values; any of the values if one is NaN.
 template <class T>
 EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
   using V = Simd<T>;
@@ -12,7 +12,7 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
     }
     return largest;
   }
-  V largest = V::load(data + count - width);  // may overlap other vectors
+  V largest = V::load(data + count - width);  // may overlap the previous vector
   for (Index j = 0; j + width < count; j += width) {
     largest = max(largest, V::load(data + j));
   }
@@ -23,7 +23,7 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
 template <class T>
 EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const T* keys) {
   return T{1} / running_sum_of_row<T, 8>(count, [&](Index j, Index lanes) GATED_INLINED {
-           // A masked column may hold anything: it must neither overflow nor count.
+           // Masked elements may be NaN or exceed `largest`: nothing overflows, and they become 0.
            Simd<T> value = exp_of_negative(Simd<T>::load(data + j, lanes) - Simd<T>(largest)).keep(lanes);
            value = keys == nullptr ? value : select_less(Simd<T>(T{0}), Simd<T>::load(keys + j, lanes), value, Simd<T>(T{0}));
            value.store(data + j, lanes);
@@ -31,7 +31,7 @@ EIGEN_ALWAYS_INLINE T exponentials_of_row(T* data, Index count, T largest, const
          });
 }
 
-/// x ← softmax(x) for `count` elements of a row; zeros if all of their `keys` are 0.
+/// x ← softmax(x) for `count` elements of a row; zeros if all `keys` are 0.
 template <class T>
 EIGEN_ALWAYS_INLINE void softmax_row(T* data, Index count, const T* keys) {
   const bool all = keys == nullptr && count > 0;
@@ -51,7 +51,7 @@ EIGEN_ALWAYS_INLINE void softmax_row(T* data, Index count, const T* keys) {
   for_each_vector<T>(count, [&](Index j, Index lanes) { (Simd<T>::load(data + j, lanes) * factor).store(data + j, lanes); });
 }
 
-/// x ← softmax(x), row by row: see softmax(), whose visible_columns are `keys` here.
+/// x ← softmax(x), row by row: see softmax(). `keys` is SoftmaxOptions::visible_columns.
 template <class T>
 EIGEN_DONT_INLINE void softmax_rows(T* data, Index stride, Index rows, Index columns, Index first, bool causal, Index reach,
                                     const T* keys) {
@@ -69,7 +69,7 @@ template <class T>
 EIGEN_ALWAYS_INLINE void gate_vector(const T* z, Simd<T> factor, const T* x, T* to, Index lanes) {
   (Simd<T>::load(x, lanes) * (Simd<T>::load(z, lanes) * factor)).store(to, lanes);
 }
-/// to_j ← z_j + residual_j. In a separate loop, because a compiler could fuse the sum with gate_vector()'s product.
+/// to_j ← z_j + residual_j. Needs its own loop: in a shared loop, a compiler could fuse the sum with gate_vector()'s product.
 template <class T>
 EIGEN_ALWAYS_INLINE void add_vector(const T* z, const T* residual, T* to, Index lanes) {
   (Simd<T>::load(z, lanes) + Simd<T>::load(residual, lanes)).store(to, lanes);
@@ -121,7 +121,7 @@ EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index 
   });
 }
 
-/// Like softmax_gate_rows(), with a softmax over each column.
+/// `to` ← x ⊙ softmax(z) + residual, with the softmax over each column: otherwise like softmax_gate_rows().
 template <class T>
 EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
                                             const T* residual, Index residual_stride, T* to, Index to_stride) {

@@ -1,14 +1,14 @@
 // Exponential, tanh, logistic function and normal distribution on vectors of float and double.
 //
-// All are built on one exponential of a non-positive number: nothing overflows, and nothing cancels. Each result is accurate to
-// its last digits everywhere, also near 0. An exponential below 0.7 of the smallest normal number becomes 0, because processors
-// are a hundred times slower on subnormals. NaN stays NaN.
+// All are computed from exponentials of non-positive numbers, which cannot overflow, by formulas without cancellation.
+// Relative errors are small everywhere, also near 0. Exponentials below 0.7 times the smallest normal number flush to 0,
+// because processors are a hundred times slower on subnormals. NaN stays NaN.
 //
 // Largest errors over all floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the result:
 //
 //     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
 //
-// Relative to |x Φ| + x² φ, the terms of x (x Φ)', the last error is below 2; see tests/ops/accuracy_test.cpp.
+// Relative to |x Φ| + x² φ, the terms of x (x Φ)', the 3.73 becomes less than 2: see tests/ops/accuracy_test.cpp.
 //
 // Polynomials are minimax fits of the relative error, with coefficients rounded to T, from Sollya's fpminimax.
 
@@ -24,7 +24,7 @@ EIGEN_ALWAYS_INLINE Simd<T> polynomial(const T (&c)[N], Simd<T> x) {
   return sum;
 }
 
-/// At or below this, exp(x) flushes to 0: its exponent n is the one for which power_of_two() returns 0.
+/// At or below this, exp(x) flushes to 0: x / ln 2 rounds to the n for which power_of_two(n) is 0.
 template <class T>
 inline constexpr T lowest_exponent = std::is_same_v<T, float> ? T(-88) : T(-709);
 
@@ -55,7 +55,7 @@ struct SplitExp {
   Simd<T> rest, exponent;
 };
 
-/// Splits exp(x + small), for |small| < 0.05 and x between lowest_exponent and 0.
+/// Splits exp(x + small) into (1 + rest) · 2^exponent, for |small| < 0.05 and lowest_exponent ≤ x ≤ 0.
 template <class T>
 EIGEN_ALWAYS_INLINE SplitExp<T> split_exp(Simd<T> x, Simd<T> small) {
   const Simd<T> n = nearest_integer(x * Simd<T>(std::numbers::log2e_v<T>));
@@ -77,7 +77,7 @@ EIGEN_ALWAYS_INLINE Simd<T> decay(Simd<T> x) {
   return exp_of(max(-abs(x), Simd<T>(lowest_exponent<T>)), Simd<T>(T{0}));
 }
 
-/// (1 + e)² as e · (e + 2) + 1, with fewer roundings.
+/// (1 + e)² as e · (e + 2) + 1, which is more accurate than squaring 1 + e.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> square_of_one_plus(Simd<T> e) {
   return fma(e, e + Simd<T>(T{2}), Simd<T>(T{1}));
@@ -157,7 +157,7 @@ EIGEN_ALWAYS_INLINE Simd<T> exp_of_negative(Simd<T> x) {
 /// tanh(x) = (1 - exp(-2|x|)) / (1 + exp(-2|x|)) with the sign of x.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> tanh(Simd<T> x) {
-  const Simd<T> exponent = max(Simd<T>(T(-2)) * abs(x), Simd<T>(T(-44)));  // tanh is ±1 from there on
+  const Simd<T> exponent = max(Simd<T>(T(-2)) * abs(x), Simd<T>(T(-44)));  // where this clamps, tanh rounds to ±1
   const auto [rest, n] = detail::split_exp(exponent, Simd<T>(T{0}));
   const Simd<T> power = power_of_two(n);
   const Simd<T> minus_one = fma(power, rest, power - Simd<T>(T{1}));  // expm1, accurate near 0
@@ -184,7 +184,7 @@ EIGEN_ALWAYS_INLINE Simd<T> logistic_derivative(Simd<T> x) {
   return e / detail::square_of_one_plus(e);
 }
 
-/// σ(x) (1 + v (1 - σ(x))): the derivative of f · σ(x) with f' = 1 and v = f x'.
+/// σ(x) (1 + v (1 - σ(x))): the derivative of t · σ(x(t)) with respect to t, where x = x(t) and v = t · x'(t).
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> times_logistic_derivative(Simd<T> v, Simd<T> x) {
   const Simd<T> e = detail::decay(x), base = e + Simd<T>(T{1});

@@ -1,6 +1,6 @@
 // Element-wise loops: see Term.
 
-/// Evaluates a vector of a term, from element (i, j) on.
+/// Evaluates a term at elements (i, j), (i, j + 1), …: as many as a vector has lanes.
 template <class T>
 struct Evaluate {
   static EIGEN_ALWAYS_INLINE Simd<T> of(const terms::Read<T>& x, Index i, Index j, Index lanes) {
@@ -36,7 +36,7 @@ struct Evaluate {
   }
 };
 
-/// y = term, or y += term if `adds`, for `rows` rows of the term from `first` on. y points at row `first`.
+/// y = term, or y += term if `adds`, for rows `first` … `first` + `rows` - 1 of the term. y points at the first of these rows.
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index columns, T* y, Index stride, bool adds) {
   for (Index i = first; i < first + rows; ++i, y += stride) {
@@ -47,16 +47,16 @@ EIGEN_DONT_INLINE void assign_rows(const A& term, Index first, Index rows, Index
   }
 }
 
-/// to[j] += Σ_i term_ij for `columns` columns from `first` on, at most `vectors_together` vectors. Sums in row order; the sum
-/// of a million rows is as accurate as the sum of 64. Calls `f(i, j, lanes, vector)` for each vector on the way.
+/// to[j] += Σ_i term_ij for `columns` columns from `first` on, at most `vectors_together` vectors. Sums in row order; the
+/// rounding error does not grow beyond that of 64 rows. Calls `f(i, j, lanes, vector)` for each vector of the term.
 template <class T, class A, class F>
 EIGEN_ALWAYS_INLINE void sum_columns_with(const A& term, Index rows, Index first, Index columns, T* to, const F& f) {
   constexpr unsigned together = vectors_together;
-  constexpr Index block = 64, width = Simd<T>::width;  // block: rows summed plainly before each compensated addition
+  constexpr Index block = 64, width = Simd<T>::width;  // block: rows per compensated addition
   const Index vectors = (columns + width - 1) / width;
   const auto lanes_of = [&](Index k) { return width < columns - k * width ? width : columns - k * width; };
   RunningSum<Simd<T>> sums[together];
-  const auto add_rows = [&](auto all) {  // true_type: all vectors, each full; false_type: only those in use
+  const auto add_rows = [&](auto all) {  // true_type: `together` full vectors; false_type: `vectors` vectors
     for (Index i = 0; i < rows;) {
       Simd<T> parts[together];
       for (unsigned k = 0; k < together; ++k) {
@@ -101,7 +101,7 @@ EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index
   sum_columns_with(term, rows, first, columns, to, [](Index, Index, Index, Simd<T>) {});
 }
 
-/// sum_columns(), and y = term in these columns.
+/// Assigns the term to y in the summed columns, in the same pass as sum_columns().
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index first, Index columns, T* y, Index stride,
                                               T* to) {
@@ -109,7 +109,7 @@ EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index f
                    [&](Index i, Index j, Index lanes, Simd<T> value) { value.store(y + i * stride + j, lanes); });
 }
 
-/// Backward pass of an activation for rows: see ActivationBackward.
+/// ActivationBackward for rows `first` … `first` + `rows` - 1.
 template <class T>
 EIGEN_DONT_INLINE void activation_backward_rows(const ActivationBackward<T>& b, Index first, Index rows) {
   const auto at = [&](const auto& x, Index i, Index j) { return x.data + (first + i) * x.stride + j; };

@@ -11,8 +11,8 @@ EIGEN_DONT_INLINE void log_sum_exp_of_row(const T* row, Index count, T* largest,
   *rest = is_portable ? static_cast<T>(elementary::log(static_cast<double>(sum))) : std::log(sum);
 }
 
-/// `to` = scale · (softmax(x) - wanted), or `to` += that if `adds`. Here softmax(x) = exp((x - largest) - rest); the wanted
-/// probability is `everywhere`, plus `more` at `target`.
+/// `to` = scale · (softmax(x) - t) or, if `adds`, `to` += scale · (softmax(x) - t). Here softmax(x) = exp(x - largest - rest),
+/// and the target distribution t has probability `everywhere` in each class, plus `more` in class `target`.
 template <class T>
 EIGEN_DONT_INLINE void softmax_difference(const T* row, Index count, T largest, T rest, T everywhere, Index target, T more,
                                           T scale, T* to, bool adds) {

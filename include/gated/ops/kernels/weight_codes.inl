@@ -3,8 +3,8 @@
 template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
-/// Prefetches `bytes` bytes, four kilobytes ahead of `from`, for a weight that is read once. Faster than the hardware prefetcher
-/// alone.
+/// Prefetches `bytes` bytes, four kilobytes ahead of `from`. For a weight that is read only once, this is faster than the
+/// hardware prefetcher alone.
 template <Index bytes>
 EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
   const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 4096;
@@ -15,7 +15,7 @@ EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
 
 using Numbers = Simd<float>;
 
-/// A pair of bf16 values in each 32-bit lane, the even column in the lower half. A bf16 is the upper half of a float.
+/// A pair of bf16 values in each 32-bit lane, the one for even k in the lower half. A bf16 is the upper half of a float.
 struct Bf16Pairs {
   using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
   Bits bits;
@@ -52,7 +52,7 @@ struct Int8Quads {
   }
 };
 
-/// Calls `f(k, left, right)` for each k < `depth`, with the panel's two vectors at k, decoded.
+/// Calls `f(k, left, right)` for each k < `depth`, where `left` and `right` are the two decoded vectors in row k of the panel.
 template <class F>
 EIGEN_ALWAYS_INLINE void for_each_decoded(Index depth, const QuantizedPanel& codes, const F& f) {
   constexpr Index width = Numbers::width;
