@@ -1,10 +1,11 @@
-/// Runs one workload in gated: echo 7 | compare_peers WORK.safetensors THREADS [FORMAT]
+/// Runs one workload in gated. Usage: echo RUNS | compare_peers WORK.safetensors THREADS [FORMAT]
 ///
 /// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights (default: float32);
-/// int8-products and int8-rows-products also multiply in int8. When ready, prints a line of JSON with the flops of a run and
-/// the error, relative to the largest output. For a batch, it also says whether the first and the last sequence give the same
-/// bits when run alone. Then reads numbers of runs. For each number, prints a line of JSON with the milliseconds of each run
-/// (after a warm-up run) and the machine's peak, the higher of two measurements: one before and one after the runs.
+/// int8-products and int8-rows-products also multiply in int8. When ready, prints a line of JSON with the flops per run and the
+/// relative error. For a batch, the line also says whether its first and last sequences, each run on its own, give the same
+/// bits as in the batch. Then reads run counts from standard input. For each count, does a warm-up run and that many timed
+/// runs. Then prints a line of JSON with the milliseconds of each timed run and the machine's peak in flops per second: the
+/// higher of two measurements, before and after the runs.
 
 #include <cmath>
 #include <cstring>
@@ -49,7 +50,8 @@ struct Setup {
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// True if the first and the last sequence of a batch, each run alone, give the same bits as in `y`, the batch's output.
+/// True if the first and last sequences of a batch, each run on its own, give outputs bit-equal to their rows of `y`, the
+/// batch's output.
 template <class Model>
 bool is_same_alone(const Model& model, const Sequences& sequences, const Matrix<float>& x, const Matrix<float>& y,
                    gated::Workspace<float>& workspace) {
@@ -95,7 +97,7 @@ Work forward(const bench::WorkFile& file, const typename Model::Config& config, 
                                  : std::optional(is_same_alone(run->model, sequences, run->x, run->y, run->workspace))};
 }
 
-/// A text transformer loaded from the file, and its texts. The peers get the same texts, padded to the longest.
+/// A text transformer and its input texts, loaded from the file. The peers run the same texts, padded to the longest.
 struct TextRun {
   gated::TextTransformer<float> model;
   gated::Sequences sequences;
@@ -113,7 +115,7 @@ struct TextRun {
     workspace.use(setup.products);
   }
 
-  /// A workload that calls `f(*run)`. Its flops include the trunk and `logits` rows of logits.
+  /// A workload that times `f(*run)`. Its flops are those of the trunk and of `logits` rows of logits.
   static Work of(const std::shared_ptr<TextRun>& run, const bench::WorkFile& file, Index logits,
                  const std::function<void(TextRun&)>& f) {
     f(*run);
@@ -122,7 +124,7 @@ struct TextRun {
   }
 };
 
-/// A vector per text.
+/// A workload that computes one embedding vector per text.
 Work encoding(const bench::WorkFile& file, const Setup& setup) {
   const auto run = std::make_shared<TextRun>(file, gated::encoder_presets::granite_embedding_small_r2(),
                                              gated::modernbert_names(), setup);
@@ -164,7 +166,7 @@ Work opening(const std::string& path, Threads threads) {
   return {[start] { start(); }, bench::WorkFile(path).error_of(std::span(y.data(), static_cast<std::size_t>(y.size())))};
 }
 
-/// A training step. The error is the largest relative difference of its first losses from those in the file.
+/// A training step. The error is the largest relative difference between the first losses and those in the file.
 Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
@@ -201,7 +203,7 @@ gated::NameMap mossformer_block_names() {
   return names;
 }
 
-/// The names for a trunk without its classifier: drops the prefix "trunk." from our names.
+/// The names for a trunk without its classifier: removes the prefix "trunk." from our parameter paths.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";
@@ -210,7 +212,7 @@ gated::NameMap blocks_of(gated::NameMap names) {
   return names;
 }
 
-/// The blocks of an MLP-Mixer or ResMLP, with the depth and width in the file.
+/// The blocks of an MLP-Mixer or ResMLP; the work file gives the depth and width.
 template <class Trunk, class Preset>
 Work mixer(const bench::WorkFile& file, const Preset& preset, const Setup& setup) {
   const auto model = preset({.depth = file.config.at("depth"), .channels = file.config.at("channels")}, 0);

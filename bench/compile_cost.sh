@@ -1,9 +1,9 @@
 #!/bin/sh
 # sh bench/compile_cost.sh [--headers | --quick]: measures compile times.
 #
-# Compiles (-O2 -c) the manual's programs and, per model, a program that builds, runs and streams it. Checks the umbrella headers
-# (-fsyntax-only). Reports CPU seconds (the median of three runs, alternating with Eigen/Core) and, if GNU time is installed,
-# peak memory. Prints Markdown, and writes it to build/compile_cost.md.
+# Compiles (-O2 -c) the manual's programs and, per model, a program that constructs, runs and (except image models) streams it.
+# Checks the umbrella headers (-fsyntax-only). Reports CPU seconds (the median of three runs, alternating with Eigen/Core) and,
+# if GNU time is installed, peak memory. Prints Markdown, and writes it to build/compile_cost.md.
 # --headers measures each public header instead. --quick measures one model and one header, once. With either option, the table
 # goes to build/partial.
 # Respects CXX and CXXFLAGS.
@@ -18,12 +18,12 @@ mkdir -p build
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# cpu_seconds <name> <flags>: compiles standard input and appends the CPU seconds to the list <name>.
+# cpu_seconds <name> <flags>: compiles standard input and appends the CPU seconds to $scratch/<name>.
 cpu_seconds() {
   name=$1
   shift
   cat > "$scratch/source.cpp"
-  # The second line of `times` is the CPU time of this shell's children, "0m1.250000s 0m0.080000s".
+  # The second line of `times` is the user and system time of this shell's children: "0m1.250000s 0m0.080000s".
   # shellcheck disable=SC2086
   (
     $measured $cxx $libraries -Iinclude "$@" "$scratch/source.cpp" || exit 1
@@ -33,7 +33,7 @@ cpu_seconds() {
        print 60 * (user[1] + kernel[1]) + user[2] + kernel[2] }' "$scratch/times" >> "$scratch/$name"
 }
 
-# The peak memory of a process, in KB, goes to $scratch/memory.
+# Prefix for a command, to write its peak memory in KB to $scratch/memory; empty if GNU time is not installed.
 measured=""
 if /usr/bin/time -f %M -o "$scratch/memory" true 2> /dev/null; then
   measured="/usr/bin/time -f %M -o $scratch/memory"
@@ -41,8 +41,8 @@ fi
 
 median() { sort -n "$scratch/$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 
-# in_turns <source> <flags>: compiles the source three times (or once), alternating with Eigen/Core. Prints the median of the CPU
-# seconds, its ratio to Eigen/Core's, and peak megabytes.
+# in_turns <source> <flags>: compiles the source three times (once with --quick), alternating with Eigen/Core. Prints the median
+# CPU seconds, their ratio to those of Eigen/Core, and the peak memory in MB.
 in_turns() {
   source=$1
   shift
@@ -69,7 +69,7 @@ GauEncoder:gau_encoder:text Flash:flash:features FlashLanguageModel:flash:text"
 headers="gated/gated.hpp gated/train.hpp gated/io/model_file.hpp"
 programs="main:checkpoint training:training"  # <file in tests/consumer>:<its name in the table>
 turns="1 2 3"
-figures="medians of three"
+figures="medians of three runs"
 folder=build
 case ${1:-} in
   "") ;;
@@ -99,7 +99,7 @@ esac
 row() { printf '%s\n' "$*" | tee -a "$scratch/table.md"; }
 
 compiler=$($cxx --version)
-row "$(echo "$compiler" | head -n 1): seconds of CPU time, $figures, alternating with Eigen/Core (\`-fsyntax-only\`)." \
+row "$(echo "$compiler" | head -n 1): CPU seconds, $figures, alternating with runs on Eigen/Core alone (\`-fsyntax-only\`)." \
   "Programs are compiled (\`-O2 -c\`), headers only checked (\`-fsyntax-only\`). MB is peak memory."
 row
 row "| program or header | s | × Eigen/Core | MB |"

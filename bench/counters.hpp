@@ -5,7 +5,7 @@
 #include "measure.hpp"
 
 /// @file
-/// The counters of a benchmark.
+/// Counters that benchmarks report.
 
 namespace bench {
 
@@ -21,13 +21,13 @@ double run(benchmark::State& state, F&& f) {
   return (seconds() - start) / static_cast<double>(state.iterations());
 }
 
-/// GFLOP/s, and the share of the peak, which is measured in the same run on the same number of threads.
+/// Reports GFLOP/s, and its ratio to the peak, which is measured in the same run with the same number of threads.
 inline void count_flops(benchmark::State& state, double time, double flops, const Threads& threads) {
   state.counters["GFLOP/s"] = flops / time * 1e-9;
   state.counters["of_peak"] = flops / time / peak(threads);
 }
 
-/// GB/s, to compare with the rows of peak_bench.cpp.
+/// Reports GB/s. For comparison, peak_bench.cpp measures the bandwidth of memory.
 inline void count_bytes(benchmark::State& state, double time, double bytes) { state.counters["GB/s"] = bytes / time * 1e-9; }
 
 inline void count_tokens(benchmark::State& state, double time, double tokens) { state.counters["tokens/s"] = tokens / time; }

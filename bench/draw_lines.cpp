@@ -68,7 +68,7 @@ int run(const char* path) {
   for (std::string line; std::getline(std::cin, line);) {
     add(figure, words_of(line));
   }
-  constexpr std::size_t few = 12;  // curves with at most this many points show a dot at each
+  constexpr std::size_t few = 12;  // curves with at most this many points have a dot per point
   std::erase_if(figure.panels[0].series, [](const examples::Series& s) { return s.name.empty() && s.x.empty(); });
   for (examples::Series& s : figure.panels[0].series) {
     s.form = s.form == examples::Form::line && s.x.size() <= few ? examples::Form::dotted_line : s.form;

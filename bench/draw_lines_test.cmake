@@ -8,7 +8,7 @@ function(draw expected pattern text)
     file(READ ${file}.svg said)
   endif()
   if(NOT code EQUAL expected OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "exit code ${code}, expected ${expected} and ${pattern}:\n${said}")
+    message(FATAL_ERROR "exit code ${code}, expected ${expected}; the output should match ${pattern}:\n${said}")
   endif()
 endfunction()
 

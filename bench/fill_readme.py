@@ -27,7 +27,7 @@ def fill(readme, name, table, needed):
 
 for path in sys.argv[1:] or sys.exit(__doc__):
     if os.path.basename(os.path.dirname(os.path.abspath(path))) == "partial":
-        sys.exit(f"{path} is from a quick or partial run. Nothing was copied. Repeat the full run.")
+        sys.exit(f"{path} is from a quick or partial run. Nothing was copied. Do a full run first.")
 
 for path in sys.argv[1:]:
     name = os.path.splitext(os.path.basename(path))[0]

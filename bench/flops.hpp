@@ -14,10 +14,9 @@
 /// @file
 /// The floating-point operations (flops) of a model's dense products: two per multiply-add.
 ///
-/// Channel projections are counted from the sizes of the model's weights, token mixing with the formulas below. Only necessary
-/// products count: a causal matrix counts as its lower triangle; activations, norms and biases do not count. The share of the
-/// peak computed from these flops is therefore a lower bound on the utilisation of the multipliers. Skipping unnecessary work
-/// cannot raise the share above one.
+/// The flops of channel projections follow from the sizes of the model's weights; the formulas below compute those of token
+/// mixing. Only necessary products count: a causal matrix counts as its lower triangle; activations, norms and biases do not
+/// count. Flops / time / peak is therefore a lower bound on the utilisation of the multipliers, and at most one.
 
 namespace bench {
 
@@ -31,7 +30,7 @@ inline double spatial_flops(Index channels, Index length, bool causal) {
   return 2.0 * static_cast<double>(channels) * pairs(static_cast<double>(length), causal);
 }
 
-/// Flops of the channel projections of `rows` tokens.
+/// Flops of the channel projections for `rows` tokens.
 template <class Model>
 double projection_flops(const Model& model, Index rows) {
   double values = 0;
@@ -87,7 +86,7 @@ inline double mixing_flops(const gated::DepthwiseConvolution<float>& conv, Index
   return 2.0 * static_cast<double>(conv.weight.size()) * static_cast<double>(length);
 }
 
-/// An incomplete last chunk counts only the scores of its own tokens.
+/// In an incomplete last chunk, only the scores between its own tokens count.
 inline double mixing_flops(const gated::SharedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const Index whole = length / c.chunk * c.chunk;
@@ -162,7 +161,7 @@ double flops_of(const gated::ImageClassifier<Trunk>& model, Index images, Index)
   return flops_of(model, images);
 }
 
-/// Flops of the MLPs and gates in the trunk of a forecaster, which mix features, patches and series.
+/// Flops of a forecaster's trunk for `series` series: its MLPs and gates over features, patches and series.
 inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   double sum = 0;
   for (const auto& level : trunk.levels) {
@@ -174,7 +173,7 @@ inline double flops_of(const gated::SeriesTrunk<float>& trunk, Index series) {
   return sum;
 }
 
-/// Flops to forecast `items` items of `each` series. The model must have no frequency prefix and no forecast mixing.
+/// Flops of forecasting `items` items with `each` series per item. `model` must have no frequency prefix or forecast mixing.
 inline double flops_of(const gated::TinyTimeMixer<float>& model, Index items, Index each) {
   const Index series = items * each, tokens = series * model.config.tokens();
   double sum = projection_flops(model.backbone.patch_embedding, tokens) + flops_of(model.backbone.trunk, series) +

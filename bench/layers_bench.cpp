@@ -1,4 +1,4 @@
-/// Single layers: where a model's time goes.
+/// Forward passes of single layers.
 
 #include "counters.hpp"
 #include "flops.hpp"

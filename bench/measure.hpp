@@ -13,7 +13,7 @@
 #include "gated/ops/kernels.hpp"
 
 /// @file
-/// Timing, and the peak of the machine.
+/// Timing, and the machine's peak in flops per second.
 
 namespace bench {
 
@@ -42,7 +42,7 @@ std::vector<double> time_runs(int runs, F&& f) {
   return times;
 }
 
-/// The mean seconds per call of `f`. Repeats the call until `at_least` seconds have passed: one short call is too noisy.
+/// The mean seconds per call of `f`. Repeats the call for `at_least` seconds, because one short call is too noisy.
 template <class F>
 double seconds_per_call(double at_least, F&& f) {
   const double start = seconds();
@@ -56,10 +56,10 @@ double seconds_per_call(double at_least, F&& f) {
   }
 }
 
-/// Makes one measurement per call and returns its value.
+/// A function that makes one measurement and returns its value.
 using Measurement = std::function<double()>;
 
-/// Interleaves measurements: every turn calls each measurement once, so a disturbance of the machine hits them all. The first
+/// Interleaves measurements: every turn calls each measurement once, so other load on the machine affects them all. The first
 /// turn is a warm-up. In the result, `[i][turn]` is the value that `measurements[i]` returned in that turn.
 inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Measurement>& measurements) {
   std::vector<std::vector<double>> figures(measurements.size());
@@ -78,7 +78,7 @@ inline std::vector<std::vector<double>> by_turns(int turns, const std::vector<Me
 inline int most_threads() { return static_cast<int>(std::max(1u, std::thread::hardware_concurrency())); }
 
 /// Parses a number of threads.
-/// Errors: ArgumentError unless `text` is a number from 1 to most_threads(): more threads would wait for each other.
+/// Errors: ArgumentError unless `text` is a number from 1 to most_threads(): more threads would share processors.
 inline Threads usable_threads(std::string_view text) {
   int count = 0;
   const char* const end = text.data() + text.size();
@@ -100,7 +100,7 @@ inline std::vector<std::int64_t> thread_counts() {
 
 namespace detail {
 
-/// The number of independent chains of multiply-adds, whose sums all stay in registers. With 32 vector registers, 16 chains
+/// The number of independent multiply-add chains; all their sums stay in registers. With 32 vector registers, 16 chains
 /// keep four multiply-add units busy (latency: 4 cycles); with 16 registers, 12 chains keep three units busy.
 inline constexpr unsigned chains = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 16 : 12;
 
@@ -129,7 +129,7 @@ EIGEN_DONT_INLINE T multiply_add(Index steps, T factor) {
 }  // namespace detail
 
 /// The flops per second (two per multiply-add) of pure multiply-adds at this build's vector width. Each of `threads` threads
-/// runs them for some milliseconds.
+/// runs them for a few milliseconds.
 template <class T = float>
 double multiply_add_rate(const Threads& threads) {
   constexpr Index steps = Index{1} << 22;
@@ -154,7 +154,7 @@ double measure_peak(const Threads& threads, int tries = 7) {
   return best;
 }
 
-/// measure_peak(), measured once per number of threads.
+/// The result of measure_peak(), cached for each number of threads.
 template <class T = float>
 double peak(const Threads& threads) {
   static std::map<int, double> known;

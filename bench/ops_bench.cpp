@@ -18,14 +18,14 @@ using gated::Workspace;
 
 // --- Products ---
 
-/// Which factor is transposed (t), in the notation of BLAS.
+/// Which factors are transposed, as in BLAS: t for transposed, n for not.
 enum class Form {
   nt,  ///< x Wᵀ: channel projections, scores
   nn,  ///< W v: spatial projections, attention's weighted values, the gradient of a projection's input
   tn   ///< xᵀ y: the gradient of a weight, the memory of linear attention
 };
 
-/// The factors and the result of a matmul, m × k times k × n.
+/// A product of an m × k and a k × n matrix: its factors and its result.
 struct Product {
   Matrix<float> a, b, y;
   Form form;
@@ -150,7 +150,7 @@ void scale_norm(benchmark::State& state) {
   by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
 }
 
-/// Softmax of its own output, in place. The values converge, but do not affect the time.
+/// Applies softmax in place, each time to its previous output. The values converge, but the time does not depend on them.
 void softmax(benchmark::State& state, bool causal) {
   by_rows(state, [causal](const auto&, auto& y, auto& workspace) { gated::softmax<float>(y, workspace, {.causal = causal}); });
 }

@@ -1,13 +1,13 @@
 #!/bin/sh
 # sh bench/run.sh [--quick] [--int8] [--threads N] [work ...]: compares gated with ONNX Runtime, oneDNN and PyTorch.
 #
-# Builds gated twice, for this processor and with -O2 alone, and writes the workloads (weights, inputs, expected outputs). Runs all
-# runtimes in turns, and writes one table to build/peers/peers.md. A quick, partial or failed run writes to build/peers/partial.
+# Builds gated twice, for this processor and with -O2 alone, and writes the workloads (weights, inputs, expected outputs). Runs the
+# runtimes in turn, and writes one table to build/peers/peers.md. A quick, partial or failed run writes to build/peers/partial.
 # Missing runtimes are left out. The workloads are those of peers/models.py: gmlp_s16_b8, flash, gau_head, ...
 #
 # --quick   only checks that everything works; its figures mean nothing
-# --int8    compares only gated and ONNX Runtime, in float and in int8; writes int8.md. By default on
-#           workloads that are often quantized
+# --int8    compares only gated and ONNX Runtime, in float and in int8, and writes int8.md;
+#           by default, measures the models that are often quantized
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
@@ -68,10 +68,10 @@ if [ -z "$int8" ]; then
     -DGATED_NATIVE=OFF -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF -DGATED_BUILD_EXAMPLES=OFF
   cmake --build build/bench-default --target compare_peers --parallel "$(jobs)"
 
-  # Build the gMLP trunks on oneDNN's primitives, if the library is installed.
+  # Build run_onednn, if oneDNN is installed.
   onednn=build/bench/bench/run_onednn
   cmake --build build/bench --target run_onednn --parallel "$(jobs)" > /dev/null 2>&1 || {
-    echo "oneDNN is left out. Install version 2.6 or a later 2 (Debian: libdnnl-dev)." >&2
+    echo "oneDNN is left out. Install oneDNN 2.6 or a later 2.x (Debian: libdnnl-dev)." >&2
     onednn=""
   }
 fi
@@ -85,7 +85,7 @@ if command -v npm > /dev/null 2>&1 && [ "$(onnx_found)" != $onnx_version ]; then
     echo "npm could not fetch onnxruntime-node $onnx_version" >&2
 fi
 if [ -z "$(onnx_found)" ]; then
-  echo "ONNX Runtime is left out. Install node and npm; npm's package onnxruntime-node is then fetched." >&2
+  echo "ONNX Runtime is left out. Install node and npm; this script then fetches onnxruntime-node." >&2
   onnx=""
 fi
 

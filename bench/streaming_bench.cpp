@@ -1,4 +1,4 @@
-/// Decoding, one token at a time: memory-bound, since a step reads every weight and computes little.
+/// Token-by-token decoding. It is memory-bound: a step reads every weight and computes little.
 
 #include <map>
 
@@ -33,7 +33,7 @@ auto state_after(const Model& model, Index tokens) {
   return state;
 }
 
-/// The bytes of weights that a step reads, each once. Weights that mix tokens are not counted.
+/// The size in bytes of the weights that a step reads, without those that mix tokens.
 template <class Model>
 double weight_bytes(const Model& model) {
   std::size_t bytes = 0;
@@ -45,11 +45,11 @@ double weight_bytes(const Model& model) {
   return static_cast<double>(bytes);
 }
 
-/// The mean number of tokens that a step reads, including its own, in layers that read all tokens so far.
+/// The mean number of tokens read per step after `position` tokens, in a layer that reads the current and all earlier tokens.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
-/// Times `steps` steps of `model`, from a copy of the state `start`. In addition to the weights counted by weight_bytes(), a
-/// step reads `state_floats` floats of the state and, in a gMLP, of a row of W.
+/// Times `steps` steps of `model`, from a copy of the state `start`. A step reads weight_bytes() and `state_floats` floats:
+/// those of the state and, in a gMLP, those of a row of W.
 template <class Model>
 void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
   const Threads threads = threads_of(bench_state, 1);
@@ -81,7 +81,7 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
   bench_state.counters["state MB"] = static_cast<double>(start.bytes()) * 1e-6;
 }
 
-/// A step reads the memory, if there is one, and on average half the keys and values of the current chunk.
+/// A step reads KᵀV of the finished chunks, if any, and on average half of the current chunk's keys and values.
 void flash(benchmark::State& state) {
   static gated::Random random(1);
   static const gated::Flash<float> model({.depth = depth, .block = gated::flash_presets::lucidrains({.channels = channels})}, random);
@@ -110,7 +110,7 @@ void gmlp(benchmark::State& state, gated::SpatialForm form) {
   stream(state, model, state_after(model, state.range(0)), static_cast<double>(depth) * seen_after(state.range(0)) * columns);
 }
 
-/// One layer. A step reads the keys and values of all tokens so far: zeros here, which take as long as any values.
+/// A single layer. A step reads the keys and values of all tokens so far; they are zero here, which does not change the time.
 void gau(benchmark::State& state) {
   gated::Random random(1);
   const Index position = state.range(0);

@@ -29,7 +29,7 @@ void gmlp(benchmark::State& state, bool recompute) {
   step<gated::GmlpLanguageModel<float>>(state, config, config.trunk.length, recompute);
 }
 
-/// As wide as the gMLP, with about as many flops per token.
+/// A FLASH model as wide as the gMLP, with about as many flops per token.
 void flash(benchmark::State& state) {
   const gated::FlashLanguageModelConfig config{.vocabulary = 256,
                                                .position = gated::PositionForm::sinusoid,
@@ -44,7 +44,7 @@ void gau(benchmark::State& state) {
   step<gated::GauEncoder<float>>(state, config, 256, false);
 }
 
-/// The update alone: reads four arrays of the model's size and writes three.
+/// The optimizer's update alone: reads four arrays of the model's size and writes three.
 void adamw(benchmark::State& state) {
   using Model = gated::GmlpLanguageModel<float>;
   gated::Random random(1);

@@ -35,7 +35,7 @@ struct TrainingStep {
     });
   }
 
-  /// Three times the flops of the forward pass: the backward pass has two matmuls of the same size for each forward one.
+  /// Three times the flops of the forward pass: for each matmul there, the backward pass has two of the same size.
   double flops() const { return 3 * flops_of(training.model, sequences.count(), sequences.length(0)); }
 };
 

@@ -69,7 +69,7 @@ struct WorkFile {
   double error_of(std::span<const float> y) const {
     const auto expected = tensors.read<double>("output");
     gated::require<gated::ShapeError>(expected.size() == y.size(), "the model computes ", y.size(),
-                                      " elements, the file's output has ", expected.size(),
+                                      " elements, but the file's output has ", expected.size(),
                                       ". Write the file with this version's peers/make_work.py.");
     double error = 0, largest = 0;
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -83,9 +83,9 @@ struct WorkFile {
   static double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 };
 
-/// Prints `ready` with the error as a line of JSON. Then reads numbers of runs from the standard input, and prints a line of
-/// JSON for each: the milliseconds of each run (after a warm-up run) and the fields that `beside(turn)` returns. `beside` must
-/// call `turn()`, which times the runs, once.
+/// Prints `ready` and the error as a line of JSON. Then reads run counts from standard input. For each count, prints a line of
+/// JSON with the milliseconds of each run, after a warm-up run, and the fields that `beside(turn)` returns. `beside` must call
+/// `turn()`, which times the runs, once.
 inline void take_turns(nlohmann::json ready, double error, const std::function<void()>& run,
                        const std::function<nlohmann::json(const std::function<void()>& turn)>& beside) {
   ready["error"] = std::isfinite(error) ? error : 1e300;  // JSON has no NaN

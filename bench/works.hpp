@@ -4,7 +4,7 @@
 #include "gated/models/presets.hpp"
 
 /// @file
-/// Models measured in several places. peers/models.py has the same sizes for the other runtimes.
+/// Models used by several benchmarks. peers/models.py defines models of the same sizes for the other runtimes.
 
 namespace bench {
 
@@ -19,7 +19,7 @@ inline gated::FlashConfig flash_trunk(bool causal) {
   return {.depth = 12, .block = gated::flash_presets::lucidrains({.channels = 512, .causal = causal})};
 }
 
-/// The causal gMLP over bytes, for the benchmarks of training.
+/// A causal byte-level gMLP for the training benchmarks.
 inline gated::GmlpLanguageModelConfig trained_gmlp() {
   return {.vocabulary = 256,
           .head = {.form = gated::HeadForm::untied, .bias = true},

@@ -5,7 +5,7 @@ set(GATED_COMPONENTS io openmp native compiled c)
 
 # Finds Eigen. Sets `problem` to an error message on failure, to "" otherwise.
 #
-# The version is compared here, not by find_package: Eigen 3.4.0's version file refuses "3.4...5", that of 5.x refuses "3.4".
+# The version is compared here, because Eigen 3.4.0's version file refuses "3.4...5", and that of Eigen 5.x refuses "3.4".
 function(gated_find_eigen problem)
   set(${problem} "" PARENT_SCOPE)
   if(TARGET Eigen3::Eigen)
@@ -33,11 +33,11 @@ function(gated_check_build_type)
 Configure with -DCMAKE_BUILD_TYPE=Release.")
 endfunction()
 
-# Finds the system's thread library, which some C libraries keep separate. Without threads, as on bare metal, nothing is linked
-# and loops run on one thread.
+# Finds the system's thread library, which is not always part of the C library. On systems without threads, such as bare metal,
+# nothing is linked and loops run on one thread.
 function(gated_find_threads)
   if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
-     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # compile-only checks would find every library
+     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # without linking, the check would find any library
     return()
   endif()
   find_package(Threads QUIET)
@@ -90,7 +90,7 @@ function(gated_add_component component problem)
   elseif(component STREQUAL "openmp")  # runs loops on OpenMP's threads
     find_package(OpenMP QUIET COMPONENTS CXX)
     if(NOT TARGET OpenMP::OpenMP_CXX)
-      set(${problem} "It needs a compiler with OpenMP (clang on Debian, Ubuntu: libomp-dev; Apple clang: libomp)." PARENT_SCOPE)
+      set(${problem} "It needs OpenMP. Install libomp-dev for clang on Debian or Ubuntu, libomp for Apple clang." PARENT_SCOPE)
       return()
     endif()
     add_library(gated::openmp INTERFACE IMPORTED ${ARGN})
@@ -111,10 +111,10 @@ function(gated_add_component component problem)
     add_library(gated_compiled STATIC EXCLUDE_FROM_ALL ${sources})
     add_library(gated::compiled ALIAS gated_compiled)
     target_link_libraries(gated_compiled PUBLIC gated::io)
-    # Fixes Eigen's alignment: programs with any -march can link the library.
+    # A fixed Eigen alignment lets programs with any -march link the library.
     target_compile_definitions(gated_compiled PUBLIC GATED_COMPILED GATED_PORTABLE EIGEN_MAX_ALIGN_BYTES=64)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
-    # Shared libraries that link it do not export its symbols.
+    # Hidden visibility keeps shared libraries that link gated_compiled from exporting its symbols.
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                                                     VISIBILITY_INLINES_HIDDEN ON)
     if(NOT MSVC)
@@ -123,7 +123,7 @@ function(gated_add_component component problem)
     if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # the linker can drop unused functions
       target_compile_options(gated_compiled PRIVATE -ffunction-sections -fdata-sections)
     endif()
-    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised constants despite hidden visibility
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised variable templates despite hidden visibility
       target_link_options(gated_compiled INTERFACE "LINKER:--exclude-libs,libgated_compiled.a")
     endif()
 

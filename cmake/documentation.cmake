@@ -1,4 +1,5 @@
-# The target `doc`: Doxygen pages of the headers, in <build folder>/doc/html. Fails on the warnings of doxygen_warnings.cmake.
+# The target `doc`: Doxygen pages of the headers, in <build folder>/doc/html.
+# Fails on every warning that doxygen_warnings.cmake does not exempt.
 
 find_program(GATED_DOXYGEN doxygen DOC "Doxygen, for the target doc")
 mark_as_advanced(GATED_DOXYGEN)

@@ -1,12 +1,11 @@
 # cmake -D LOG=warnings.txt -P doxygen_warnings.cmake: fails on every Doxygen warning, above all on undocumented classes,
-# functions and names in namespace gated. Exempt are
-#   class members             the declarations of parameters and sizes speak for themselves; but forward() and
-#                             settings need comments
-#   names_of()                the names of the enumeration above it
-#   macros                    private to their header
-#   Laplace, shifted()        one comment documents both overloads, or the template of the same name
-#   stb's own headers         third-party
-#   .inl files                kernel loops, included more than once
+# functions and names in namespace gated. These are exempt:
+#   class members             parameters and sizes are clear from their declarations; forward() and settings are not exempt
+#   names_of()                it lists the names of the enumeration above it
+#   macros                    they are private to their header
+#   Laplace, shifted()        the comments are at LaplaceForm and at another overload
+#   stb's own headers         they are third-party
+#   .inl files                they hold kernel loops and are included more than once
 cmake_minimum_required(VERSION 3.21)
 
 file(READ ${LOG} log)

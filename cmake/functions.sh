@@ -30,7 +30,7 @@ configure() {
   grep -E 'gated::|left out|Warning' "$folder/configure.log" || true
 }
 
-# configure_bench: configures build/bench for measurements. Warnings of newer compilers are not errors.
+# configure_bench: configures build/bench for measurements. Compiler warnings are not errors, since newer compilers add some.
 configure_bench() {
   configure build/bench -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF \
     -DGATED_BUILD_EXAMPLES=OFF

@@ -12,7 +12,7 @@ install(EXPORT gatedTargets NAMESPACE gated:: DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gated DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.inl" PATTERN "*.h")
 
-# Before 1.0 a minor version may change the interface.
+# Before 1.0, minor versions can change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gatedConfigVersion.cmake COMPATIBILITY SameMinorVersion
                                  ARCH_INDEPENDENT)
 install(FILES ${PROJECT_SOURCE_DIR}/cmake/gatedConfig.cmake ${PROJECT_SOURCE_DIR}/cmake/dependencies.cmake
@@ -44,7 +44,7 @@ if(TARGET gated_c)
   install(FILES $<TARGET_FILE:gated_c> $<TARGET_LINKER_FILE:gated_c> DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
 endif()
 
-# The SBOM, in CycloneDX. The file depends only on the version.
+# The SBOM, in CycloneDX format. Its content depends only on the version.
 string(UUID sbom_uuid NAMESPACE 6ba7b811-9dad-11d1-80b4-00c04fd430c8 NAME "pkg:generic/gated@${PROJECT_VERSION}" TYPE SHA1)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/packaging/gated.cdx.json.in ${PROJECT_BINARY_DIR}/gated.cdx.json @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/gated.cdx.json ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/gated)

@@ -1,9 +1,9 @@
 #!/bin/sh
 # sh cmake/install_dependencies.sh [demo | browser | browser-test]
 #
-# Installs with apt-get the dependencies of gated's tests, benchmarks and examples; with an argument, only those of the demo, of
-# examples/browser or of its test. If there is no apt-get, prints what to install, and succeeds if a compiler and CMake exist. Does
-# nothing if nothing is missing.
+# Installs the dependencies of gated's tests, benchmarks and examples with apt-get. An argument selects only the dependencies of
+# the demo, of examples/browser, or of the test of examples/browser. Without apt-get, prints what to install, and succeeds if a
+# compiler and CMake exist. Does nothing if nothing is missing.
 set -eu
 
 packages="g++ cmake make ninja-build libeigen3-dev libcli11-dev"
@@ -16,7 +16,7 @@ esac
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
-# Tools installed in another way count too.
+# True if the package is installed, or if its tool is in the path.
 present() {
   case $1 in
     g++) has c++ && return ;;
@@ -52,7 +52,7 @@ if has apt-get && has dpkg-query; then
   else
     as_root="sudo -n"
   fi
-  # $as_root and $missing are unquoted, so the shell splits them. apt-get update may fail because of an unrelated source.
+  # $as_root and $missing are unquoted, so the shell splits them. An unrelated package source may make apt-get update fail.
   if [ "$as_root" != none ] \
     && { $as_root apt-get update -qq || true; } \
     && $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; then
@@ -72,7 +72,7 @@ nlohmann/json too:
 TEXT
 fi
 
-# Continue if there is a compiler and CMake, which reports missing libraries.
+# Succeed if a compiler and CMake are installed: CMake reports missing libraries.
 for tool in c++ cmake; do
   if ! has $tool; then
     echo "$tool is not installed." >&2

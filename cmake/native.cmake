@@ -1,7 +1,7 @@
 # Compiler flags for the build machine, for programs that run only there.
 
-# Sets `flags` to the flags to try. The arguments describe the machine, so that tests can cover any machine. `cpuinfo` is the text
-# of /proc/cpuinfo.
+# Sets `flags` to the flags to try. The arguments describe the machine, so that tests can cover any machine. `cpuinfo` is the
+# text of /proc/cpuinfo.
 function(gated_native_candidates flags compiler_id compiler_version processor cpuinfo)
   if(compiler_id STREQUAL "MSVC")
     set(candidates "")
@@ -9,8 +9,8 @@ function(gated_native_candidates flags compiler_id compiler_version processor cp
     set(candidates -mcpu=native)
   else()
     set(candidates -march=native)
-    # GCC before 13 tunes for Zen 4 and 5 as for Zen 3, which has no 512-bit vectors. Its schedule of 512-bit code costs matmul
-    # a fifth of its speed.
+    # GCC before 13 tunes for Zen 4 and 5 as for Zen 3, which has no 512-bit vectors. This tuning makes matmul a fifth slower,
+    # because its code has 512-bit vectors.
     if(compiler_id STREQUAL "GNU" AND compiler_version VERSION_LESS 13 AND cpuinfo MATCHES "AuthenticAMD"
        AND cpuinfo MATCHES "avx512f")
       list(APPEND candidates -mtune=icelake-server)

@@ -1,7 +1,7 @@
 # cmake -P cmake/single_header.cmake <output> [--only] [--baseline] [<headers>...]
 #
-# Writes gated to one header: gated/gated.hpp (all layers and models) and further headers, such as gated/train.hpp or
-# gated/io/model_file.hpp. Each appears once, after the headers it includes. Headers of other libraries are still included.
+# Writes gated as one header: gated/gated.hpp (all layers and models) and the listed headers, such as gated/train.hpp or
+# gated/io/model_file.hpp. Each is copied once, after the headers it includes. Headers of other libraries stay #includes.
 #
 #   --only      only the headers listed and what they include, without gated/gated.hpp
 #   --baseline  kernels only for the instruction set of the compiler's flags (GATED_ONLY_BASELINE): a shorter header, which

@@ -4,12 +4,12 @@
 #
 #   sh cmake/test.sh -R layers/     only the tests whose name contains layers/
 #   sh cmake/test.sh --all          also all legs of cmake/legs.txt: sanitizers, other compilers, …
-#   sh cmake/test.sh --leg avx2     one of these legs only
-#   sh cmake/test.sh --oldest       of the legs that this machine can run, the one that passed longest ago
+#   sh cmake/test.sh --leg avx2     only this leg
+#   sh cmake/test.sh --oldest       the leg that passed longest ago, of those that this machine can run
 #   sh cmake/test.sh --presets      configures every preset, and builds and runs one test in `dev`
 #
-# A leg that this machine cannot run is left out with status 77. A leg that passes in full is recorded in cmake/legs_passed.txt.
-# --all continues after a failure and ends with a table of results.
+# A leg that this machine cannot run is skipped with exit status 77. A leg that passes in full is recorded in
+# cmake/legs_passed.txt. --all continues after a failure and ends with a table of results.
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
@@ -20,7 +20,7 @@ passed=cmake/legs_passed.txt
 leg_line() { grep "^$1 *|" cmake/legs.txt; }
 
 run_tests() {
-  # Not for timing: -O1 compiles in 60 % of the time of -O3.
+  # Compiling with -O1 takes 60 % of the time of -O3. Do not use this build for timing.
   configure build/test -S . -B build/test -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
   cmake --build build/test --parallel "$(jobs)"
   ctest --test-dir build/test --output-on-failure --parallel "$(jobs)" "$@"
@@ -45,7 +45,7 @@ commit_here() {
   [ -z "$(git status --porcelain -- . ":!$passed" 2>&1)" ] || echo "+changes"
 }
 
-# run_leg <name> <arguments of ctest>
+# run_leg <name> <arguments of ctest>: builds a leg and runs its tests. A pass of all tests is recorded.
 run_leg() {
   leg=$1
   shift
@@ -66,7 +66,7 @@ run_leg() {
 }
 
 run_presets() {
-  ulimit -t 300  # CPU seconds per process: CMake once hung on a list that kept doubling
+  ulimit -t 300  # stops a process after 300 CPU seconds: CMake once hung on a list that kept doubling
   for preset in $(cmake --list-presets | sed -n 's/^ *"\([^"]*\)".*/\1/p'); do
     if lack=$(lacks "$preset"); then
       echo "preset $preset: left out, because $lack"

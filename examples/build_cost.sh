@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh examples/build_cost.sh [target...]: builds each target (all examples) from scratch and without ccache, and prints a Markdown
-# table of the processor time in seconds.
+# sh examples/build_cost.sh [target...]: builds each target (by default, those listed below) from scratch, without ccache, and
+# prints a Markdown table of the CPU time in seconds.
 set -eu
 cd "$(dirname "$0")/.."
 . cmake/functions.sh
@@ -17,7 +17,7 @@ echo "| target | seconds |"
 echo "|---|---:|"
 for target in "$@"; do
   cmake --build build/cost --target clean > /dev/null
-  # The second line of `times` is the time of this shell's children, "0m1.250000s 0m0.080000s".
+  # The second line of `times` is the user and system time of this shell's children: "0m1.250000s 0m0.080000s".
   (
     cmake --build build/cost --target "$target" > "$scratch/log" 2>&1 || exit 1
     times > "$scratch/times"

@@ -92,7 +92,7 @@ class PromiseChecks {
       promise("masked tokens reach no other tokens, and a mask of ones changes nothing", &PromiseChecks::masks_hide);
     }
     if (streams) {
-      promise("streams of any step size are bit-equal and, unless they sum in another order, equal forward()",
+      promise("streams of any step size are bit-equal to each other, and to forward() if they sum in its order",
               &PromiseChecks::streams_are_forward);
       promise("a copied state continues independently, and rewind() works or is refused", &PromiseChecks::states_are_values);
       promise("an invalid step is refused and changes nothing", &PromiseChecks::steps_are_refused);

@@ -12,7 +12,7 @@
 #include "tests/layers/settings_of.hpp"
 #include "tests/subject.hpp"
 
-/// Checks what every layer promises to its users. A layer's own test then checks only its formula:
+/// Checks what every layer promises to its users. A layer's own tests need to check only its formula. Usage:
 ///
 ///     TEST(GmlpBlock, KeepsItsPromises) {
 ///       expect_promises<GmlpBlock>({.length = 9, .channels = 6, .hidden = 12}, {.lengths = {9, 9}});
@@ -38,10 +38,10 @@ struct Promises {
 
 /// Builds Layer<float> and Layer<double> from `config`, perturbs their initial parameters, and expects:
 ///
-/// * each sequence of a batch is bit-equal to the same sequence alone; y may be x; both may be blocks of larger matrices, or
-///   empty;
+/// * the outputs of each sequence of a batch are bit-equal to those of a run over this sequence only; y may be x; both may be
+///   blocks of larger matrices, or empty;
 /// * 1, 2 and 3 threads give the same bits in the forward and the backward pass;
-/// * x + layer(x) has the same bits whether x is the caller's or scratch memory: a layer overwrites only inputs moved in;
+/// * x + layer(x) has the same bits whether x is in the caller's memory or scratch: a layer overwrites only inputs moved in;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token. This is checked in
 ///   forward(), record() and extend();
 /// * if the layer is causal, streams of any step size are bit-equal to each other and, unless `streams_otherwise`, to
@@ -51,10 +51,10 @@ struct Promises {
 /// * forward(), stream steps and training steps allocate nothing once warm, that is, after a first such call;
 /// * a masked token reaches no other token, and a mask of ones changes nothing;
 /// * a hook sees each layer once and changes nothing;
-/// * if the layer can be saved, the loaded copy is the same;
+/// * if the layer can be saved, a loaded copy gives the same outputs;
 /// * uninitialised weights are refused, with an error that names them, but explicit zeros are accepted;
-/// * with bf16 and int8 weights, results are bit-equal to a float layer with the rounded weights;
-/// * with int8 products too, batches and single sequences, any number of threads, and stream steps give the same bits;
+/// * with bf16 and int8 weights, results are bit-equal to those of a float layer with the rounded weights;
+/// * with int8 products, batching, the number of threads and streaming do not change the bits;
 /// * mismatched shapes raise an error that names the layer, and nothing is written.
 ///
 /// A layer must derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. A layer's

@@ -10,7 +10,7 @@ DTYPES = {"F64": np.float64, "I64": np.int64, "F32": np.float32, "U8": np.uint8,
 
 
 def read_safetensors(path, convert=np.asarray):
-    """Returns a dictionary of arrays and the metadata. For PyTorch tensors, pass convert=torch.from_numpy."""
+    """Returns a dictionary of the arrays, and the metadata. For PyTorch tensors, pass convert=torch.from_numpy."""
     with open(path, "rb") as file:
         data = file.read()
     (size,) = struct.unpack("<Q", data[:8])
@@ -24,7 +24,7 @@ def read_safetensors(path, convert=np.asarray):
 
 
 def write_safetensors(path, arrays, metadata):
-    """Writes a dictionary of arrays or PyTorch tensors, sorted by type; the sort is stable."""
+    """Writes a dictionary of arrays or PyTorch tensors, stably sorted by type."""
     arrays = {name: array.detach().numpy() if hasattr(array, "detach") else array for name, array in arrays.items()}
     names = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
     header, offset = {"__metadata__": metadata}, 0

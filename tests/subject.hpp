@@ -16,7 +16,7 @@
 #include "tests/io/files.hpp"
 #include "tests/train/gradients.hpp"
 
-/// Type-erased layer under test: the checks of promises.cpp are compiled once per scalar type.
+/// Type-erases the layer under test, so the checks of promises.cpp are compiled once per scalar type.
 
 namespace gated::test::detail {
 

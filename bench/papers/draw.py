@@ -36,14 +36,14 @@ TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights
           "scaling": "gMLP and Transformers by size", "depth": "Depth at equal parameters",
           "chunks": "FLASH's chunks and its parts", "alignment": "Pairs repeated across two segments"}
 
-# Tables with forms `family @ x`: the title and the scale of the x-axis. Other tables are drawn as curves by step.
+# The title and scale of the x-axis, for tables whose forms are named `family @ x`. Other tables are drawn as curves by step.
 ABSCISSAE = {"scaling": ("parameters", "log"), "depth": ("blocks", "log"), "alignment": ("tokens", "log")}
 
 RESULTS = {"alignment": "wrong answers"}  # what a table shows instead of perplexity
 
 
 class Form:
-    """The runs of a form: those that chose its recipe, and one per seed."""
+    """The runs of a form: those that select its recipe, and one per seed with that recipe."""
 
     def __init__(self):
         self.chosen_from = {}  # recipe: result on the validation part
@@ -124,7 +124,7 @@ def plot(program, folder, table, forms):
         draw_curves(program, path, title, ("steps", "linear"), ("perplexity of masked bytes", "log"), curves)
     shares = [(name, form.curve("Toeplitz share")) for name, form in forms.items() if "Toeplitz share" in form.by_step]
     if shares:
-        draw_curves(program, os.path.join(folder, "diagonals.svg"), "The share of W's squares in the mean of its diagonals",
+        draw_curves(program, os.path.join(folder, "diagonals.svg"), "The share of ‖W‖² in the means of W's diagonals",
                     ("steps", "linear"), ("share", "linear"), shares)
 
 

@@ -11,7 +11,7 @@ namespace papers {
 
 namespace {
 
-/// §3 and §4 compare score kernels and token mixers, here at equal parameters.
+/// §3 and §4 compare score kernels and token mixers, here at equal parameter counts.
 std::vector<Form> attention(const Setup& setup) {
   const Sizes sizes(setup, 64, 6, 256);
   const Index parameters = parameters_of_gau(sizes);
@@ -47,7 +47,7 @@ std::vector<Form> chunks(const Setup& setup) {
   for (const Index chunk : {16, 64, 256}) {
     add(gated::text("chunks of ", chunk), chunk);
   }
-  const auto without = [](Index query) {  // zeroes γ and β of a query and its key: their gradients stay 0
+  const auto without = [](Index query) {  // zeroes γ and β of a query and its key, whose gradients stay 0
     return [query](FlashModel& model, gated::Random&) {
       for (auto& block : model.trunk.blocks) {
         block.offset_scale.weight.middleRows(query, 2).setZero();

@@ -8,7 +8,7 @@
 #include "language.hpp"
 
 /// @file
-/// The configurations of the models.
+/// The configurations of the models that the comparisons train.
 
 namespace papers {
 
@@ -25,7 +25,7 @@ struct Sizes {
   Index query_key() const { return channels / 2; }
 };
 
-/// A gMLP. If `hidden` is 0, the hidden width is F = 6·C if the gate splits, and 4·C otherwise.
+/// A gMLP. `hidden` = 0 selects the default hidden width: 6·channels if the gate splits, otherwise 4·channels.
 inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = GateForm::split, Index hidden = 0,
                                            SpatialForm spatial = SpatialForm::toeplitz, Index attention = 0) {
   return {.vocabulary = sizes.vocabulary,
@@ -54,7 +54,7 @@ typename Model::Config fitted(Index parameters, const ConfigOf& config_of) {
   return config;
 }
 
-/// Gated attention units as in the paper, with E = 2·C.
+/// Gated attention units as in the paper, with a value width of 2·channels.
 inline gated::GauEncoderConfig gau(const Sizes& sizes) {
   return {.vocabulary = sizes.vocabulary,
           .trunk = {.depth = sizes.depth,
@@ -62,7 +62,7 @@ inline gated::GauEncoderConfig gau(const Sizes& sizes) {
                         {.channels = sizes.channels, .max_length = sizes.length, .query_key = sizes.query_key()})}};
 }
 
-/// The parameter count of gau(), which the forms of FLASH's tables are fitted to match.
+/// The parameter count of gau(), which the models in FLASH's tables are fitted to match.
 inline Index parameters_of_gau(const Sizes& sizes) { return gated::parameter_count(GauModel(gau(sizes))); }
 
 inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel, Index parameters) {
@@ -89,8 +89,8 @@ inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, In
   });
 }
 
-/// A Transformer with rotary positions. With F = 4·C, one layer has 12·C² weights; two gated attention units of C channels have
-/// 13·C², two blocks of gMLP 18·C².
+/// A Transformer with rotary positions. Weights for C channels: 12·C² per layer with a hidden width of 4·C, 13·C² per pair of
+/// gated attention units, 18·C² per pair of gMLP blocks.
 inline TransformerModel::Config transformer(const Sizes& sizes, Index layers, gated::RelativeBiasForm bias, Index parameters) {
   return fitted<TransformerModel>(parameters, [&](Index hidden) {
     return TransformerModel::Config{

@@ -42,7 +42,7 @@ double toeplitz_share(const gated::Matrix<float>& w) {
   return toeplitz / all;
 }
 
-/// Draws the W of each block.
+/// Draws the spatial weight W of each block.
 void draw_weights(const std::filesystem::path& path, const std::string& title, const GmlpModel& model) {
   examples::Figure figure{.title = title, .panels = {}, .columns = 3};
   for (std::size_t i = 0; i < model.trunk.blocks.size(); ++i) {
@@ -53,8 +53,8 @@ void draw_weights(const std::filesystem::path& path, const std::string& title, c
   examples::write_svg(path, figure);
 }
 
-/// §4: a Toeplitz W against a dense one. Figure 9: how far a dense W becomes Toeplitz, with a picture of W from seed 1 after a
-/// tenth of the steps and at the end.
+/// §4: a Toeplitz W against a dense one. Figure 9: how close a dense W comes to a Toeplitz matrix in training. Draws the W of
+/// seed 1 after a tenth of the steps and at the end.
 std::vector<Form> weights(const Setup& setup) {
   const Sizes sizes(setup);
   const auto watch = [folder = setup.folder](const GmlpModel& model, const Run& run, Index step, Rows& rows) {

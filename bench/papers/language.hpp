@@ -45,14 +45,14 @@ class MaskedStep {
   gated::MaskedTokens masked_;
 };
 
-/// A form that trains as a masked language model, on 2,048 bytes per step in sequences of `length`. Its result is the
-/// perplexity of masked bytes.
+/// The `Form` of a masked language model. It trains on 2,048 bytes per step, in sequences of `length` bytes. Its result is the
+/// perplexity of the masked bytes.
 template <class Model>
 Form language_form(const Setup& setup, const std::string& name, const typename Model::Config& config, Index length, Index steps,
                    Changes<Model> changes = {}, std::vector<double> warmups = plain_warmups) {
   const auto run_once = [setup, config, length, changes](const Run& run) {
     const text::HeldOutPart part = run.seed == Run::tuning ? text::HeldOutPart{0, 0.5} : text::HeldOutPart{0.5, 1};
-    // The number of strides of length/2 bytes in half of the held-out text.
+    // How many strides of length/2 bytes fit in half of the held-out text.
     const auto strides = static_cast<Index>(setup.corpus->held_out_bytes()) / length;
     gated::Workspace<float> workspace;
     return train<Model>(config, run, changes, MaskedStep<Model>(*setup.corpus, length, setup.quick ? 2 : 2048 / length),

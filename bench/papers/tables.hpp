@@ -7,18 +7,18 @@
 
 namespace papers {
 
-/// A table: its name, and the forms that it compares.
+/// A table's name, and a function that returns its rows (Forms).
 struct Table {
   const char* name;
   std::vector<Form> (*forms)(const Setup&);
 };
 
-// One list per file, so they compile in parallel.
+// Each function is defined in its own source file, so the files compile in parallel.
 std::vector<Table> gmlp_tables();
 std::vector<Table> flash_tables();
 std::vector<Table> task_tables();
 
-/// FLASH, §4: prints as CSV the time of a training step by sequence length, at the same number of bytes per step.
+/// Prints, as CSV, the time of a training step at several sequence lengths, with the same number of bytes per step (FLASH, §4).
 void print_times(const Setup& setup, int threads, std::ostream& out);
 
 }  // namespace papers

@@ -9,7 +9,8 @@ namespace papers {
 
 namespace {
 
-/// A task like those for which gMLP, §4.3, proposes aMLP: comparing two segments, by length, at equal parameters.
+/// Models of equal size on the alignment task, at three lengths. Like the tasks for which the gMLP paper (§4.3) proposes aMLP,
+/// it requires a comparison of two segments.
 std::vector<Form> alignment(const Setup& setup) {
   std::vector<Form> forms;
   for (const Index length : {16, 32, 64}) {

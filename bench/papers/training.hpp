@@ -12,7 +12,7 @@
 #include "train_text/corpus.hpp"
 
 /// @file
-/// The training of a form on any task.
+/// Trains a model for any task, by a recipe.
 
 namespace papers {
 
@@ -25,7 +25,7 @@ struct Setup {
   Index steps(Index wanted) const { return quick ? 6 : wanted; }
 };
 
-/// A new training run of a model, by a recipe.
+/// A new training run, with the learning rate and the warm-up of `recipe`.
 template <class Model>
 gated::Training<Model> new_training(const typename Model::Config& config, const Recipe& recipe, Index steps, int seed) {
   const auto warmup = static_cast<Index>(recipe.warmup * static_cast<double>(steps));
@@ -44,9 +44,9 @@ struct Changes {
   std::function<void(const Model&, const Run&, Index step, Rows&)> watch{};  ///< called before step 1 and at each measurement
 };
 
-/// Trains for `run.steps` steps: `step(training)` does one and returns its loss. `measure(model, x, thorough)` returns rows;
-/// the first row's value is to be minimised. Measures 20 times during the run, and thoroughly at its end. The result of a run
-/// that diverges is infinity.
+/// Trains for `run.steps` steps. `step(training)` runs one step and returns its loss. `measure(model, x, thorough)`, where x is
+/// the number of steps done, returns rows; the first row's value is the one to minimise. It is called 20 times during the run,
+/// and once with `thorough` = true at the end. If the run diverges, its result is infinity.
 template <class Model, class Step, class Measure>
 Rows train(const typename Model::Config& config, const Run& run, const Changes<Model>& changes, Step&& step,
            const Measure& measure) {

@@ -26,10 +26,10 @@ from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROUNDS, TURN_SECONDS, MOST_RUNS = 7, 0.4, 500
-PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting slower than the fastest by this factor is dropped
+PROBES, TOO_SLOW = 7, 1.5  # turns per setting; a setting is dropped if it takes over TOO_SLOW times as long as the fastest
 PROBE_SECONDS = 60  # time limit for comparing settings
-TOLERANCE = 1e-4  # in float32; the largest measured error is 4e-5
-INT8_TOLERANCE = 0.5  # only catches wrong models; the table shows the int8 errors
+TOLERANCE = 1e-4  # largest error allowed in float32; the largest measured is 4e-5
+INT8_TOLERANCE = 0.5  # large: it only rejects wrong models; the table shows the actual errors
 DEFAULT, INT8, GROUPS, SMALL = "gated, -O2 alone", ", int8", ", int8 in groups", ", int8 weights"
 FAULTS = (RuntimeError, OSError, ValueError)  # faults of one runtime; they do not stop the others
 
@@ -39,7 +39,7 @@ def say(text):
 
 
 class Setting(NamedTuple):
-    """How a peer is started: extra arguments and environment variables, and its number of threads, if given."""
+    """How a peer is started: extra arguments, environment variables and the number of threads (0: not set)."""
 
     label: str
     arguments: tuple = ()
@@ -84,7 +84,7 @@ class Runner:
         return answer
 
     def probe(self):
-        """Returns the milliseconds of each run of a short turn. Sets the number of runs of later turns."""
+        """Runs a short turn, returns the milliseconds of each run, and sets the number of runs in later turns."""
         times = self.turn(min(self.runs, 20))["ms"]
         self.runs = max(1, min(MOST_RUNS, round(1e3 * TURN_SECONDS / max(statistics.median(times), 1e-3))))
         return times
@@ -96,7 +96,7 @@ class Runner:
             self.peaks.append(answer["peak"])
 
     def stop(self):
-        """May be called repeatedly, even after the process has ended."""
+        """Ends the process. May be called repeatedly, even after the process has ended."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
@@ -111,7 +111,7 @@ class Runner:
 
 
 def fastest(runners):
-    """Lets runners take turns, stops all except the fastest, and returns it; None if all fail."""
+    """Measures the runners in turns, stops all except the fastest, and returns the fastest, or None if all fail."""
     times = {runner: [] for runner in runners}
     start = time.monotonic()
     for _ in range(PROBES):
@@ -134,7 +134,7 @@ def fastest(runners):
 
 
 class Peer(NamedTuple):
-    """A program to compare with. Runs at the fastest of its settings, plus each addition that makes it faster."""
+    """A program to compare gated with. It runs with its fastest setting, plus each addition that makes it faster."""
 
     name: str
     command: list
@@ -144,14 +144,14 @@ class Peer(NamedTuple):
     tolerance: float = TOLERANCE
 
     def start(self, settings, stack):
-        """The Runners of the settings that work. `stack` stops them."""
+        """Starts a Runner for each setting and returns those that work. `stack` stops them when it closes."""
         runners = []
         for setting in settings:
             try:
                 runners.append(Runner(self.command, setting, self.label, self.tolerance))
                 stack.callback(runners[-1].stop)
             except FAULTS as problem:
-                say(f"  {self.name}, {setting.label}: left out, because {problem}")
+                say(f"  {self.name}, {setting.label} is left out: {problem}")
         return runners
 
     def at_its_best(self, stack, quick):
@@ -172,7 +172,7 @@ def has_avx512():
 
 
 def torch_settings(threads):
-    """OpenBLAS and PyTorch do not always recognise a new processor, so wider instructions are forced, too."""
+    """The settings to compare. All but the first force AVX-512 where available: OpenBLAS and PyTorch may fail to detect it."""
     settings = [Setting("as installed", (str(threads),))]
     wide = {"OPENBLAS_CORETYPE": "SKYLAKEX", "ATEN_CPU_CAPABILITY": "avx512"} if has_avx512() else {}
     for blas, own in dict.fromkeys([(1, threads), (threads, 1), (threads, threads)]):
@@ -190,7 +190,7 @@ def large_pages():
 
 
 def onnx_runtime(options, name, threads, int8=False):
-    """The peer, if its package and its model exist."""
+    """Yields ONNX Runtime as a peer if its package and its model exist."""
     label, ending, format, tolerance = "ONNX Runtime", ".onnx", (), TOLERANCE
     if int8:
         label, ending, format, tolerance = label + INT8, ".int8.onnx", ("int8",), INT8_TOLERANCE
@@ -218,7 +218,7 @@ def peers(options, name, is_training, threads):
         yield Peer(DEFAULT, [options.default, path], [Setting(DEFAULT, (str(threads),))], [], DEFAULT)
     if not is_training:
         yield from onnx_runtime(options, name, threads)
-    if options.onednn and name.startswith("gmlp_"):  # run_onednn has only these trunks
+    if options.onednn and name.startswith("gmlp_"):  # run_onednn only runs gMLP trunks
         settings = [Setting(f"OMP_NUM_THREADS={t}", (str(t),), {"OMP_NUM_THREADS": str(t)}, t)
                     for t in dict.fromkeys([threads, 1])]
         yield Peer("oneDNN", [options.onednn, path], settings, large_pages())
@@ -229,7 +229,7 @@ def peers(options, name, is_training, threads):
 
 
 def compare(options, name, is_training, threads, failures):
-    """The Runners of all runtimes after their turns, ours first."""
+    """Measures the runtimes in turn, round by round, and returns their Runners, ours first. Peers that fail are left out."""
     def leave_out(peer, problem):
         failures.append(f"{peer} is left out of {name}: {problem}")
         say(failures[-1])
@@ -275,7 +275,7 @@ def contradictions(results):
                        if 0 < theirs.flops < ours.flops and theirs.setting.threads == ours.setting.threads
                        and any(r.name == runner.name and r.setting.threads > runner.setting.threads for r in rest)]
             if smaller:
-                lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, but with more threads for "
+                lines.append(f"* {runner.name} was fastest with {runner.setting.label} for {name}, but used more threads for "
                              f"the smaller {', '.join(smaller)}: the machine was busy. Measure this row again.")
     return lines
 
@@ -287,7 +287,7 @@ def conditions(results, threads, numbers):
 
 
 def table(title_of, results, threads):
-    """The Markdown of a table, and the settings below it."""
+    """Formats the table as Markdown, with notes on the settings below it."""
     kinds = [kind for kind in (DEFAULT, "ONNX Runtime", "oneDNN", "PyTorch")
              if any(r.name.startswith(kind) for runners in results.values() for r in runners)]
     versions = {kind: next(r.name for runners in results.values() for r in runners if r.name.startswith(kind))
@@ -304,8 +304,8 @@ def table(title_of, results, threads):
     peaks = sorted({round(max(ours.peaks) * 1e-9) for ours, *_ in results.values()})
     peak = f"{peaks[0]} GFLOP/s" if len(peaks) == 1 else f"{peaks[0]} to {peaks[-1]} GFLOP/s"
     lines += ["", f"{conditions(results, threads, 'float')}; largest measured peak: {peak}. × is the peer's "
-              "time divided by gated's. The difference is the least accurate runtime's from float64, relative to the largest "
-              "value. gated runs with weights packed by `prepare()`, except in training."
+              "time divided by gated's. The largest difference is that of the least accurate runtime from float64, relative to "
+              "the largest value. gated runs with weights packed by `prepare()`, except in training."
               + (f" *{DEFAULT}* is compiled without a flag for this processor." if DEFAULT in kinds else "")]
     return "\n".join([*lines, *notes(results)]) + "\n"
 
@@ -326,7 +326,7 @@ def instructions():
 
 
 def int8_table(title_of, results, threads):
-    """The Markdown of a table that compares float with int8, and the settings below it."""
+    """Formats the comparison of float with int8 as a Markdown table, with notes on the settings below it."""
     version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
                    "ONNX Runtime")
     ours = ["gated" + kind for kind in ("", INT8, GROUPS, SMALL)]
@@ -355,7 +355,7 @@ def int8_table(title_of, results, threads):
 
 
 def notes(results):
-    """The lines below a table: the settings and builds of the peers, and contradictions among them."""
+    """The lines below a table: the settings and builds of the peers, and contradictory settings."""
     lines, settings, builds = [], {}, {}
     for name, (_, *others) in results.items():
         for runner in (r for r in others if not r.name.startswith("gated")):

@@ -27,12 +27,12 @@ import text_transformers
 import tiny_time_mixer
 import torch
 
-AGREEMENT = 1e-10  # largest error of the timed model against the proven one, both in float64
+AGREEMENT = 1e-10  # largest error allowed in float64, relative to the largest value
 
 
 @contextlib.contextmanager
 def whole(path):
-    """Yields a temporary path, renamed to `path` when complete: a partial file would pass for a fresh one."""
+    """Yields a temporary path and renames it to `path` at the end: is_fresh() would accept a partial file."""
     yield path + ".tmp"
     os.replace(path + ".tmp", path)
 
@@ -61,7 +61,7 @@ def export(module, x, path):
         if x.is_floating_point():
             torch.onnx.export(module, x, unfinished, **arguments)
             return
-        # Exports one text, because tracing keeps all results in memory. Then fixes the batch size, like all other sizes.
+        # Exports a batch of one text, because tracing keeps all results in memory. Then sets the constant batch size, len(x).
         import onnx
 
         torch.onnx.export(module, x[:1], unfinished, dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}}, **arguments)
@@ -80,14 +80,14 @@ def quantize(path, quantized):
 
 
 def in_double_by_parts(model, x):
-    """The output of a float64 model. Texts are computed eight at a time, because their padded scores take gigabytes."""
+    """The output of a float64 model. Computes eight texts at a time: the attention scores of all texts take gigabytes."""
     if x.is_floating_point():
         return model(x.double())
     return torch.cat([model(part) for part in x.split(8)])
 
 
 def expected(work, model, compute):
-    """The result of `compute` on the proven model in float64. The timed model must agree; it has the same parameters."""
+    """The result of `compute` on the proven model in float64. Exits if the timed model, with the same parameters, disagrees."""
     if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
         sys.exit(f"{work.title}: tiny_time_mixer.py is off by {tiny_time_mixer.prove():.1e}, expected at most {AGREEMENT:.0e}. "
                  "Correct it.")
@@ -141,8 +141,8 @@ def write(name, folder, with_onnx):
                 export(torch.nn.Identity(), x, paths[2])
                 if work.quantizes:
                     quantize(paths[1], paths[3])
-            except Exception as problem:  # any failure leaves out only ONNX Runtime
-                print(f"ONNX Runtime is left out of {name}, whose export failed: {problem}", file=sys.stderr)
+            except Exception as problem:  # a failed export leaves out ONNX Runtime only
+                print(f"ONNX Runtime is left out of {name}, because the export failed: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
         safetensors_file.write_safetensors(unfinished, tensors, {"config": json.dumps(config)})
     print(f"made {name}: {summary}", flush=True)

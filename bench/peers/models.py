@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-sys.dont_write_bytecode = True  # no __pycache__ from the next imports
+sys.dont_write_bytecode = True  # the imports below must not create __pycache__
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "train"))
 
 import ten_steps  # noqa: E402
@@ -95,7 +95,7 @@ class FlashTrunk(nn.Module):
 
 
 class Gau(gradient_cases.GAU):
-    """GAU for a fixed number of tokens, without mask: freezing then computes the bias table once."""
+    """GAU for a fixed number of tokens, without mask, so that freezing the model precomputes the bias table."""
 
     def __init__(self, dim, tokens):
         super().__init__(dim)
@@ -160,7 +160,7 @@ class Affine(nn.Module):
 
 
 class ResBlock(nn.Module):
-    """timm's ResBlock; without transposing x unless `proven`."""
+    """timm's ResBlock. If `proven`, it transposes x as timm does."""
 
     def __init__(self, dim, tokens, proven):
         super().__init__()
@@ -198,7 +198,7 @@ TEXTS = {"text_encoder": text_transformers.Encoder, "text_decoder": text_transfo
 
 @dataclass
 class Work:
-    """One row of the table. compare_peers.cpp builds its model from `config`. `threads` overrides the requested number."""
+    """One row of the table. compare_peers.cpp builds its model from `config`. If not 0, `threads` overrides --threads."""
 
     title: str
     kind: str
@@ -221,7 +221,7 @@ class Work:
         return ids
 
     def build(self, proven=False, dtype=torch.float32):
-        """The timed model, or the `proven` one. Tables are in `dtype`, parameters in float32."""
+        """The timed model or, if `proven`, its unoptimised reference. Tables are in `dtype`, parameters in float32."""
         c = self.config
         if self.kind in ("gmlp", "train_gmlp"):
             return (GMLP if proven else Gmlp)(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
@@ -251,7 +251,7 @@ def gmlp(title, batch, tokens, channels, hidden, depth):
 
 
 def opening(title, tokens, channels, hidden, depth):
-    """A run opens the file, builds the model and its workspace, and computes once."""
+    """Each run opens the file, builds the model and its workspace, and computes one result."""
     work = gmlp(title, 1, tokens, channels, hidden, depth)
     work.title = f"opening {title} and its first result"
     work.config["opens"] = True
@@ -294,7 +294,7 @@ def smollm(tokens):
                 {"channels": 576, "model": model, "lengths": [tokens]}, quantizes=False)
 
 
-RAGGED = text_transformers.lengths(count=64, median=30, deviation=1.2, most=512, seed=1)  # like sentences: mean 59, longest 512
+RAGGED = text_transformers.lengths(count=64, median=30, deviation=1.2, most=512, seed=1)  # in tokens: mean 59, maximum 512
 
 WORKS = {
     "gmlp_s16_b8": gmlp("gMLP-S/16 trunk L30 d256 h1536 n196", 8, 196, 256, 1536, 30),

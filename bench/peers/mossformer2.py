@@ -38,7 +38,7 @@ class Depthwise(nn.Module):
 
 
 class Named(nn.Module):
-    """A module under a longer name: Named(convolution, "sequential", "1", "conv")."""
+    """Registers a module under nested names: Named(convolution, "sequential", "1", "conv")."""
 
     def __init__(self, module, *names):
         super().__init__()
@@ -287,7 +287,7 @@ class KeywordLayer(nn.Module):
 
 
 class KwMlp(nn.Module):
-    """KW-MLP on one second of sound: 98 frames of 40 features, as one row."""
+    """KW-MLP. Each input row is one second of sound: 98 frames of 40 features."""
 
     def __init__(self, classes=35, channels=64, hidden=256, depth=12, frames=98, features=40):
         super().__init__()
@@ -317,7 +317,7 @@ def difference(case, model):
 
 
 def prove():
-    """The largest error on the case files of the originals."""
+    """The largest error of these modules on case files that the original code computed."""
     trunk = Trunk(2, 12, 8, 8, 8, 21, torch.float64)
     masks = Enhancer(9, 11, 21, torch.float64, depth=2, channels=12, inner=6, query_key=8, group=8)
     keywords = KwMlp(5, 12, 48, 2, 13, 9)

@@ -20,7 +20,7 @@ OTHERS = {"Attention", "Conv", "EmbedLayerNormalization", "LSTM"}  # operators t
 
 
 def products(node, constants):
-    """A Gemm as a MatMul and an Add; any other node unchanged."""
+    """Splits a Gemm into a MatMul and an Add; returns any other node unchanged."""
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     scales = attributes.get("alpha", 1), attributes.get("beta", 1)
     if node.op_type != "Gemm" or scales != (1, 1) or attributes.get("transA", 0) or node.input[1] not in constants:
@@ -35,7 +35,7 @@ def products(node, constants):
 
 
 def quantized_weight(weight):
-    """Codes, scale and zero point."""
+    """Returns the int8 codes, the scale and the zero point of `weight`."""
     largest = numpy.abs(weight).max()
     scale = numpy.float32(largest / 127 if largest > 0 else 1)
     return numpy.round(weight / scale).clip(-127, 127).astype(numpy.int8), scale, numpy.int8(0)

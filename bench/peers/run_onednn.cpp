@@ -1,7 +1,7 @@
-/// Runs a gMLP trunk written by hand on oneDNN's primitives: echo 7 | run_onednn WORK.safetensors THREADS
+/// Runs a gMLP trunk, hand-written with oneDNN's primitives. For 7 runs: echo 7 | run_onednn WORK.safetensors THREADS
 ///
-/// Reads the same lines as compare_peers, but prints only the error and the milliseconds. Everything that oneDNN can fuse is
-/// fused (bias, GELU, gate, residual), and weights have the layouts that oneDNN chooses.
+/// Reads run counts from stdin, as compare_peers does, but prints only the error and the milliseconds. Everything that oneDNN
+/// can fuse is fused (bias, GELU, gate, residual), and weights have the layouts that oneDNN chooses.
 
 #include <cstdlib>
 #include <dnnl.hpp>
@@ -61,7 +61,7 @@ class Trunk {
 
  private:
   memory make(const memory::desc& desc) { return memory(desc, engine_); }
-  /// A copy of the values at `from`, whose layout is `desc`.
+  /// Copies the values at `from`, which must have the layout `desc`.
   memory copied(const float* from, const memory::desc& desc) {
     const memory to = make(desc);
     std::copy_n(from, desc.get_size() / sizeof(float), static_cast<float*>(to.get_data_handle()));
@@ -88,7 +88,7 @@ class Trunk {
                                   {DNNL_ARG_SHIFT, copied(layer.bias.data(), floats({layer.bias.size()}, Tag::a))}});
   }
 
-  /// `to` ← `from` Wᵀ + b, then the post-ops. Reads as many rows of W, and as many elements of b, as `to` has columns.
+  /// `to` ← `from` Wᵀ + b, then the post-ops. The columns of `to` determine how many rows of W and elements of b are read.
   void linear(const memory& from, const float* w, const float* bias, const memory& to, const dnnl::post_ops& post) {
     const memory::dim in = from.get_desc().dims()[1], out = to.get_desc().dims()[1];
     dnnl::primitive_attr attributes;

@@ -23,12 +23,12 @@ from safetensors_file import read_safetensors
 
 
 def frozen(module, x):
-    example = x if x.is_floating_point() else x[:1]  # one text: tracing keeps all results in memory
+    example = x if x.is_floating_point() else x[:1]  # a single text, because tracing keeps all results in memory
     return torch.jit.freeze(torch.jit.trace(module.eval(), example))
 
 
 def inference(model, tensors, optimize):
-    """Returns the call to time, an empty call to subtract, and the error."""
+    """Returns the call to time, an empty call whose time is subtracted, and the relative error of the output."""
     x, expected = tensors["input"], tensors["output"]
     with torch.no_grad():
         nothing, model = frozen(torch.nn.Identity(), x), frozen(model, x)
@@ -45,7 +45,7 @@ def inference(model, tensors, optimize):
 
 
 def opening(path, work, tensors):
-    """Returns the call to time (file, module, first result), no call to subtract, and the error."""
+    """Returns the call to time, None, and the relative error. The call opens the file, builds the module and runs it once."""
     x, expected = tensors["input"], tensors["output"]
 
     def start():
@@ -63,7 +63,7 @@ def loaded(work, tensors):
 
 
 def training(model, tensors, config):
-    """Returns the call to time, no call to subtract, and the error of the losses."""
+    """Returns the call to time, None, and the largest relative error of the losses."""
     step = models.TrainingStep(model, tensors["tokens"], tensors["targets"], config["training"])
     losses = torch.tensor([step() for _ in tensors["losses"]], dtype=torch.float64)
     return step, None, ((losses - tensors["losses"]) / tensors["losses"]).abs().max().item()  # NaN if any is NaN

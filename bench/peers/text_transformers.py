@@ -18,27 +18,27 @@ REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
 
 
 def lengths(count, median, deviation, most, seed):
-    """Lengths of texts: the quantiles (i + ½) / count of a log-normal distribution, clamped to `most`, shuffled."""
+    """`count` text lengths: the quantiles (i + ½) / count of a log-normal distribution, clamped to 1 … `most` and shuffled."""
     at = (torch.arange(count, dtype=torch.float64) + 0.5) / count
     drawn = (median * torch.exp(deviation * 2 ** 0.5 * torch.erfinv(2 * at - 1))).round().long().clamp(1, most)
     return drawn[torch.randperm(count, generator=torch.Generator().manual_seed(seed))].tolist()
 
 
 def rotation(tokens, width, base):
-    """cos and sin of t · base^(-2i/width), tokens × width/2, in float64."""
+    """cos and sin of the rotary angles t · base^(-2i/width) of token t and channel pair i: tokens × width/2, float64."""
     angle = torch.arange(tokens, dtype=torch.float64)[:, None] * base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
     return angle.cos(), angle.sin()
 
 
 def rotated_plainly(x, base):
-    """Rotates the channels (i, i + width/2) of one head, tokens × width, by the token's angle."""
+    """Applies the rotary embedding to one head: rotates each channel pair (i, i + width/2) of x, tokens × width."""
     cos, sin = rotation(*x.shape, base)
     a, b = x.chunk(2, dim=-1)
     return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
 
 
 def attended_plainly(q, k, v, heads, key_heads, base, allowed):
-    """Attention of one text: q is tokens × heads·width."""
+    """Attention within one text. q is tokens × (heads · width)."""
     width, outputs = q.shape[-1] // heads, []
     for head in range(heads):
         mine, shared = (slice(h * width, (h + 1) * width) for h in (head, head * key_heads // heads))
@@ -127,7 +127,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """ModernBertModel up to granite's embeddings: the first token's state, scaled to norm 1. Input: ids, batch × tokens."""
+    """ModernBertModel with granite's pooling: the first token's state, scaled to norm 1. Input: ids, batch × tokens."""
 
     def __init__(self, c, tokens, proven, dtype):
         super().__init__()
@@ -213,7 +213,7 @@ class Decoder(nn.Module):
 
 
 def prove():
-    """The largest error of the `proven` models against the originals, relative to the largest value, in float64."""
+    """The larger error of the two `proven` models in float64: max |y - y'| / max |y'|, where y' is the original's output."""
     def case(name, build, compute):
         tensors, metadata = read_safetensors(os.path.join(REFERENCE, name + ".safetensors"), torch.from_numpy)
         model = build(json.loads(metadata["config"])["config_full"], 0, True, torch.float64).double()

@@ -84,7 +84,7 @@ class Layer(nn.Module):
 
 
 class Level(nn.Module):
-    """Layers that split each patch into `parts` parts: a reshape, which moves no data."""
+    """Layers for smaller patches: a reshape, which moves no data, splits each patch into `parts` parts."""
 
     def __init__(self, patches, features, parts, depth, proven):
         super().__init__()
@@ -168,10 +168,10 @@ class TinyTimeMixer(nn.Module):
 
 
 def prove():
-    """The largest error of the `proven` model against the original, relative to the largest value, in float64."""
+    """The largest difference between the plain model and the original, relative to the largest value, in float64."""
     tensors, metadata = read_safetensors(CASE, torch.from_numpy)
     model = TinyTimeMixer(json.loads(metadata["config"])["config_full"], proven=True).double()
     model.load_state_dict({key[6:]: value.double() for key, value in tensors.items() if key.startswith("model.")})
-    x, expected = tensors["input"].double(), tensors["output_f64"].transpose(1, 2).flatten(0, 1)  # times × series per item
+    x, expected = tensors["input"].double(), tensors["output_f64"].transpose(1, 2).flatten(0, 1)  # an item is times × series
     with torch.no_grad():
         return ((model(x.transpose(1, 2)) - expected).abs().max() / expected.abs().max()).item()

@@ -8,7 +8,7 @@ namespace {
 
 using gated::Arithmetic, gated::WeightFormat;
 
-/// Prints the ratio of times, portable to fastest arithmetic, for one form of the kernels and one format of weights.
+/// Prints the time in portable arithmetic relative to that in the fastest, for one kernel form and one weight format.
 template <class Model>
 void measure(const TableOptions& options, const TrunkCase<Model>& trunk, gated::KernelForm form, WeightFormat format) {
   gated::use_kernels(form);
@@ -37,7 +37,7 @@ void table_of_arithmetic(const TableOptions& options) {
   for_each_trunk(options, true, [&](const auto& trunk) {
     for (const gated::KernelForm form : gated::available_kernels()) {
       for (const WeightFormat format : {WeightFormat::float32, WeightFormat::int8_rows}) {
-        if (trunk.count == 1) {  // a batch uses the same kernels as a single sequence
+        if (trunk.count == 1) {  // batches are skipped: they use the same kernels
           measure(options, trunk, form, format);
         }
       }

@@ -31,7 +31,7 @@ struct Series {
   }
 };
 
-/// Measures three series, in interleaved turns.
+/// Times three series in alternation, and prints their rows.
 template <class A, class B, class C>
 void measure(const TableOptions& options, Index length, const A& a, const B& b, const C& c) {
   const gated::Matrix<float> x = gated::Matrix<float>::Random(length, channels);
@@ -49,7 +49,7 @@ void measure(const TableOptions& options, Index length, const A& a, const B& b, 
 }  // namespace
 
 void table_of_blocks(const TableOptions& options) {
-  // Two gated layers have the parameters of one Transformer block and, on short sequences, its flops.
+  // Two gated layers have as many parameters as one Transformer block and, on short sequences, need as many flops.
   const Series<gated::TransformerBlock<float>> transformer("Transformer block", {.channels = channels, .token_mixer = {.heads = 8}}, 1);
   const Series<gated::GatedAttentionUnit<float>> gau("two GAU", gated::gau_presets::lucidrains({.channels = channels}), 2);
   const Series<gated::MixedChunkAttention<float>> flash("two FLASH", gated::flash_presets::lucidrains({.channels = channels, .causal = false}),

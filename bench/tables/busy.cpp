@@ -9,7 +9,7 @@ namespace bench {
 
 namespace {
 
-/// Keeps one processor busy during its lifetime, as another program may.
+/// Keeps one processor busy during its lifetime, as a competing program would.
 class Neighbour {
  public:
   Neighbour()
@@ -46,7 +46,7 @@ void table_of_busy_machines(const TableOptions& options) {
   const auto sequences = gated::Sequences::uniform(1, config.length);
   const gated::Matrix<float> x = gated::Matrix<float>::Random(config.length, config.channels);
   gated::Matrix<float> y = x;
-  std::list<gated::Workspace<float>> workspaces;  // a workspace cannot move
+  std::list<gated::Workspace<float>> workspaces;  // a list, because a workspace cannot be moved
   std::vector<Measurement> measurements;
   for (const Contender& contender : contenders) {
     auto& workspace = workspaces.emplace_back(contender.threads);

@@ -23,7 +23,7 @@ struct Way {
 };
 
 void measure(const TableOptions& options, Index length) {
-  std::list<Way> ways;  // a workspace cannot move
+  std::list<Way> ways;  // a Workspace cannot be moved
   const Index never = length + 1, tile = std::min(gated::fourier_crossover, length / 6);
   ways.emplace_back("plain", length, false, never, options.threads);
   ways.emplace_back("transformed", length, false, 1, options.threads);

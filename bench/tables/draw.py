@@ -19,7 +19,7 @@ from curves import draw as draw_curves  # noqa: E402
 
 
 def read(path):
-    """tables[table][series][quantity][x] = value."""
+    """Returns the values as tables[table][series][quantity][x]."""
     tables = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -32,7 +32,7 @@ def figure(value):
 
 
 def markdown(x_title, columns):
-    """A table with a column for x and one per (title, {x: value})."""
+    """A Markdown table with a column for x and one for each pair (title, {x: value})."""
     lines = [f"| {x_title} |" + "".join(f" {title} |" for title, _ in columns), "|---:|" + "---:|" * len(columns)]
     for x in sorted({x for _, values in columns for x in values}):
         lines.append(f"| {x:,} |" + "".join(f" {figure(values[x]) if x in values else '–'} |" for _, values in columns))
@@ -81,9 +81,9 @@ def blocks(table, plot):
     weights = ", ".join(f"{name} {min(table[name]['weights MB'].values()):.1f} MB" for name in names)
     text = markdown("tokens", columns) + f"\nWeights: {weights}. "
     for (a, b), x in found.items():
-        where = ("at no measured length" if x is None else "at every measured length" if x <= min(ms[a]) else
+        where = ("at any measured length" if x is None else "at every measured length" if x <= min(ms[a]) else
                  f"from about {round(x, -1):,.0f} tokens")
-        text += f"{b.replace('two', 'Two')} are faster than "
+        text += f"{b.replace('two', 'Two')} {'are not' if x is None else 'are'} faster than "
         text += f"{a.replace('Transformer', 'a Transformer')} {where}. "
     return text.rstrip() + "\n"
 

@@ -4,8 +4,8 @@ namespace bench {
 
 namespace {
 
-/// The seconds that all gates of `model` take, run in place as in a forward pass. Only the first gate may read an uncached
-/// `z`. From 2,048 tokens on, runs every fourth gate and multiplies the time by four.
+/// The seconds that all gates of `model` take if run in place, as in a forward pass. All gates use the same `z`, so after the
+/// first gate it is cached if it fits. For 2,048 tokens or more, runs every fourth gate and multiplies the time by four.
 double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::MatrixView<float>& z,
                         gated::Workspace<float>& workspace) {
   gated::Batch<float> run(workspace, sequences);
@@ -26,7 +26,7 @@ void measure(const TableOptions& options, Index length) {
   }
   gated::Random random(1);
   gated::Gmlp<float> model(config, random);
-  // Sets the sequence length from which W is applied by FFT. `never` selects matmul, to which flops and shares refer.
+  // Sets the sequence length from which W is applied by FFT. `never` forces matmul; flops and shares are for matmul.
   const auto multiply_from = [&model](Index fourier_from) {
     for (auto& block : model.blocks) {
       block.gate.proj.config.fourier_from = fourier_from;
@@ -38,7 +38,7 @@ void measure(const TableOptions& options, Index length) {
   gated::Matrix<float> y = x;
   gated::Workspace<float> workspace(options.threads), gate_workspace(options.threads);
   const auto frame = gate_workspace.frame();
-  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // laid out as in a block
+  gated::MatrixMap<float> memory = gate_workspace.matrix(length, config.hidden);  // the layout of a block's hidden activations
   memory.setRandom();
   const gated::MatrixView<float> z = memory;
 

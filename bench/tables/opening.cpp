@@ -19,7 +19,7 @@ namespace {
 using Model = gated::GmlpLanguageModel<float>;
 using Path = std::filesystem::path;
 
-/// The paper's gMLP-large, for texts of 128 tokens.
+/// gMLP-large of the gMLP paper, with 128 tokens instead of 512.
 gated::GmlpLanguageModelConfig whole() {
   auto config = gated::gmlp_large();
   config.trunk.length = 128;
@@ -40,7 +40,7 @@ double memory(const std::string& what) {
 constexpr const char* quantities[] = {"open ms", "first ms", "run ms", "most MB", "own MB", "file MB"};
 using Figures = std::array<double, std::size(quantities)>;
 
-/// Runs `job` in a child process.
+/// Runs `job` in a child process and returns its result.
 template <class Job>
 Figures in_a_process(const Job& job) {
   int ends[2];
@@ -55,7 +55,7 @@ Figures in_a_process(const Job& job) {
   const bool complete = child > 0 && ::read(ends[0], &found, sizeof(found)) == sizeof(found);
   ::close(ends[0]);
   ::waitpid(child, nullptr, 0);
-  gated::require<gated::Error>(complete, "opening: the process that opens a model failed. Provide more memory or disk space.");
+  gated::require<gated::Error>(complete, "opening: the child process failed. Provide more memory or disk space.");
   return found;
 }
 
@@ -147,6 +147,6 @@ void table_of_openings(const TableOptions& options) {
 
 #else
 
-void bench::table_of_openings(const TableOptions&) { std::cerr << "The table opening is left out, because it needs fork().\n"; }
+void bench::table_of_openings(const TableOptions&) { std::cerr << "Skipping the table \"opening\": it needs fork().\n"; }
 
 #endif

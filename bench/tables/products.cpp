@@ -49,7 +49,7 @@ void measure(const TableOptions& options, const TrunkCase<Model>& trunk) {
 
 void table_of_products(const TableOptions& options) {
   if (gated::bf16_products() == nullptr) {
-    std::cerr << "The table products is left out, because it needs AVX512-BF16.\n";
+    std::cerr << "The table `products` is left out because it needs AVX512-BF16.\n";
     return;
   }
   for_each_trunk(options, false, [&](const auto& trunk) { measure(options, trunk); });

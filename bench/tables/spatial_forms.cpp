@@ -8,7 +8,7 @@ namespace {
 
 constexpr Index columns = 1536;  // half the hidden width of gMLP-base
 
-/// One form of a spatial projection, with its own scratch.
+/// A spatial projection of one form, with its own workspace.
 struct Form {
   const char* series;
   gated::SpatialProjection<float> projection;

@@ -15,8 +15,8 @@ using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
-/// The measurement of a series at one position. `measure` returns the mean seconds per token. `steps` collects each step's
-/// least seconds over all turns.
+/// The measurement of a table's series at one position. `measure` returns the mean seconds per token. `steps` contains each
+/// step's shortest time over all turns, in seconds.
 struct Stream {
   const char* series;
   Index position;
@@ -47,7 +47,7 @@ struct Steps {
   bool goes_on = false;  // the timed tokens continue after the warm-up, without a restart
 };
 
-/// Measures the mean seconds of `steps.tokens` steps. As many warm-up steps first evict other streams from the caches.
+/// Measures the mean time of `steps.tokens` steps, after equally many warm-up steps, which evict other streams from the caches.
 Stream stream(const char* series, const TableOptions& options, Index position, std::size_t state_bytes, Steps steps) {
   Stream made{series, position, state_bytes, {}};
   steps.tokens = options.quick ? std::min<Index>(steps.tokens, 4) : steps.tokens;
@@ -110,7 +110,8 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   }
 }
 
-/// A gMLP block's steps vary in time. Times the last steps before each position, up to 1,024, after as many warm-up steps.
+/// Some steps of a gMLP block take longer than others. Times up to 1,024 steps that end at each position, after equally many
+/// warm-up steps.
 void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
                     gated::Random& random, Streams& streams) {
   for (const Index position : positions) {
@@ -126,7 +127,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
     const Index many = std::min<Index>(1024, (position - 1) / 2);
     const bool are_many = many >= 16 && !options.quick;
     const auto restart = [=] {
-      *state = State();  // discards the precomputed sums too
+      *state = State();  // also discards the precomputed sums
       *state = block->start();
       state->skip(are_many ? position - 2 * many : position - 1);
     };

@@ -30,7 +30,7 @@ Measurement time_of(const TableOptions& options, F f) {
   return [f, at_least = options.quick ? 0 : 0.05] { return seconds_per_call(at_least, f); };
 }
 
-/// Measures the peak flops per second. Tables compare times with the best peak of all turns.
+/// Measures the peak flops per second. Tables report throughput relative to the best of several such measurements.
 inline Measurement peak_of(const Threads& threads) {
   return [threads] { return measure_peak(threads, 3); };
 }
@@ -88,10 +88,10 @@ double megabytes(const Model& model) {
 
 inline double megabytes(std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); }
 
-/// gMLP-base by length, with the share of its spatial projections.
+/// Times and memory of gMLP-base, with the share of its spatial projections in time and flops, by length.
 void table_of_lengths(const TableOptions&);
 
-/// A Transformer block, two gated attention units and two FLASH layers, by length.
+/// Times and scratch memory of a Transformer block, two gated attention units and two FLASH layers, by length.
 void table_of_blocks(const TableOptions&);
 
 /// Tokens per second of streaming, by position.
@@ -109,19 +109,19 @@ void table_of_callbacks(const TableOptions&);
 /// Decoding with weights in float, bf16 and int8, and with int8 matmul, by number of threads.
 void table_of_weights(const TableOptions&);
 
-/// Trunks with matmul in float and in bf16, by number of threads.
+/// Times of trunks with matmul in float and in bf16, by number of threads.
 void table_of_products(const TableOptions&);
 
-/// The slow-down of portable arithmetic relative to the fastest, by instruction set, on one thread.
+/// The slow-down of Arithmetic::portable relative to Arithmetic::fastest, by instruction set, on one thread.
 void table_of_arithmetic(const TableOptions&);
 
 /// Ways to open a large model: time to open, time to the first result, and memory.
 void table_of_openings(const TableOptions&);
 
-/// The forms of a spatial projection, by length.
+/// Times of the forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 
-/// Toeplitz weights multiplied by matmul and by Fourier transform, by length: where the transform becomes faster.
+/// Times of Toeplitz weights by matmul and by FFT, by length: shows from which length the FFT is faster.
 void table_of_crossovers(const TableOptions&);
 
 }  // namespace bench

@@ -15,7 +15,7 @@ namespace {
 using gated::Matrix, gated::WeightFormat;
 
 constexpr Index channels = 512;
-constexpr Index most_tokens = 32;  // of the timed text
+constexpr Index most_tokens = 32;  // in the timed text
 
 /// How weights are stored and multiplied.
 struct Precision {
@@ -33,7 +33,7 @@ std::vector<Precision> precisions() {
           {"int8-rows products", WeightFormat::int8_rows, gated::int8_products()}};
 }
 
-/// Decoding at one precision: memory-bound, since each step reads every weight once.
+/// Decodes at one precision. A step is memory-bound: it reads every weight once.
 template <class Model>
 struct Steps {
   const Model& model;
@@ -52,7 +52,7 @@ struct Steps {
     workspace.use(precision.products);
   }
 
-  /// The mean seconds of `tokens` steps from the start of a text, after as many warm-up steps.
+  /// The mean seconds per step over `tokens` steps from the start of a text, after an identical warm-up.
   double operator()(Index tokens) {
     double time = 0;
     for (int pass = 0; pass < 2; ++pass) {
@@ -71,7 +71,7 @@ struct Steps {
   }
 };
 
-/// Reads an array of the weights' size, in tasks of 256 KiB: the least time of a memory-bound step.
+/// Reads an array as large as the weights, in tasks of 256 KiB. A memory-bound step cannot be faster.
 class Read {
  public:
   Read(std::size_t bytes, int threads)

@@ -1,4 +1,4 @@
-# Cross-compiles for 64-bit Arm, and runs programs in QEMU (Debian, Ubuntu: g++-aarch64-linux-gnu, qemu-user).
+# Cross-compiles for 64-bit Arm and runs programs in QEMU (Debian and Ubuntu packages: g++-aarch64-linux-gnu, qemu-user).
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

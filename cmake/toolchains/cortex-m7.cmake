@@ -3,7 +3,7 @@
 
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR cortex-m7)
-set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # linking needs a linker script
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # CMake cannot link its test program without a linker script
 set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
 set(CMAKE_C_COMPILER arm-none-eabi-gcc)
 set(CMAKE_ASM_COMPILER arm-none-eabi-gcc)

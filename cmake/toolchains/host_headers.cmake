@@ -1,5 +1,5 @@
-# Eigen, nlohmann/json and CLI11 are header-only, so the host's copies work for any target. They get a separate folder, without
-# the host's C headers.
+# Eigen, nlohmann/json and CLI11 are header-only, so the host's copies work for any target. nlohmann/json and
+# CLI11 share a folder with the host's C headers, so host_headers() links them into folders of their own.
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
 list(APPEND CMAKE_PREFIX_PATH /usr /usr/local /opt/homebrew)
 

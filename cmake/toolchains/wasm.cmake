@@ -1,4 +1,4 @@
-# WebAssembly, run by node (Debian, Ubuntu: emscripten). Programs see the host's files, so tests can read their cases.
+# WebAssembly, run by node (Debian, Ubuntu: emscripten). Programs can open the host's files, so tests can read their data.
 
 find_program(EMXX em++ REQUIRED)
 file(REAL_PATH "${EMXX}" emscripten)

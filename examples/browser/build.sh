@@ -20,12 +20,12 @@ compile() {
     -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror "$@"
 }
 
-# is_old <file>: true if a source is newer.
+# is_old <file>: true if the file is missing or older than a source.
 is_old() {
   [ ! -f "$1" ] || [ -n "$(find include examples -newer "$1" \( -name '*.[chi]pp' -o -name '*.inl' -o -name build.sh \) | head -n 1)" ]
 }
 
-# module <name> <further sources>: a module of one tab, and its sizes.
+# module <name> <further sources>: builds the module, prints its sizes, and fails if it is too large.
 module() {
   wasm=$page/$1.wasm
   if is_old $wasm; then
@@ -37,7 +37,7 @@ module() {
   compressed=$(gzip -9 -c $wasm | wc -c)
   echo "$wasm: $((size / 1000)) KB, compressed $((compressed / 1000)) KB"
   if [ "$size" -gt 450000 ] || [ "$compressed" -gt 160000 ]; then
-    echo "$wasm is too large: at most 450 KB, compressed 160 KB." >&2
+    echo "$wasm is too large: expected at most 450 KB, and at most 160 KB compressed." >&2
     exit 1
   fi
 }

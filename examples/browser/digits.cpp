@@ -83,7 +83,8 @@ struct Lesson {
             .clip_norm = 1.0};
   }
 
-  /// One step: half of the batch are the writer's drawings, half rehearsed ones; all are distorted at random.
+  /// One step. Half of the batch is drawn from the writer's drawings, half from those kept for rehearsal, if any; all are
+  /// distorted at random.
   double step(const std::vector<Drawing>& drawings) {
     const auto& model = training.model.config;
     Matrix<float> inputs(batch, ink::side * ink::side);
@@ -106,7 +107,7 @@ struct Lesson {
 std::optional<Reader> shipped, taught;
 std::optional<Lesson> lesson;
 std::vector<Drawing> drawings;
-Matrix<float> picture = Matrix<float>::Zero(1, ink::side* ink::side);  // the last picture read
+Matrix<float> picture = Matrix<float>::Zero(1, ink::side* ink::side);  // the picture classified last
 
 /// Adds a row to the answer.
 void add(const Matrix<float>& row) {
@@ -116,7 +117,7 @@ void add(const Matrix<float>& row) {
 /// The current model: the taught one if there is one, else the shipped one.
 Reader& reader() { return taught ? *taught : page::expect_open(shipped); }
 
-/// Adds two numbers to the answer: how many drawings with this use the model recognises, and how many there are.
+/// Adds two numbers to the answer: how many of the drawings with this use the model recognises, and the number of drawings.
 void add_share_right(Reader& model, Use use) {
   float right = 0, count = 0;
   for (const Drawing& drawing : drawings) {
@@ -132,12 +133,12 @@ void add_share_right(Reader& model, Use use) {
 
 }  // namespace
 
-/// Loads the model file in the input.
+/// Loads the model from its file's bytes in page::input.
 PAGE_EXPORT(int, open)() {
   return page::respond([] { shipped.emplace(page::load<Model>("mnist.safetensors")); });
 }
 
-/// Classifies the strokes in the input. Output: the probabilities of the ten digits, and the picture.
+/// Classifies the strokes in page::input. Output: the probabilities of the ten digits, and the picture.
 PAGE_EXPORT(int, classify)() {
   return page::respond([] {
     picture = ink::picture_of(page::input_numbers());
@@ -147,7 +148,7 @@ PAGE_EXPORT(int, classify)() {
 }
 
 /// Compares the gates for the last picture of classify() with those for a black picture. Output for each block: the difference
-/// at each patch (mean over the channels), the patch with the largest one, and that patch's row of W.
+/// at each patch (mean over the channels), the patch where its magnitude is largest, and that patch's row of W.
 PAGE_EXPORT(int, gates)() {
   return page::respond([] {
     Reader& by = reader();
@@ -166,7 +167,7 @@ PAGE_EXPORT(int, gates)() {
   });
 }
 
-/// Stores the strokes in the input as a drawing of the digit `label`, with this Use.
+/// Stores the strokes in page::input as a drawing of the digit `label`, for the purpose `use`.
 PAGE_EXPORT(int, keep)(int label, int use) {
   return page::respond([&] {
     drawings.push_back({ink::picture_of(page::input_numbers()), Index{label}, static_cast<Use>(use)});
@@ -194,7 +195,7 @@ PAGE_EXPORT(int, teach)() {
   });
 }
 
-/// Ends the lesson: the taught model is now the current one. Output: pairs (recognised, all) for the held-out drawings before
+/// Ends the lesson: the taught model becomes the current one. Output: pairs (recognised, all) for the held-out drawings before
 /// and after the lesson, then for the rehearsed ones before and after.
 PAGE_EXPORT(int, end_lesson)() {
   return page::respond([] {

@@ -1,4 +1,4 @@
-// Draw a digit: what the model recognises, and what its gates do.
+// The tab "Draw": shows what the model recognises in a drawing, and what its gates do.
 
 import { coalesced, guard } from "./engine.js";
 import { Pad, flat, written } from "./pad.js";

@@ -1,4 +1,4 @@
-// The page's side of a module in a worker.
+// Runs a WebAssembly module in a worker, and calls it from the page.
 
 /** Starts a module with its model file, if any. `call(name, input, ...integers)` resolves to {numbers, text, milliseconds}. */
 export function start(module, model) {

@@ -1,4 +1,4 @@
-// Forecasts the series of a CSV, with the reader and the windows of the example `forecast`.
+// Forecasts the series of a CSV, with the CSV reader and the windows of examples/forecast.
 
 #include <cmath>
 #include <optional>
@@ -22,16 +22,16 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-/// Replaces the reader's file access: returns the bytes that the page was given.
+/// Replaces the CSV reader's file access: returns the text in page::input.
 std::string examples::read_text_file(const std::filesystem::path&) { return std::string(page::input_text()); }
 
-/// Loads the model file in the input.
+/// Loads the model from its file's bytes in page::input.
 PAGE_EXPORT(int, open)() {
   return page::respond([] { model.emplace(page::load<Model>("births.safetensors")); });
 }
 
-/// Reads the CSV in the input, which starts with `name_size` bytes of file name. Output: four counts (series, rows, rows that
-/// the model reads, rows that it forecasts) and, as text, the names of the series, one per line.
+/// Reads the CSV in page::input, after the file's name (the first `name_size` bytes). Output: four counts (series, rows, rows
+/// that the model reads, rows that it forecasts) and, as text, the names of the series, one per line.
 PAGE_EXPORT(int, read)(std::size_t name_size) {
   return page::respond([=] {
     const auto& opened = page::expect_open(model);
@@ -80,7 +80,7 @@ PAGE_EXPORT(int, values)(int one) {
   });
 }
 
-/// Forecasts series `one` from row `row` on. Output: the model's forecast, then the naive one.
+/// Forecasts series `one`, starting at row `row`. Output: the model's forecast, then the naive one.
 PAGE_EXPORT(int, predict)(int one, int row) {
   return page::respond([=] {
     const Series& all = page::expect_open(series);

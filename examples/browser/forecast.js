@@ -1,8 +1,8 @@
-// Forecast: forecasts a CSV from any of its days, with the naive forecast for comparison.
+// The tab "Forecast": forecasts a CSV from any of its rows, with the naive forecast for comparison.
 
 import { coalesced, guard, start } from "./engine.js";
 
-const most = 20e6;       // bytes in a file
+const most = 20e6;       // largest file, in bytes
 const history = 84;      // rows drawn before the forecast
 const width = 960;
 const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
@@ -82,7 +82,7 @@ function tableRows(times, columns) {
   });
 }
 
-/** A CSV, and the forecast of its selected series from the slider's row on. */
+/** A CSV, and the forecast of its selected series, starting at the slider's row. */
 class Forecast {
   #engine = start("forecast", "births.safetensors");
   #names = [];
@@ -121,7 +121,7 @@ class Forecast {
     await this.forecast();
   }
 
-  /** Forecasts from the slider's row on. */
+  /** Forecasts the selected series, starting at the slider's row. */
   async forecast() {
     const row = Number(this.slider.value), end = row + this.#horizon, first = Math.max(0, row - history);
     const { numbers, milliseconds } = await this.#engine.call("predict", null, this.choice.selectedIndex, row);

@@ -14,7 +14,7 @@ namespace ink {
 
 using gated::Index;
 
-inline constexpr Index side = 28;       ///< of a picture, in pixels
+inline constexpr Index side = 28;       ///< width and height of a picture, in pixels
 inline constexpr float box = 20;        ///< side of the box that the digit fills, before it is centred by its mass
 inline constexpr float pen_radius = 1;  ///< in pixels
 
@@ -30,7 +30,7 @@ inline float distance(float x, float y, const float* a, const float* b) {
   return std::hypot(x - a[0] - along * dx, y - a[1] - along * dy);
 }
 
-/// Draws one segment with smooth edges.
+/// Draws the line segment between a and b, anti-aliased.
 inline void stroke(std::span<float> picture, const float* a, const float* b) {
   constexpr float reach = pen_radius + 1;
   const auto pixel = [](float at) { return static_cast<Index>(std::clamp(at, 0.0F, static_cast<float>(side - 1))); };
@@ -58,8 +58,8 @@ inline gated::Matrix<float> draw(std::span<const float> points, const Placement&
   return picture;
 }
 
-/// The drawing in MNIST's form: scaled into a box of 20 × 20 pixels, with its centre of mass in the middle of 28 × 28. White
-/// ink is 1. The pen's width does not depend on the drawing's size. Without points, the picture is black.
+/// The drawing in MNIST's form: scaled into a box of 20 × 20 pixels, with its centre of mass in the middle of 28 × 28
+/// pixels. Ink is 1 (white), paper 0. The pen's width does not depend on the drawing's size. Without points, all pixels are 0.
 inline gated::Matrix<float> picture_of(std::span<const float> points) {
   constexpr float most = std::numeric_limits<float>::max();
   float low[2] = {most, most}, high[2] = {-most, -most};

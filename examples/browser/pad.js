@@ -1,4 +1,4 @@
-// A drawing area for pointers and the keyboard.
+// A drawing area, used with a pointer or with the keyboard.
 
 /** Each digit as strokes of points in a square of side 1. */
 const digits = [

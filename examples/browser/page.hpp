@@ -13,7 +13,7 @@
 #include "gated/io/config_json.hpp"
 
 /// @file
-/// The interface of a WebAssembly module to worker.js. A module is one source that includes this file.
+/// The interface of a WebAssembly module to worker.js. Each module's main source file includes this header.
 
 /// Begins the definition of a function that JavaScript calls as `name`.
 #define PAGE_EXPORT(type, name) __attribute__((export_name(#name))) type page_##name
@@ -55,8 +55,8 @@ Opened& expect_open(std::optional<Opened>& opened) {
   return *opened;
 }
 
-/// Loads the model file in the input. The file is trusted: build.sh wrote it with save_model(). load_model() would also explain
-/// what is wrong with other files, but its code takes 100 KB.
+/// Loads the model from its file's bytes in page::input. The file is trusted, because save_model() wrote it. load_model() would
+/// also explain what is wrong with other files, but it adds 100 KB of code.
 template <class Model>
 Model load(const char* name) {
   const auto file = gated::SafetensorsFile::parse(input, name);

@@ -1,4 +1,4 @@
-// quantize: writes a model of another example in int8, for the page. Run by node in build.sh.
+// quantize: converts a model from another example to int8, for the web page. Run by node in build.sh.
 
 #include <cstdio>
 #include <string_view>

@@ -96,7 +96,7 @@ function show(panel, drawings, isEmpty) {
 export async function open(panel) {
   const find = (name) => panel.querySelector(name);
   const drawings = new Drawings();
-  let teaching = false;  // true during a lesson: no second lesson, no forgetting
+  let teaching = false;  // true during a lesson: the Teach and Forget buttons then do nothing
   const pad = new Pad(find(".pad"), () => update());
   const update = () => show(panel, drawings, pad.strokes.length === 0);
   const keep = () => {

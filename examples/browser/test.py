@@ -63,7 +63,7 @@ class Browser:
         return self.driver.find_element(By.CSS_SELECTOR, f"#{self.tab}-panel {selector}")
 
     def text(self, selector):
-        """The element's text, "" if there is none. One script: the page may replace the element between two commands."""
+        """The element's text, or "" if there is no element. Uses one script because the page may replace the element."""
         return self.script("return document.querySelector(arguments[0])?.textContent ?? ''", f"#{self.tab}-panel {selector}")
 
     def script(self, code, *arguments):
@@ -80,7 +80,7 @@ class Browser:
         self.driver.save_screenshot(str(self.pictures / f"{name}.png"))
 
     def drop(self, name, content=None, size=0):
-        """Drops a file with this content, or of this size, on the panel."""
+        """Drops a file on the panel, with `content` or with `size` zero bytes."""
         self.script("""
           const transfer = new DataTransfer();
           transfer.items.add(new File([arguments[1] ?? new Uint8Array(arguments[2])], arguments[0]));
@@ -142,7 +142,7 @@ def check_drawing(browser):
         pad.send_keys(digit)
         browser.wait(lambda: browser.text(".answer output") == digit, f"the key {digit} draws a {digit}")
         times.append(float(browser.text(".sure").split(" in ")[1].split()[0]))
-    pad.send_keys(Keys.DELETE, *[Keys.ARROW_LEFT] * 2, " ", *[Keys.ARROW_DOWN] * 14)  # a one, by arrow keys
+    pad.send_keys(Keys.DELETE, *[Keys.ARROW_LEFT] * 2, " ", *[Keys.ARROW_DOWN] * 14)  # arrow keys draw a 1
     browser.wait(lambda: browser.text(".answer output") == "1", "arrow keys draw a 1")
     print(f"first answer     {sorted(firsts)[2]:.0f} ms after opening (median of 5, {min(firsts):.0f} to {max(firsts):.0f})")
     print(f"reading a digit  {sorted(times)[5]:.1f} ms (median of 10, at most {max(times):.1f})")
@@ -220,7 +220,8 @@ def check_teaching(browser):
     before, after = [int(browser.text(f".result tr:first-child td:nth-child({i})").split()[0]) for i in (2, 3)]
     assert after > before and after >= 8, f"{before} of 10 recognised before, {after} after"
     kept = browser.text(".result tr:nth-child(2) td:nth-child(3)")
-    print(f"teaching         {before} of 10 recognised before, {after} after; the page's own {kept}; {browser.text('.status')}")
+    print(f"teaching         {before} of 10 recognised before, {after} after; the page's own digits: {kept}; "
+          f"{browser.text('.status')}")
 
 
 def check_speed(browser):

@@ -2,7 +2,7 @@
 # sh examples/browser/test.sh [options of test.py]
 #
 # Builds the page and drives it in headless Chromium (test.py). Exits with 77, which ctest counts as skipped, if Chromium or
-# Selenium is missing: `sh cmake/install_dependencies.sh browser-test` installs both.
+# Selenium is missing. `sh cmake/install_dependencies.sh browser-test` installs both.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh

@@ -23,7 +23,7 @@ struct Opened {
   Opened& operator=(const Opened&) = delete;
 };
 
-/// A text that is being written.
+/// The text being generated.
 struct Writing {
   text::Context<Model> context;
   gated::Sampler<float> sampler;
@@ -38,12 +38,12 @@ std::optional<Writing> writing;
 
 }  // namespace
 
-/// Loads the model file in the input.
+/// Loads the model from its file's bytes in page::input.
 PAGE_EXPORT(int, open)() {
   return page::respond([] { opened.emplace(page::load<Model>("bible.int8.safetensors")); });
 }
 
-/// Reads the prompt in the input. `percent` is the temperature in hundredths.
+/// Reads the prompt from page::input. `percent` is the temperature in hundredths.
 PAGE_EXPORT(int, begin)(int percent, unsigned seed) {
   return page::respond([=] {
     const Opened& by = page::expect_open(opened);

@@ -2,7 +2,7 @@
 
 import { guard, start } from "./engine.js";
 
-const most = 100_000;  // characters on the page
+const most = 100_000;  // longest text in characters
 const frame = 14;      // milliseconds
 
 /** The generated text and its controls. */

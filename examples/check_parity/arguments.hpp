@@ -7,7 +7,7 @@
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/ops/activation.hpp"
 
-/// Reads an original's constructor arguments.
+/// Reads the constructor arguments of an original implementation.
 
 namespace parity {
 
@@ -24,7 +24,7 @@ inline gated::ImageSize image_size(const nlohmann::json& arguments, const char* 
   return value.is_array() ? gated::ImageSize{value.at(0), value.at(1)} : gated::ImageSize{value, value};
 }
 
-/// A PyTorch activation by the name of its class or function: "Tanh", "identity", "nn.GELU()".
+/// The activation named by argument `key`: a PyTorch class or function such as "Tanh", "identity" or "nn.GELU()".
 inline gated::Activation activation(const nlohmann::json& arguments, const char* key, const char* missing = "identity") {
   std::string word = argument<std::string>(arguments, key, missing);
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });

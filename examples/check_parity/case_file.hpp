@@ -11,13 +11,13 @@
 
 namespace parity {
 
-/// A case: parameters, inputs and outputs of an original implementation, in one safetensors file.
+/// A test case: parameters, inputs and outputs of an original implementation, in one safetensors file.
 ///
 /// The tensors are `model.<key>` (the original's state_dict), `input` and other call arguments, `output` and `output_f64`; if
 /// the case has gradients, also `cotangent`, `grad.<key>` of parameters and `grad.<name>` of inputs. The metadata has `case`,
-/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (names of parameters) and `config`, a JSON object. The
-/// object's member `config` has the constructor's explicit arguments, `config_full` also the defaults, `call` the arguments of
-/// the call. The member `variant` distinguishes several originals with the same class name.
+/// `family`, `class`, `max_abs_err_f32_vs_f64`, `no_effect_params` (see has_no_effect()) and `config`, a JSON object with these
+/// members: `config` (the constructor's explicit arguments), `config_full` (the same and the defaults), `call` (the call's
+/// arguments) and `variant`.
 class CaseFile {
  public:
   explicit CaseFile(const std::string& path);
@@ -26,7 +26,7 @@ class CaseFile {
   const std::string& name() const { return name_; }
   const std::string& family() const { return family_; }
   const std::string& class_name() const { return class_name_; }
-  /// Distinguishes several originals with the same class name; empty if there is only one.
+  /// Distinguishes original implementations that share a class name; empty if only one has the name.
   const std::string& variant() const { return variant_; }
 
   /// The constructor's arguments, with defaults filled in.
@@ -38,7 +38,7 @@ class CaseFile {
   /// The largest difference between the original's float32 and float64 outputs; 0 if not recorded.
   double recorded_float_error() const { return recorded_float_error_; }
 
-  /// True if this parameter, under the original's name, cannot change the output in exact arithmetic.
+  /// True if the parameter of this name in the original cannot change the output in exact arithmetic.
   bool has_no_effect(std::string_view parameter) const { return no_effect_.count(parameter) > 0; }
   /// The largest absolute value of all gradients.
   double largest_gradient() const;
@@ -60,8 +60,8 @@ class CaseFile {
     return result;
   }
 
-  /// Loads the tensors `model.*` into `model`, strictly: every tensor is used, every parameter filled. With the prefix `grad.`,
-  /// loads the gradients of the parameters.
+  /// Loads the tensors `model.*` into `model`; fails unless this uses every tensor and fills every parameter. With the prefix
+  /// `grad.`, loads the gradients of the parameters instead.
   template <class Model>
   void load(Model& model, gated::NameMap names = {}, const std::string& prefix = "model.") const {
     names.prefix = prefix + names.prefix;

@@ -20,7 +20,7 @@ Difference compare(const gated::Matrix<T>& ours, const gated::Matrix<double>& th
   Difference difference;
   for (gated::Index i = 0; i < ours.size(); ++i) {
     const double error = std::abs(static_cast<double>(ours.data()[i]) - theirs.data()[i]);
-    // max() would drop a NaN, and the case would pass.
+    // std::max() would drop a NaN, so the case would pass.
     difference.absolute = error <= difference.absolute ? difference.absolute : error;
     difference.scale = std::max(difference.scale, std::abs(theirs.data()[i]));
   }

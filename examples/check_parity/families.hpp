@@ -36,7 +36,7 @@ struct Result {
   }
 };
 
-/// A family of cases: the original's class, and how to run it here.
+/// A family of cases: a class in the original code, and functions that run such cases in gated.
 struct Family {
   std::string_view family;      ///< as in the case file's metadata
   std::string_view class_name;  ///< likewise

@@ -3,7 +3,7 @@
 #include "arguments.hpp"
 #include "gated/audio.hpp"
 
-/// Front ends of speech models, with the options of their cases.
+/// The sound of a speech case, and its front end's options, read from the case's arguments.
 
 namespace parity {
 
@@ -13,13 +13,13 @@ gated::Vector<T> sound_of(const CaseFile& file) {
   return file.matrix<T>("input", 0).row(0).transpose();
 }
 
-/// ClearerVoice-Studio's `win_type`, "hamming" or "hanning": symmetric.
+/// The symmetric window named by ClearerVoice-Studio's `win_type`: "hamming" or "hanning".
 inline gated::Window window_of(const CaseFile& file) {
   const bool hamming = argument<std::string>(file.arguments(), "win_type", "hamming") == "hamming";
   return {.form = hamming ? gated::WindowForm::hamming : gated::WindowForm::hann, .periodic = false};
 }
 
-/// ClearerVoice-Studio's features.
+/// The options of ClearerVoice-Studio's log-mel features.
 inline gated::LogMelOptions features_of(const CaseFile& file) {
   const auto& a = file.arguments();
   auto options = gated::mossformer2_features();
@@ -31,7 +31,7 @@ inline gated::LogMelOptions features_of(const CaseFile& file) {
   return options;
 }
 
-/// ClearerVoice-Studio's spectrum.
+/// The options of ClearerVoice-Studio's STFT.
 inline gated::SpectrumOptions spectrum_of(const CaseFile& file) {
   const auto& a = file.arguments();
   return {.window = window_of(file),
@@ -40,7 +40,7 @@ inline gated::SpectrumOptions spectrum_of(const CaseFile& file) {
           .fft = argument<gated::Index>(a, "fft_len", 0)};
 }
 
-/// The MFCCs of KW-MLP.
+/// The options of KW-MLP's MFCCs.
 inline gated::MfccOptions mfcc_of(const CaseFile& file) {
   const auto& a = file.arguments();
   auto options = gated::keyword_mlp_mfcc();

@@ -64,7 +64,7 @@ void add_gradients(Result<T>& result, const CaseFile& file, const Model& model, 
     if (!file.has("cotangent")) {
       return;
     }
-    // A gradient has the model's type, so the file's gradients load like parameters.
+    // Gradients are stored in a Model, so the file's gradients load like its parameters.
     Model gradient = gated::zeros_like(model), expected = gated::zeros_like(model);
     const auto is_frozen = [&](const gated::ParameterInfo& info) {
       const std::string name = names.in_file(info.path(), info.shape).name;

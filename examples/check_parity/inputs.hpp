@@ -8,7 +8,7 @@
 #include "gated/gated.hpp"
 #include "gradients.hpp"
 
-/// Shared by several families: reads inputs, and runs layers and models on them.
+/// Helpers shared by several families of cases: they read inputs, and run layers and models on them.
 
 namespace parity {
 
@@ -21,7 +21,7 @@ inline Sequences sequences_of(const CaseFile& file, const char* tensor = "input"
   return Sequences::uniform(file.shape(tensor).at(0), file.shape(tensor).at(1));
 }
 
-/// The tensor `mask`, of booleans or of 0 and 1; empty if there is none.
+/// The token mask from the tensor `mask`; empty if the file has no such tensor.
 inline std::vector<std::uint8_t> mask_of(const CaseFile& file) {
   std::vector<std::uint8_t> mask;
   if (file.has("mask")) {

@@ -1,4 +1,4 @@
-// check_parity CASE.safetensors...: proves that a model of gated computes the same as its original. See README.md.
+// check_parity CASE.safetensors...: checks that gated computes the same results as the original code. See README.md.
 
 #include <cstdio>
 #include <exception>

@@ -36,7 +36,7 @@ TEST(CheckParity, AcceptsTheUnchangedCase) {
   EXPECT_EQ(verdict.message, "");
 }
 
-// timm.create_model() before training: its head is zero, so the logits match whatever the blocks compute.
+// An untrained model from timm.create_model() has a head of zeros, so the logits match whatever the blocks compute.
 TEST(CheckParity, WarnsAboutAllZeroOutputs) {
   const auto verdict = check(with_zeros({"model.head.", "output"}));
   EXPECT_EQ(verdict.message, "output is zero everywhere, which proves nothing");

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-sys.dont_write_bytecode = True  # no __pycache__ for the next import
+sys.dont_write_bytecode = True  # the import below then writes no __pycache__
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
 from safetensors_file import read_safetensors, write_safetensors  # noqa: E402
 
@@ -25,7 +25,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 def gmlp(p, config, images):
-    """timm's gMLP: the logits of images [B, 1, 8, 8]."""
+    """Returns the logits of timm's gMLP for images of shape [B, 1, 8, 8]."""
 
     def linear(name, x):
         return F.linear(x, p[f"{name}.weight"], p[f"{name}.bias"])
@@ -61,7 +61,7 @@ def main():
     if arguments.check:
         stored = read_safetensors(expected, torch.from_numpy)[0]["logits"].double()
         difference = float((logits - stored).abs().max())
-        print(f"the stored logits differ by at most {difference:.1e}")
+        print(f"the largest difference from the stored logits is {difference:.1e}")
         raise SystemExit(0 if difference < 1e-5 else 1)
     note = "logits of digits_gmlp on every row with index % 5 == 4, pixel/16 normalised by mean 0.5 std 0.5"
     write_safetensors(expected, {"logits": logits.float()}, {"note": note})

@@ -7,7 +7,7 @@ namespace digits {
 /// The command line.
 struct Options {
   std::filesystem::path data = DIGITS_FOLDER "digits.csv";
-  std::filesystem::path mnist = {};  ///< a folder with MNIST's files, instead of `data`; may be empty
+  std::filesystem::path mnist = {};  ///< the folder of MNIST's files, used instead of `data`; empty for none
   std::filesystem::path model = DIGITS_FOLDER "digits_gmlp.safetensors";
   std::filesystem::path expected = DIGITS_FOLDER "digits_expected.safetensors";  ///< empty if other data or models are given
   std::filesystem::path svg;                                                     ///< empty for no picture

@@ -14,7 +14,7 @@ using gated::Index;
 constexpr std::array<std::string_view, 5> blocks{" ", "░", "▒", "▓", "█"};
 constexpr std::array<std::string_view, 8> letters{" ", ".", ":", "-", "+", "*", "#", "@"};
 
-/// The size of an image in characters, each about twice as tall as wide.
+/// The size of a drawn image in characters, which are about twice as tall as wide.
 struct Canvas {
   Index columns, lines;
 };
@@ -24,7 +24,7 @@ Canvas canvas_for(gated::ImageSize image) {
   return {columns, std::max<Index>(columns * image.height / (2 * image.width), 1)};
 }
 
-/// The mean of the pixels that the character at (line, column) covers (at least one), over all channels.
+/// The mean over all channels and all pixels that the character at (line, column) covers: at least one pixel.
 float brightness(gated::ConstView<float> image, const gated::GmlpImageClassifierConfig& config, Canvas canvas, Index line,
                  Index column) {
   const auto [height, width] = config.image;
@@ -47,13 +47,13 @@ std::string_view shade(float value, std::span<const std::string_view> shades) {
   return shades[std::min(static_cast<std::size_t>(level), shades.size() - 1)];
 }
 
-/// `text`, which is `width` characters wide on the screen, padded to `columns`.
+/// Pads `text`, which is `width` characters wide on the screen, with spaces to `columns` characters.
 std::string cell(std::string text, Index width, Index columns) {
   text.append(static_cast<std::size_t>(std::max<Index>(columns - width, 0)), ' ');
   return text;
 }
 
-/// Chooses the images that draw() shows.
+/// The images that draw() shows: at most four classified correctly, of different classes, then at most four misclassified.
 std::vector<Index> choose(const LabelledImages& images, std::span<const Prediction> predictions) {
   std::vector<Index> right, wrong, classes;
   for (Index i = 0; i < images.count(); ++i) {
@@ -127,7 +127,7 @@ std::string draw(const LabelledImages& images, std::span<const Prediction> predi
 }
 
 std::string describe_mistakes(const LabelledImages& images, std::span<const Prediction> predictions) {
-  std::map<std::pair<Index, Index>, int> times;  // by label and prediction
+  std::map<std::pair<Index, Index>, int> times;  // the number of mistakes by (label, prediction)
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     if (predictions[i].label != images.labels[i]) {
       ++times[{images.labels[i], predictions[i].label}];

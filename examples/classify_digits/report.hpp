@@ -16,12 +16,12 @@ struct Prediction {
 /// The number of correct predictions.
 gated::Index count_right(const LabelledImages& images, std::span<const Prediction> predictions);
 
-/// Draws a few images side by side for a terminal of 80 columns, each with its prediction and probability below: up to four
-/// correct ones of different classes, then up to four mistakes, which are marked and show their labels.
+/// Draws up to eight images side by side, in 80 columns: at most four classified correctly, of different classes, then at most
+/// four misclassified. Below each are its prediction and probability, and for a mistake a mark and the label.
 std::string draw(const LabelledImages& images, std::span<const Prediction> predictions,
                  const gated::GmlpImageClassifierConfig& config, bool ascii);
 
-/// The mistakes in words, the most frequent first: "3: 8 as 1 (2x), 9 as 3", or "0".
+/// Counts and describes the mistakes, the most frequent first: "3: 8 as 1 (2x), 9 as 3", or "0" if there are none.
 std::string describe_mistakes(const LabelledImages& images, std::span<const Prediction> predictions);
 
 }  // namespace digits

@@ -2,7 +2,7 @@
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
-# Compares the class and the probability in two lines. `tolerance` is in units of 0.01 %.
+# Expects two lines to have the same class, and probabilities that differ by at most `tolerance`, in units of 0.01 %.
 function(expect_close line expected tolerance)
   string(REGEX MATCH "([0-9]+)\\.([0-9][0-9]) %  (.*)" matched "${line}")
   set(got "1${CMAKE_MATCH_1}${CMAKE_MATCH_2}")

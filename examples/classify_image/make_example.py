@@ -55,7 +55,7 @@ def write_checkpoint():
 
 
 def top(picture, checkpoint, size, crop):
-    """The lines that classify_image should print for a picture, from timm's preprocessing in Pillow and PyTorch in double."""
+    """The lines that classify_image should print: timm's preprocessing in Pillow, then the model in PyTorch, in double."""
     tensors, metadata = read_safetensors(checkpoint, torch.from_numpy)
     config = json.loads(metadata["config"])
     config = {"depth": config.get("depth", config.get("num_blocks")), "patch_size": config["patch_size"]}

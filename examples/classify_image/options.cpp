@@ -12,7 +12,7 @@ Options parse_options(int count, char** arguments) {
       "Classifies photographs (JPEG or PNG, any size) with one of timm's gMLP, MLP-Mixer, gMixer\n"
       "or ResMLP models.",
       "classify_image");
-  examples::add_name(app, "pictures", options.pictures, "FILE", "one or more, with --model");
+  examples::add_name(app, "pictures", options.pictures, "FILE", "one or more, required with --model");
   CLI::Option* const model = examples::add_name(app, "--model", options.model, "FILE.safetensors",
                                                 "the checkpoint, with timm's names or from save_model()");
   examples::add_timm_model(app, options.timm);

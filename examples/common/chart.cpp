@@ -22,7 +22,7 @@ constexpr double paper = 640, margin = 14, row = 24, key = 20, longest_name = 16
 constexpr double largest_cell = 12, tallest_map = 600, bar_width = 220;
 constexpr int levels = 16;  // shades of each colour of a heat map
 
-/// Maps the values of an axis to 0 … 1, and holds its ticks.
+/// Maps the values of an axis to 0 … 1 and stores its ticks.
 struct Ruler {
   bool logarithmic = false;
   double from = std::numeric_limits<double>::infinity(), to = -from;
@@ -34,7 +34,7 @@ struct Ruler {
       to = std::isnan(value) ? to : std::max(to, value);
     }
   }
-  /// Sets the limits and about `most` ticks. Limits that `axis` leaves open come from the values, rounded outward if `outward`.
+  /// Sets the limits and about `most` ticks. Limits missing from `axis` are those of the values, rounded outward if `outward`.
   void settle(const Axis& axis, double most, bool outward) {
     logarithmic = axis.scale == Scale::logarithmic;
     from = axis.from.value_or(from);
@@ -146,7 +146,7 @@ struct Plot {
     lines += (panel.title.empty() ? 0 : 1) + (panel.y.title.empty() ? 0 : 1);
     return row * static_cast<double>(lines) + (lines > 0 ? 8 : 0);
   }
-  /// Distance from the plot down to the title of x. Tick labels lie between: first lines 18 below the plot, second lines 38.
+  /// Distance from the plot down to the title of x. The two lines of tick labels are 18 and 38 below the plot.
   double title_below() const {
     const bool two = std::any_of(x.ticks.begin(), x.ticks.end(), [](const Tick& tick) { return !tick.below.empty(); });
     return x.ticks.empty() ? 12 : two ? 60 : 40;
@@ -178,7 +178,7 @@ std::string drawn(const Plot& plot, const Series& s) {
     } else if (s.form == Form::bars) {
       steps += box(x - half, y, 2 * half, plot.down(0) - y);
     } else {
-      steps += (follows ? "L" : "M") + at(x, y) + (follows || s.form == Form::band ? "" : "h0");  // h0 shows a lone point
+      steps += (follows ? "L" : "M") + at(x, y) + (follows || s.form == Form::band ? "" : "h0");  // h0: a visible dot
       back = s.form == Form::band ? "L" + at(x, plot.down(s.high[i])) + back : "";
       dots += "M" + at(x, y) + "h0";
       follows = true;

@@ -54,8 +54,8 @@ struct Axis {
   std::optional<double> from = {}, to = {};  ///< limits, by default those of the data; values outside are clamped
 };
 
-/// A plot of series or of a heat map, whose columns run along x and whose rows run down y. A heat map's axis has ticks only if
-/// it has a title. Its ticks are indices unless the axis sets both limits; if y sets both, y grows upwards.
+/// A plot of series or of a heat map, whose columns run along x and whose rows run down y. An axis of a heat map has ticks
+/// only if it has a title. The ticks are indices unless the axis sets both limits; if y sets both, y grows upwards.
 struct Panel {
   std::string title = {};
   Axis x = {}, y = {};
@@ -65,7 +65,7 @@ struct Panel {
   double height = 220;                                     ///< height of a plot of series; the figure is 640 wide
 };
 
-/// Panels in a grid. The legend is right of each panel if there is one column, otherwise right of the first row.
+/// Panels in a grid. The legend is to the right of each panel if there is one column, otherwise to the right of the first row.
 struct Figure {
   std::string title;
   std::vector<Panel> panels;
@@ -75,8 +75,8 @@ struct Figure {
 };
 
 /// The figure as an SVG document.
-/// Errors: ArgumentError, naming the panel or series, if there is nothing to draw or vectors differ in length; for values that
-/// are not finite, except gaps; for values ≤ 0 on a logarithmic axis; and for times from the year 9892 on.
+/// Errors: ArgumentError, naming the panel or series, if there is nothing to draw, vectors differ in length, a value is not
+/// finite (except gaps), a value on a logarithmic axis is ≤ 0, or a time is in the year 9892 or later.
 std::string svg(const Figure& figure);
 
 /// Writes svg(figure). Errors: those of svg(); FileError if the file cannot be written.

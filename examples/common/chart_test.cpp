@@ -90,7 +90,7 @@ TEST(Chart, ScalesToAnyWidth) {
   EXPECT_EQ(found(all, "@media.prefers-color-scheme:(dark)"), Labels{"dark"});
 }
 
-// The ticks must match the plot: each y tick is at the height of its value, each x tick is below its value.
+// Each y tick must be at the height of its value in the plot, and each x tick below its value.
 TEST(Chart, PlacesValuesOnTheirTicks) {
   const std::string all = svg(
       {.title = "",

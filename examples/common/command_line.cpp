@@ -29,8 +29,8 @@ std::string unknown(const CLI::App& app, const std::string& word) {
 void add_timm_model(CLI::App& app, TimmModel& timm) {
   add_name(app, "--config", timm.config, "FILE.json", "the config.json published beside a timm checkpoint");
   add_name(app, "--preset", timm.preset, "NAME",
-           "the timm model of a checkpoint without configuration, such as\n"
-           "resmlp_12_224 or mixer_b16_224.miil_in21k_ft_in1k; the file\n"
+           "for a checkpoint without a configuration: its timm model, such\n"
+           "as resmlp_12_224 or mixer_b16_224.miil_in21k_ft_in1k. The file\n"
            "sets the number of classes. Not used with --config.")
       ->capture_default_str();
 }

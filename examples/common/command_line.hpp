@@ -19,7 +19,7 @@ inline constexpr int most_threads = 256;
 template <class T, class Number>
 CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, Number lowest, Number largest,
                         const std::string& description) {
-  // CLI::Range accepts NaN, and converting -1 to an unsigned type gives a large number.
+  // CLI::Range would accept NaN, and would read -1 as a large unsigned number.
   const auto in_range = [lowest, largest](const std::string& given) {
     Number number{};
     const bool sign = std::is_unsigned_v<Number> && given.starts_with("-");
@@ -59,7 +59,7 @@ void add_timm_model(CLI::App& app, TimmModel& timm);
 
 /// Parses the command line. If an option that takes one value is repeated, the last value counts.
 ///
-/// Errors: UsageError for an unknown option, with the nearest name, and for a missing or invalid value; Help for --help.
+/// Errors: UsageError for an unknown option (the message names the nearest) and a missing or invalid value; Help for --help.
 void parse(CLI::App& app, int count, char** arguments);
 
 }  // namespace examples

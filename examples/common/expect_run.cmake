@@ -15,8 +15,8 @@ function(expect_run expected pattern)
   set(said "${said}" PARENT_SCOPE)
 endfunction()
 
-# expect_no_file(<arguments>...): if the argument FILE is a missing file, an empty file or a folder, the program must exit with
-# code 1 and print one line that names it.
+# expect_no_file(<arguments>...): replaces the argument FILE by the path of a missing file, an empty file and a folder in turn.
+# Each time, the program must exit with code 1 and print one line that names the path.
 function(expect_no_file)
   file(REMOVE_RECURSE ${FOLDER}/no_file)
   file(MAKE_DIRECTORY ${FOLDER}/no_file/folder)

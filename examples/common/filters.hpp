@@ -7,7 +7,7 @@
 
 namespace examples {
 
-/// The weight drawn in full colour: the 99.5 % quantile of the magnitudes of nonzero weights, so outliers do not fade the rest.
+/// The magnitude drawn in full colour: the 99.5 % quantile of the nonzero weights, so outliers do not fade the rest.
 float full_colour(const gated::Matrix<float>& weights);
 
 /// Draws `weights`, a matrix of patches × patches, as tiles. Row p becomes the tile at the position of patch p in `grid`;

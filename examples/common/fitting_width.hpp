@@ -4,8 +4,8 @@
 
 namespace examples {
 
-/// The multiple of `step` whose Model(config_of(width)) has the parameter count nearest to `wanted`; 0 if even the narrowest
-/// model has more than `wanted`. The parameter count must grow linearly with the width.
+/// The width, a multiple of `step`, at which Model(config_of(width)) has the parameter count nearest to `wanted`; 0 if even the
+/// narrowest model has more than `wanted`. The parameter count must grow linearly with the width.
 template <class Model, class ConfigOf>
 gated::Index fitting_width(gated::Index wanted, const ConfigOf& config_of, gated::Index step) {
   const gated::Index narrowest = gated::parameter_count(Model(config_of(step)));

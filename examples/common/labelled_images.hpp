@@ -8,7 +8,7 @@
 
 namespace digits {
 
-/// Images from a file and their classes.
+/// Images read from a file, with their classes.
 struct LabelledImages {
   gated::Matrix<float> pixels;       ///< B × (channels · height · width), in [0, 1]
   std::vector<gated::Index> labels;  ///< B
@@ -37,7 +37,7 @@ LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpI
 LabelledImages images_of(const gated::Matrix<float>& table, const std::string& file,
                          const gated::GmlpImageClassifierConfig& config, float max_pixel, Part part);
 
-/// The `count` images from `first` on.
+/// `count` of the images, starting at index `first`.
 LabelledImages part_of(const LabelledImages& images, gated::Index first, gated::Index count);
 
 /// The input of forward(): the pixels, normalised as in training.

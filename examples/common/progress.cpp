@@ -22,7 +22,7 @@ ProgressLine::ProgressLine()
 
 void ProgressLine::show(const std::string& line) {
   if (on_terminal_) {
-    std::printf("\r%s\x1b[K", line.c_str());  // \x1b[K erases what is left of a longer line
+    std::printf("\r%s\x1b[K", line.c_str());  // \x1b[K erases the rest of a longer line
     std::fflush(stdout);
   }
 }

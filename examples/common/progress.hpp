@@ -22,7 +22,7 @@ class ProgressLine {
   bool on_terminal_;
 };
 
-/// "[=====>    ]": a bar of `width` characters, filled up to `part` (0 to 1).
+/// "[=====>    ]": a bar of `width` characters, of which the fraction `part` (0 to 1) is filled.
 std::string progress_bar(double part, int width);
 
 }  // namespace examples

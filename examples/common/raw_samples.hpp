@@ -7,7 +7,7 @@
 
 namespace examples {
 
-/// Decodes signed 16-bit little-endian samples to values from -1 to 1, as many as fit into `samples`.
+/// Fills `samples` with values from -1 to 1, decoded from the signed 16-bit little-endian samples in `bytes`.
 inline void decode_raw(std::span<const std::byte> bytes, std::span<float> samples) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto bits = static_cast<std::uint32_t>(gated::detail::little_endian(bytes, 2 * i, 2));

@@ -30,7 +30,7 @@ class Recording {
 
   /// Frames first … first + count - 1, as frames × channels.
   Matrix<float> read(Index first, Index count) const {
-    // A block lasts `up` frames at `rate`, or `down` frames of the file. Reading starts at a block boundary.
+    // Resampling turns each block of `down` frames into `up` frames. Reading starts at a block boundary of the file.
     const Index reach = gated::detail::ResamplingFilter(static_cast<double>(up()) / static_cast<double>(down())).taps();
     const Index before = std::max<Index>(first / up() - reach / down() - 1, 0);
     const Index after = std::min((first + count) / up() + reach / down() + 2, (file_.frames() + down() - 1) / down());

@@ -20,8 +20,8 @@ struct Help {
   std::string text;
 };
 
-/// The body of main(): parses the command line and runs. Returns the exit code: that of `run`, 0 after --help, 2 for an invalid
-/// command line, 1 for any other error. An error prints its message to stderr.
+/// The body of main(): calls `run` with the parsed command line and prints errors to stderr. Returns the exit code: that of
+/// `run`, 0 after --help, 2 for an invalid command line, 1 for any other error.
 template <class Parse, class Run>
 int run_main(const char* program, const Parse& parse, const Run& run) {
   try {

@@ -18,7 +18,7 @@ class SafeText {
 
  private:
   std::string pending_;      // the first bytes of an incomplete character
-  std::size_t missing_ = 0;  // how many bytes complete the character
+  std::size_t missing_ = 0;  // number of bytes that would complete it
 };
 
 }  // namespace text

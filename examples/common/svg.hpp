@@ -34,7 +34,7 @@ text{fill:#1f2328}.soft{fill:#59636e}.title{font-size:1.15em;font-weight:600}.he
 </style>
 )";
 
-/// Escapes text for XML. Control characters become blanks.
+/// Escapes text for XML. Control characters become spaces.
 inline std::string escaped(const std::string& plain) {
   std::string out;
   for (const char c : plain) {

@@ -93,7 +93,7 @@ inline Tick time_tick(std::int64_t time, std::int64_t step) {
   return {at, text.data(), day};
 }
 
-/// Ticks at round times, in seconds since 1970, about `most` or fewer: minutes, hours, days, Mondays, months or years.
+/// Ticks at round times in seconds since 1970 (minutes, hours, days, Mondays, months or years), at most about `most` of them.
 inline std::vector<Tick> time_ticks(double from, double to, double most) {
   using namespace std::chrono;
   auto step = static_cast<std::int64_t>(std::max(1.0, round_step((to - from) / one_year, most))) * one_year;
@@ -106,7 +106,7 @@ inline std::vector<Tick> time_ticks(double from, double to, double most) {
   const year_month_day start(floor<days>(sys_seconds(seconds(first))));
   const std::int64_t months = step / one_month, start_month = 12 * static_cast<int>(start.year()) +
                                                               static_cast<int>(static_cast<unsigned>(start.month())) - 1;
-  const std::int64_t origin = step % (7 * one_day) == 0 ? 4 * one_day : 0;  // the first Monday
+  const std::int64_t origin = step % (7 * one_day) == 0 ? 4 * one_day : 0;  // the first Monday of 1970
   std::vector<Tick> ticks;
   for (std::int64_t i = -1, time = first; time <= last; ++i) {
     time = ((first - origin) / step + i) * step + origin;

@@ -10,7 +10,8 @@
 
 namespace examples {
 
-/// Calls `f(config)` with timm's config.json, if given, otherwise with the preset and `more` timm arguments in JSON.
+/// Calls `f(config)`. The configuration comes from timm's config.json if given, otherwise from the preset and from `more`,
+/// further timm arguments in JSON.
 /// Errors: those of read_text_file() and with_timm_config().
 template <class F>
 void with_timm_config(const TimmModel& timm, const std::string& more, const F& f) {

@@ -23,8 +23,8 @@
 #include "gated/models/tiny_time_mixer.hpp"
 
 /// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
-/// in a file (causal, an activation, a chunk's length) have the original's defaults. convert.py does the same in Python; a test
-/// compares the two.
+/// in a file (causal, an activation, a chunk's length) are set to the defaults of the original code. convert.py does the same
+/// in Python; a test compares the two.
 
 namespace inspect {
 
@@ -68,7 +68,7 @@ inline Index side_of(Index area) { return static_cast<Index>(std::lround(std::sq
 
 // --- timm ---
 
-/// Shared by timm's image models. Images are assumed to be squares of `tokens` patches.
+/// `config` with stem, image and classes from the shapes. Images are assumed to be squares of `tokens` patches.
 template <class Config>
 Config with_timm_stem(Config config, const Shapes& shapes, Index tokens, const std::string& stem = "stem.") {
   config.image_channels = shapes.size(stem + "proj.weight", 1);
@@ -86,7 +86,7 @@ inline gated::GmlpImageClassifierConfig timm_gmlp(const Shapes& shapes) {
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_channels.gate.proj.weight", 0));
 }
 
-/// An MLP-Mixer, or a gMixer if `preset` is gMixer's.
+/// An MLP-Mixer or gMixer, depending on `preset`.
 template <class Config>
 Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes&, Index)) {
   auto config = preset({.depth = shapes.count("blocks.", ".norm1.weight"), .channels = shapes.size("stem.proj.weight", 0)}, 0);
@@ -95,7 +95,7 @@ Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
 }
 
-/// A ResMLP whose stem and layers have the given names: timm's, or its authors'.
+/// A ResMLP. The names of the stem and layers differ between timm and the authors' code.
 inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
                                                  const std::string& channels) {
   auto config = gated::timm_resmlp(
@@ -134,11 +134,11 @@ inline gated::GmlpImageClassifierConfig lucidrains_vision(const Shapes& shapes) 
   const Index patch = side_of(shapes.size("to_patch_embed.1.weight", 1) / 3), grid = side_of(config.trunk.length);
   config.patch = {patch, patch};
   config.image = {grid * patch, grid * patch};
-  config.trunk.length = 0;  // 0: derived from image and patch
+  config.trunk.length = 0;  // derived from image and patch
   return config;
 }
 
-/// A KW-MLP. Each row of its image is one frame and one patch: see gated::kw_mlp().
+/// A KW-MLP. Each row of the input image is one frame and one patch: see gated::kw_mlp().
 inline gated::GmlpImageClassifierConfig kw_mlp(const Shapes& shapes) {
   auto config = gated::kw_mlp(shapes.size("to_logits.2.weight", 0));
   const gated::GmlpConfig trunk = lucidrains_trunk(shapes);
@@ -243,7 +243,7 @@ inline gated::GatedAttentionUnitConfig rtmcc(const Shapes& shapes) {
   return config;
 }
 
-/// RTMPose's head. Assumes two bins per pixel, and a feature map with the aspect ratio of the picture.
+/// RTMPose's head. Assumes two coordinate bins per pixel, and a feature map with the image's aspect ratio.
 inline gated::PoseHeadConfig rtmcc_head(const Shapes& shapes) {
   const gated::ImageSize input{shapes.size("cls_y.weight", 0) / 2, shapes.size("cls_x.weight", 0) / 2};
   const double area = static_cast<double>(std::max<Index>(shapes.size("mlp.1.weight", 1), 1));
@@ -271,8 +271,8 @@ inline gated::GmlpConfig labml(const Shapes& shapes) {
                                    shapes.size("sgu.weight", 0));
 }
 
-/// A layer of a LightConv model; decoder layers are causal. For predicted taps, the shapes give only the product H·K of the
-/// number of heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
+/// A layer of a LightConv model; decoder layers are causal. For predicted taps, the shapes determine only the product H·K of
+/// the number of heads and the kernel size. H = gcd(H·K, D) if K and D / H have no common factor, as in all published models.
 inline gated::LightConvBlockConfig light_conv_block(const Shapes& shapes) {
   const std::string learned = "conv.weight", predicted = "conv.weight_linear.weight";
   const Index width = shapes.size("linear2.weight", 1);
@@ -405,7 +405,7 @@ inline gated::SpeechSeparatorConfig separator(const Shapes& shapes) {
 
 // --- ESPnet and WeNet ---
 
-/// An E-Branchformer. Without position scores, the number of heads leaves no trace: heads are assumed to be 64 wide.
+/// An E-Branchformer. Without position scores, its heads are assumed to be 64 wide, because no shape shows their number.
 inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wenet) {
   const std::string layer = "encoders.0.", gate = layer + "cgmlp.csgu.";
   const Index channels = shapes.size(layer + "norm_mha.weight", 0);
@@ -436,10 +436,10 @@ inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wene
 
 // --- Text transformers and BS-RoFormer ---
 
-/// The head width assumed if no tensor shows it: 64 if that divides `outputs`, otherwise `outputs` (one head).
+/// The head width assumed if no shape determines it: 64 if `outputs` is a multiple of 64, otherwise `outputs` (one head).
 inline Index usual_width(Index outputs) { return outputs % 64 == 0 ? 64 : outputs; }
 
-/// A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without norms of queries and keys, heads are assumed to be 64 wide.
+/// A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without query and key norms, its heads are assumed to be 64 wide.
 inline gated::TextTransformerConfig llama(const Shapes& shapes) {
   const std::string attention = "layers.0.self_attn.", feed_forward = "layers.0.mlp.";
   const Index outputs = shapes.size(attention + "o_proj.weight", 1), queries = shapes.size(attention + "q_proj.weight", 0);

@@ -72,8 +72,8 @@ def read_pickle(path, trust):
     except Exception as error:
         if trust:
             raise
-        sys.exit(f"{path}: {error}\nIt holds more than tensors, as mmpose's files do, and reading it runs code from the file. If "
-                 "you trust its author, add --trust.")
+        sys.exit(f"{path}: {error}\nThe file contains objects other than tensors, as mmpose's files do. Loading them runs code "
+                 "from the file. If you trust its author, add --trust.")
 
 
 def state_of(content):
@@ -125,7 +125,7 @@ def read(source, trust):
 
 
 class Shapes:
-    """The shapes of tensors, by the endings of names."""
+    """Looks up the shapes of tensors by the endings of their names."""
 
     def __init__(self, tensors):
         self.all = {name: list(tensor.shape) for name, tensor in tensors.items()}
@@ -240,7 +240,7 @@ def is_square(area):
 
 
 def is_keyword_mlp(shapes):
-    """KW-MLP has the names of an early gMLPVision, but not its square patches and grid."""
+    """KW-MLP has the tensor names of an early gMLPVision, but lacks its square patches on a square grid."""
     if not shapes.has("layers.0.fn.fn.sgu.proj.weight"):
         return False
     pixels, tokens = shapes.of("to_patch_embed.1.weight")[1], shapes.of("layers.0.fn.fn.sgu.proj.weight")[0]
@@ -275,7 +275,7 @@ def flash_transformer(shapes, _):
 
 
 def Shapes_of_layers(shapes):
-    """Only the shapes inside the blocks, to ignore a norm outside of them."""
+    """Only the shapes inside the blocks; a norm outside them is ignored."""
     only = Shapes({})
     only.all = {name: shape for name, shape in shapes.all.items() if "layers." in name}
     return only
@@ -674,14 +674,14 @@ ORIGINS = [
     ("ESPnet or WeNet, E-Branchformer", espnet, "encoders.0.depthwise_conv_fusion.weight", "encoders.0.cgmlp.csgu.conv.weight"),
 ]
 
-# Further conditions on files whose names fit more than one origin.
+# Further conditions, for tensor names that fit more than one origin.
 FITS = {kw_mlp: is_keyword_mlp}
 
 
 def part_of(tensors, prefix):
     part = {name[len(prefix):]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     if not part:
-        sys.exit(f"--part {prefix}: no tensor's name begins with it.")
+        sys.exit(f"--part {prefix}: no tensor's name begins with this prefix.")
     return part
 
 
@@ -702,7 +702,7 @@ def main():
     parser.add_argument("input")
     parser.add_argument("output", nargs="?", type=pathlib.Path)
     parser.add_argument("--labels", type=pathlib.Path, help="class names, one per line")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option that leaves no trace in a file")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option that the file does not show")
     parser.add_argument("--part", help="convert only the tensors with this prefix, and strip it")
     parser.add_argument("--trust", action="store_true", help="read pickles that hold more than tensors; runs code from the file")
     arguments = parser.parse_args()
@@ -715,7 +715,7 @@ def main():
         sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, a different model that gated does not support.")
     known = next((origin for origin in ORIGINS if shapes.has(*origin[2:]) and FITS.get(origin[1], lambda _: True)(shapes)), None)
     if known is None:
-        sys.exit(f"{arguments.input}: the names match no known origin: {', '.join(list(tensors)[:5])}, …")
+        sys.exit(f"{arguments.input}: the tensor names match no known origin: {', '.join(list(tensors)[:5])}, …")
     origin, describe = known[:2]
     if describe is light_conv_block and any("encoder_attn." in name for name in tensors):
         sys.exit(f"{arguments.input}: these layers attend to an encoder, which gated does not support. To convert a layer of the "

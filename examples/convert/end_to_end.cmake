@@ -1,5 +1,5 @@
-# Run by ctest: gated_inspect describes files. If a Python has torch, convert.py converts a checkpoint of each origin to a file
-# that load_model() opens.
+# Run by ctest: checks the output of gated_inspect. If a Python with torch was found, also checks that load_model() opens the
+# files that convert.py writes for checkpoints of each origin.
 
 # Runs a command. The exit code must be `expected`, and the output must match `pattern`.
 function(expect expected pattern)
@@ -12,7 +12,7 @@ endfunction()
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
 
-# A training run that train_text has stopped: its progress, and the C++ that resumes it. An unknown type is reported.
+# gated_inspect describes a stopped training run and prints the C++ that resumes it. It also names a type that it cannot open.
 foreach(model IN ITEMS gmlp transformer)
   expect(130 "stopped +after step 2" ${TRAIN} ${HERE}/README.md --model ${model} --parameters 11000 --channels 16 --depth 2 --length 32
     --batch 2 --steps 4 --stop-after 2 --sample 0 --out ${model}.safetensors)
@@ -36,7 +36,7 @@ function(read_off file)
   set(config "${CMAKE_MATCH_2}" PARENT_SCOPE)
 endfunction()
 
-# Every origin: each case's model is built and loads all of the case's tensors.
+# For a case of each origin, gated_inspect builds the model and loads all of the case's tensors.
 set(cases
   "timm_gmlp_small|GmlpImageClassifier"
   "timm_mixer_grad|MixerImageClassifier"
@@ -105,11 +105,11 @@ file(WRITE ${FOLDER}/pointer.safetensors "version https://git-lfs.github.com/spe
 expect(1 "Git-LFS pointer" ${PROGRAM} pointer.safetensors)
 
 if(NOT PYTHON)
-  message("convert.py is not tested: no Python here has torch.")
+  message("convert.py is not tested: no Python with torch was found.")
   return()
 endif()
 
-# convert.py derives the same configuration, unless options that leave no trace in a file are set.
+# convert.py derives the same configuration as gated_inspect, unless the case sets options that leave no trace in a file.
 foreach(case IN LISTS cases)
   string(REPLACE "|" ";" case "${case}")
   list(POP_FRONT case name expected)
@@ -123,7 +123,7 @@ endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickle in a trainer's wrapper, with labels. A pickle that holds more than tensors needs --trust.
+# A pickled checkpoint in a trainer's format, with labels. A pickle that contains other objects than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')
@@ -149,7 +149,7 @@ expect(0 "" ${PYTHON} -B wrap.py)
 expect(0 "kwmlp.safetensors: Keyword-MLP" ${PYTHON} ${HERE}/convert.py kwmlp.pth)
 expect(0 "It is a GmlpImageClassifier of.*.norm_position.:.res_post." ${PROGRAM} kwmlp.safetensors)
 expect(0 "bare.safetensors: transformers" ${PYTHON} ${HERE}/convert.py bare bare.safetensors)
-expect(0 "It is a TextTransformer of.*.head.:{.form.:.none." ${PROGRAM} bare.safetensors)  # its file has no lm_head
+expect(0 "It is a TextTransformer of.*.head.:{.form.:.none." ${PROGRAM} bare.safetensors)  # bare has no lm_head
 expect(0 "rtmpose.safetensors: mmpose, RTMCCHead, [0-9,]+ elements in 12 tensors" ${PYTHON} ${HERE}/convert.py rtmpose.pth)
 expect(0 "It is a PoseHead of.*load_model<gated::PoseHead<float>>" ${PROGRAM} rtmpose.safetensors)
 file(WRITE ${FOLDER}/labels.txt "a\nb\nc\nd\ne\n")
@@ -161,7 +161,7 @@ expect(0 "It is a GmlpImageClassifier" ${PROGRAM} more.safetensors)
 expect(1 "ZIP archive" ${PROGRAM} plain.pth)
 expect(1 "no such file; to fetch a model" ${PYTHON} -c "import sys\nsys.modules['timm'] = None\nsys.argv = ['convert.py', 'no_such_model']\nsys.path.insert(0, '${HERE}')\nsys.dont_write_bytecode = True\nimport convert\nconvert.main()")
 
-# Origins without cases, and a model fetched by timm, here a stub module.
+# Origins without reference cases, and a model that convert.py fetches through timm, here replaced by a stub module.
 file(WRITE ${FOLDER}/others.py "
 import pathlib, sys, types, torch
 sys.path.insert(0, '${HERE}')

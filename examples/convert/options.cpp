@@ -6,7 +6,7 @@ namespace inspect {
 
 Options parse_options(int count, char** arguments) {
   Options options;
-  CLI::App app("Shows what is in a checkpoint, who wrote it, its shapes, and the C++ that opens it.", "gated_inspect");
+  CLI::App app("Shows a checkpoint's tensors, origin and configuration, and the C++ that opens it.", "gated_inspect");
   examples::add_name(app, "file", options.file, "FILE.safetensors", "the checkpoint")->required();
   examples::parse(app, count, arguments);
   return options;

@@ -13,9 +13,9 @@ namespace smoothing {
 using namespace gated;
 
 /// The damped moving average of Mega (arXiv:2209.10655, eq. 2): y_t = α x_t + (1 - α δ) y_{t-1} with y_{-1} = 0, channel by
-/// channel. α and δ are the sigmoids of the rows of `rates`. A stream remembers y_{t-1}, one row.
+/// channel. α and δ are the sigmoids of the two rows of `rates`. A stream's state is the row y_{t-1}.
 ///
-/// The derivative is the same average, from the last token to the first: ∂x_t = α ∂y_t + (1 - α δ) ∂x_{t+1}. With it,
+/// Backward, the same average runs from the last token to the first: ∂x_t = α ∂y_t + (1 - α δ) ∂x_{t+1}. Then
 /// ∂rates_0 = (1 - α) Σ_t (∂x_t x_t - δ ∂x_{t+1} y_t), and ∂rates_1 = (δ - 1) δ Σ_t ∂x_{t+1} y_t.
 /// Shapes: x and y are N × C, rates is 2 × C.
 /// Cost: one pass over x, four backward; scratch 3·C, and N·C backward.

@@ -30,7 +30,7 @@ bool is_mossformer(const SafetensorsFile& file) {
   return architecture == Network::architecture;
 }
 
-/// Streams the channels in blocks of a second, followed by as much silence as the streams' latency.
+/// Streams the channels in blocks of one second, then flushes the streams with silence as long as their latency.
 void denoise(const Denoiser& model, const Recording& recording, const Take& take) {
   std::deque<gated::DenoiseStream<float>> streams;  // a deque, because a stream cannot move
   for (Index c = 0; c < recording.channels(); ++c) {
@@ -60,7 +60,7 @@ void denoise(const Network& network, const Recording& recording, int threads, co
   const gated::SpeechEnhancement options = gated::mossformer2_enhancement();
   gated::Workspace<float> workspace{gated::Threads(threads)};
   gated::SpeechEnhancement whole = options;
-  whole.windows.one_pass_length = recording.frames();  // each segment is already a window
+  whole.windows.one_pass_length = recording.frames();  // enhance_in_windows() has already cut the windows
   try {
     gated::enhance_in_windows<float>(
         recording.frames(), options.windows, [&](Index first, Index count) { return recording.read(first, count); },
@@ -104,7 +104,7 @@ void denoise_stream(const std::filesystem::path& path) {
 #endif
   const SafetensorsFile file(path);
   require<gated::ArgumentError>(!is_mossformer(file), path.string(),
-                                ": MossFormer2 sees whole windows and cannot stream. Leave out --model, or give two files.");
+                                ": MossFormer2 needs whole windows and cannot stream. Leave out --model, or give two files.");
   const auto model = gated::load_model<Denoiser>(file);
   gated::DenoiseStream<float> stream(model);
   std::fprintf(stderr, "%td samples a second, latency %td samples\n", model.config.rate, stream.latency());
@@ -119,14 +119,14 @@ void denoise_stream(const std::filesystem::path& path) {
     }
     early -= std::min(early, std::ssize(block));
     require<FileError>(std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0,
-                       "stdout is closed or full: the rest of the sound is lost.");
+                       "stdout is closed or the disk is full: the rest of the sound is lost.");
   };
   for (std::size_t read = in.size(); read == in.size() && examples::stop_signal == 0;) {
     read = std::fread(in.data(), 1, in.size(), stdin);
     const std::span block = std::span(samples).first(read / 2);
     examples::decode_raw(in, block);
     pass(block);
-    require<FileError>(read % 2 == 0, "stdin ended within a sample. Send samples of 16 bits.");
+    require<FileError>(read % 2 == 0, "stdin ended in the middle of a sample. Send 16-bit samples.");
   }
   std::vector<float> silence(static_cast<std::size_t>(stream.latency()));
   pass(silence);

@@ -13,7 +13,7 @@ using examples::Recording, gated::Index, gated::Matrix;
 /// Receives the next part of a result, frames × channels; returns false to stop.
 using Take = std::function<bool(gated::ConstView<float>)>;
 
-/// The rate at which the model in a file works.
+/// The sample rate of the model in a file.
 /// Errors: FileError if the file is neither a SpeechDenoiser nor MossFormer2_SE_48K.
 Index rate_of(const std::filesystem::path& model);
 

@@ -1,6 +1,6 @@
-# Run by ctest. The shipped model cleans a noisy sentence; a stream gives the same samples as the file. Training writes the same
-# model for any number of threads. Silence, clipping, a single sample and other rates are cleaned; invalid input is refused. A
-# closed pipe, a full disk and Ctrl-C leave valid files.
+# Run by ctest. The shipped model cleans a noisy sentence, with the same samples from a file and from a stream. Training writes
+# the same model for any number of threads. The program accepts recordings with silence, clipping, a single sample or another
+# rate, and refuses invalid input. A closed pipe, a full disk and Ctrl-C leave valid files.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -13,7 +13,8 @@ file(READ ${FOLDER}/clean.svg picture)
 if(NOT picture MATCHES "dB.*>kHz<.*>8<.*>seconds<")
   message(FATAL_ERROR "the picture lacks its units: ${picture}")
 endif()
-# The speaker of this sentence is not in the training data. The model gains at least 5 dB in known noises, 3 dB in unknown ones.
+# The speaker of this sentence is not in the training data. The model must raise the SI-SDR by at least 5 dB in noises
+# that it was trained on, and by at least 3 dB in others.
 expect_run(0 "known +-?0.0 +[-0-9.]+ +([5-9]|1[0-9])\\.[0-9]\n.*unknown +-?0.0 +[-0-9.]+ +([3-9]|1[0-9])\\.[0-9]\n" --test ${FOLDER}/speech)
 
 set(small --train ${FOLDER}/speech --steps 3 --batch 2 --channels 8 --depth 1)
@@ -28,7 +29,7 @@ expect_run(0 "3.0 s of 3.0 s" ${NOISY} ${FOLDER}/other.wav --model ${FOLDER}/one
 
 expect_no_file(FILE ${FOLDER}/out.wav)
 expect_no_file(${NOISY} ${FOLDER}/out.wav --model FILE)
-expect_run(1 "clean.wav: is the recording itself. Give another name" ${FOLDER}/clean.wav ${FOLDER}/clean.wav)
+expect_run(1 "clean.wav: this is the recording itself. Give the result another name" ${FOLDER}/clean.wav ${FOLDER}/clean.wav)
 expect_run(1 "no_folder/out.wav: cannot be written: No such file or directory." ${NOISY} ${FOLDER}/no_folder/out.wav)
 expect_run(1 "no_folder: there is no such folder." --test ${FOLDER}/no_folder)
 expect_run(1 "its architecture is timm.gmlp, expected gated.SpeechDenoiser from denoise --train, or MossFormer2_SE_48K" ${NOISY}
@@ -48,11 +49,11 @@ foreach(sound IN ITEMS silence clipped one)
   expect_run(0 "× real time" ${FOLDER}/${sound}.wav ${FOLDER}/out.wav)
   expect_run(0 "× real time" ${FOLDER}/out.wav ${FOLDER}/again.wav)
 endforeach()
-expect_run(0 "The model's rate, 16000 samples a second, is also the rate of .*out.wav." ${FOLDER}/silence.wav ${FOLDER}/out.wav)
+expect_run(0 "out.wav has the model's sampling rate, 16000 samples a second." ${FOLDER}/silence.wav ${FOLDER}/out.wav)
 expect_run(1 "nan.wav: the sample at byte [0-9]+ is NaN or infinite" ${FOLDER}/nan.wav ${FOLDER}/out.wav)
 expect_run(1 "slow.wav: the rate at byte 24 is 4000, expected 8000 to 96000" ${FOLDER}/slow.wav ${FOLDER}/out.wav)
 
-# expect_shell(<pattern> <script>): the output of the script, with ${denoise} for the program, must match.
+# expect_shell(<pattern> <script>) checks that the output of the script matches. In the script, $denoise is the program.
 set(ENV{denoise} ${PROGRAM})
 function(expect_shell pattern script)
   execute_process(COMMAND ${SH} -c "${script}" WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE said ERROR_VARIABLE said)
@@ -61,8 +62,8 @@ function(expect_shell pattern script)
   endif()
 endfunction()
 expect_shell("same" "tail -c +45 ${NOISY} | \$denoise --stream > stream.raw; tail -c +45 clean.wav | cmp - stream.raw && echo same")
-expect_shell("stdin ended within a sample.*code 1" "head -c 3 ${NOISY} | \$denoise --stream > stream.raw; echo code \$?")
-expect_shell("stdout is closed or full.*code 1" "{ \$denoise --stream < long.wav; echo code \$? >&2; } | head -c 10 > ten_bytes")
+expect_shell("stdin ended in the middle of a sample.*code 1" "head -c 3 ${NOISY} | \$denoise --stream > stream.raw; echo code \$?")
+expect_shell("stdout is closed or the disk is full.*code 1" "{ \$denoise --stream < long.wav; echo code \$? >&2; } | head -c 10 > ten_bytes")
 expect_shell("part.wav: cannot be written: File too large.*code 1.*1.3 s of 1.3 s"
   "(trap '' XFSZ; ulimit -f 80; \$denoise long.wav part.wav; echo code \$?); \$denoise part.wav again.wav")
 expect_shell("code 130.*× real time"

@@ -17,12 +17,12 @@ namespace {
 
 using gated::Index, gated::Matrix;
 
-/// Cleans a file, with a progress bar. After Ctrl-C, the output file has the part done so far.
+/// Denoises a file and shows a progress bar. After Ctrl-C, the output file contains the part denoised so far.
 void clean(const denoise::Options& options) {
   const examples::Recording recording(options.in, denoise::rate_of(options.model));
   const bool same = std::filesystem::exists(options.out) && std::filesystem::equivalent(options.in, options.out);
   gated::require<gated::ArgumentError>(!same, options.out.string(),
-                                       ": is the recording itself. Give another name for the result.");
+                                       ": this is the recording itself. Give the result another name.");
   gated::WavWriter out(options.out, recording.channels(), recording.rate());
   examples::ProgressLine progress;
   const auto begin = std::chrono::steady_clock::now();
@@ -40,8 +40,8 @@ void clean(const denoise::Options& options) {
   });
   progress.keep(line(seconds()));
   if (recording.rate() != recording.rate_of_file()) {
-    progress.keep(gated::text("  The model's rate, ", recording.rate(), " samples a second, is also the rate of ",
-                              options.out.string(), "."));
+    progress.keep(gated::text("  ", options.out.string(), " has the model's sampling rate, ", recording.rate(),
+                              " samples a second."));
   }
   if (!options.picture.empty()) {
     denoise::draw(options.picture, recording, examples::Recording(options.out, recording.rate()));

@@ -4,7 +4,7 @@
 
 namespace denoise {
 
-/// Prints the SI-SDR of speech in each noise at 0 dB: of the mixture, of a Wiener filter, and of the model.
+/// Prints the mean SI-SDR for each kind of noise at 0 dB: without denoising, with a Wiener filter, and with the model.
 void measure(const std::filesystem::path& model, const std::filesystem::path& folder);
 
 }  // namespace denoise

@@ -31,7 +31,7 @@ const T& one_of(std::span<const T> all, Random& random) {
   return all[static_cast<std::size_t>(below(std::ssize(all), random))];
 }
 
-/// The sound played at `speed` times its speed, by linear interpolation.
+/// Resamples x to play at `speed` times its speed, by linear interpolation.
 Samples at_speed(const Samples& x, double speed) {
   return Samples::NullaryExpr(static_cast<Index>(static_cast<double>(x.size() - 1) / speed), [&](Index t) {
     const double place = static_cast<double>(t) * speed;

@@ -13,21 +13,21 @@ namespace denoise {
 using examples::Noise, examples::Samples;
 using gated::Index, gated::Matrix, gated::Random;
 
-/// The rate of models trained here.
+/// The sample rate of models trained here, in Hz.
 inline constexpr Index speech_rate = 16000;
 
-/// The noises used in training. Rain and siren are held out, to measure on unknown kinds of noise.
+/// The noises used in training. Rain and siren are held out for tests on unknown kinds of noise.
 inline constexpr Noise known_noises[] = {Noise::white, Noise::pink, Noise::hum, Noise::babble, Noise::clicks, Noise::fan};
 inline constexpr Noise unknown_noises[] = {Noise::rain, Noise::siren};
 
-/// Reads a folder's *.wav files, converted to 16 kHz and mono, and its *.raw files, 16-bit samples at 16 kHz; sorted by name.
-/// Errors: FileError if there are none, and those of read_wav().
+/// Reads the *.wav files of a folder, converted to mono at 16 kHz, and its *.raw files of 16-bit samples at 16 kHz, sorted by
+/// name. Errors: FileError if the folder has no such file; those of read_wav().
 std::vector<Samples> read_speech(const std::filesystem::path& folder);
 
 /// Calls read_speech() for each subfolder, or for `folder` itself if it has no subfolders.
 std::vector<std::vector<Samples>> read_groups(const std::filesystem::path& folder);
 
-/// Speech, and the same with noise.
+/// Clean speech, and the same speech with noise.
 struct Mixture {
   Samples clean, noisy;
 };

@@ -22,7 +22,8 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--picture", options.picture, "FILE.svg", "draw the spectrograms before and after");
   examples::add_name(app, "--train", options.train, "FOLDER",
                      "train a new model on the speech in a folder: WAV files, and raw\nfiles of 16 bits at 16 kHz");
-  examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on the speech in a folder, in eight noises");
+  examples::add_name(app, "--test", options.test, "FOLDER",
+                     "measure the model on the speech in a folder, in eight kinds of noise");
   examples::add_number(app, "--steps", options.steps, Index{1}, Index{10'000'000}, "with --train, the number of steps");
   examples::add_number(app, "--batch", options.batch, Index{1}, Index{4096}, "with --train, pieces of 3 seconds per step");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "with --train, the peak learning rate");

@@ -6,7 +6,7 @@
 
 namespace denoise {
 
-/// Draws the spectrograms of the first channel of both recordings, which have the same rate.
+/// Draws the spectrograms of the first channels of `before` and `after`, which have the same sampling rate.
 void draw(const std::filesystem::path& path, const examples::Recording& before, const examples::Recording& after);
 
 }  // namespace denoise

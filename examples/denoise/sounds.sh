@@ -15,7 +15,7 @@ wav() {
 }
 
 head -c 176400 /dev/zero > zeros
-wav 1 2 44100 16 zeros > silence.wav                       # stereo, and of another rate
+wav 1 2 44100 16 zeros > silence.wav                       # stereo, at another sample rate
 yes "$(printf '\377\177\001\200')" | tr -d '\n' | head -c 32000 > loudest
 wav 1 1 16000 16 loudest > clipped.wav
 { head -c 4000 zeros; printf '\000\000\300\177'; head -c 4000 zeros; } > nan

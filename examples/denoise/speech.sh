@@ -12,7 +12,7 @@ command -v espeak-ng > /dev/null || { echo "speech.sh: install Debian's package 
 rm -rf "$out"
 mkdir -p "$out/train/voices" "$out/train/people" "$out/test"
 
-# speak <folder> <first line> <last line> <voice> <speed> <pitch>: a file per sentence, silence cut
+# speak <folder> <first line> <last line> <voice> <speed> <pitch>: writes one file per sentence
 sentences=$(sed -n 's/^# : //p' "$0")
 speak() {
   printf '%s\n' "$sentences" | sed -n "$2,$3p" | {
@@ -24,7 +24,7 @@ speak() {
   }
 }
 
-# Voices of espeak: a language and a variant, ten sentences each.
+# Each espeak voice (a language and a variant) speaks ten sentences.
 first=1
 for language in en-gb en-us en-gb-scotland en-gb-x-rp; do
   speed=130

@@ -9,8 +9,8 @@
 
 namespace denoise {
 
-/// Subtracts the noise from the power spectrum of noisy speech, causally: a Wiener filter with a decision-directed estimate of
-/// the speech (Ephraim and Malah 1984), and the least power of the last second as the estimate of the noise (Martin 1994).
+/// Denoises speech with a causal Wiener filter. The estimate of the speech is decision-directed (Ephraim and Malah 1984); the
+/// estimate of the noise is derived from the least power of the last second (Martin 1994).
 inline gated::Vector<float> wiener(const gated::Vector<float>& noisy, const gated::SpectrumOptions& spectrum) {
   constexpr gated::Index memory = 100;  // frames
   constexpr float smoothing = 0.8f, bias = 2, trust = 0.95f, floor = 0.1f;
@@ -18,7 +18,7 @@ inline gated::Vector<float> wiener(const gated::Vector<float>& noisy, const gate
   gated::Vector<float> padded = gated::Vector<float>::Zero(noisy.size() + 2 * spectrum.length);
   padded.segment(spectrum.length, noisy.size()) = noisy;
   const gated::Matrix<float> power = gated::power_spectrum<float>(padded, spectrum);
-  const gated::Index ends = spectrum.length / spectrum.hop;  // frames with silence
+  const gated::Index ends = spectrum.length / spectrum.hop;  // the first frames, which include padding
   gated::Matrix<float> gains(power.rows(), power.cols());
   for (gated::Index k = 0; k < power.cols(); ++k) {
     std::vector<float> smooth;

@@ -7,8 +7,8 @@ namespace tune {
 Options parse_options(int count, char** arguments) {
   Options options;
   CLI::App app(
-      "Fine-tunes a classifier on a folder of pictures with a subfolder for each class: trains a new head, or with\n"
-      "--whole the whole model.",
+      "Fine-tunes a classifier on a folder of pictures with a subfolder for each class: trains a new head or,\n"
+      "with --whole, the whole model.",
       "fine_tune");
   examples::add_name(app, "model", options.model, "FILE.safetensors", "the classifier");
   examples::add_name(app, "pictures", options.pictures, "FOLDER", "one subfolder of pictures per class");
@@ -18,7 +18,7 @@ Options parse_options(int count, char** arguments) {
   app.add_flag("--whole", options.whole, "also train the trunk, at a tenth of the rate; otherwise it\nis frozen");
   examples::add_threads(app, options.threads);
   CLI::Option* const example = examples::add_name(app, "--example", options.example, "FOLDER",
-                                                  "write a folder of 48 small pictures to try it on, and exit");
+                                                  "write a folder of 48 example pictures, and exit");
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(out->empty() != example->empty() && app.count("model") + app.count("--example") == 1,
                                        "expected a model, a folder of pictures and an output, or --example.");

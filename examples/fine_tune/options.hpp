@@ -9,7 +9,7 @@ namespace tune {
 /// The command line.
 struct Options {
   std::filesystem::path model, pictures, out;
-  std::filesystem::path example;  ///< a folder to fill with pictures, instead of training
+  std::filesystem::path example;  ///< if given: write example pictures to this folder and do not train
   gated::Index epochs = 20;
   double rate = 0.005;
   int threads = 1;
@@ -17,7 +17,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError if the model, the folder or the output is missing, unless --example is given.
+/// Errors: those of examples::parse(); UsageError unless a model, a picture folder and an output are given, or else --example.
 Options parse_options(int count, char** arguments);
 
 }  // namespace tune

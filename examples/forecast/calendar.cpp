@@ -25,8 +25,8 @@ bool ends_month(Day day) { return date_of(day + 1).day() == std::chrono::day(1);
 /// 0 on Mondays.
 std::int64_t weekday_of(Day day) { return day + 3 - 7 * floor_divide(day + 3, 7); }
 
-/// A calendar for equally spaced numbers rounded to a few digits, such as 0.33, 0.67, 1.00; nullopt if they do not fit. If 1 is
-/// about n steps (such as 12 months), the step is exactly 1 / n.
+/// A calendar for equally spaced numbers that were rounded, such as 0.33, 0.67, 1.00; nullopt if `ticks` does not fit. A step
+/// near 1 / n for a whole n, such as 1 / 12 for months, becomes exactly 1 / n.
 std::optional<Calendar> rounded_steps(const std::vector<std::int64_t>& ticks, double scale) {
   const double rows = static_cast<double>(ticks.size() - 1);
   Calendar calendar{.unit = Calendar::Unit::row, .first = static_cast<double>(ticks.front()), .tick = 1 / scale};

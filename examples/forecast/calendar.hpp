@@ -31,7 +31,7 @@ struct Calendar {
   /// Converts ticks to a count of units (ticks, months, weekdays or rows), and back.
   std::int64_t count_of(std::int64_t ticks) const;
   std::int64_t ticks_at(std::int64_t count) const;
-  /// Dates with counts below this have years of four digits. For ticks and rows, the caller checks the limit.
+  /// Dates with counts below this limit have years of four digits. Ticks and rows have no limit here; the caller checks them.
   std::int64_t end() const;
   /// Describes a difference of counts: "3 months", "1 hour", "0.25 seconds"; for plain numbers, "5".
   std::string spell(std::int64_t count) const;

@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view field) {
   return field.substr(first, field.find_last_not_of(" \t") + 1 - first);
 }
 
-/// The number of unquoted separators in the first and the second line.
+/// The numbers of unquoted separators in the first line and in the second.
 std::pair<Index, Index> count_separators(std::string_view text, char separator) {
   Index counts[2] = {};
   bool in_quotes = false;

@@ -68,7 +68,7 @@ expect_run(1 "the column \"load\" of --known has a gap in line 403. Fill it" ${F
   --model ${FOLDER}/known/model.safetensors --known load --out ${FOLDER}/known)
 string(REGEX REPLACE "405,.*" "" short "${csv}")
 file(WRITE ${FOLDER}/short.csv "${short}")
-expect_run(1 "the column \"wind\" has 4 rows after the past, but the model needs 7. Add rows" ${FOLDER}/short.csv
+expect_run(1 "the column \"wind\" has values in 4 future rows, but the model needs 7. Add rows" ${FOLDER}/short.csv
   --model ${FOLDER}/known/model.safetensors --known wind --out ${FOLDER}/known)
 
 expect_run(1 "--frequency: this model takes no frequency token." --frequency 7)
@@ -112,7 +112,8 @@ if(SH)
     ${FOLDER}/hourly.csv ${one} --season 24 --out ${FOLDER}/hourly)
 endif()
 
-# expect_times(<name> <rows> <step> <next> <last> <separator> <header and rows>): 7 rows are forecast, in the file's notation.
+# expect_times(<name> <rows> <step> <next> <last> <separator> <header and rows>) writes the file and expects a forecast of
+# 7 rows, with times in the file's notation.
 function(expect_times name rows step next last separator text)
   file(WRITE ${FOLDER}/${name}.csv "${text}")
   expect_run(0 "1 of ${rows} rows, [^,]*, ${step} apart.*forecast.csv  ${next} to ${last}" ${FOLDER}/${name}.csv ${one} --season 12

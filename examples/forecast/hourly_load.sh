@@ -1,8 +1,9 @@
 #!/bin/sh
 # hourly_load.sh > hourly.csv: 500 days of synthetic hourly electricity load, and the temperature that drives it.
 #
-# load = day shape · (weekday or weekend) + heating below 15 °C + cooling above 22 °C + noise; temperature = annual cycle +
-# daily cycle + weather, where weather ← 0.99 · weather + noise. Random numbers use Park and Miller's x ← 16807 x mod (2³¹ - 1).
+# load = day shape · (weekday or weekend factor) + heating below 15 °C + cooling above 22 °C + noise; temperature = annual cycle
+# + daily cycle + weather, where weather ← 0.99 · weather + noise. The random generator is Park and Miller's
+# x ← 16807 x mod (2³¹ - 1).
 
 LC_ALL=C awk 'BEGIN {
   pi = atan2(0, -1); seed = 1; weather = 0
@@ -24,7 +25,7 @@ LC_ALL=C awk 'BEGIN {
     printf "%d-%02d-%02dT%02d:00Z,%.1f,%.1f\n", year, month, of_month, clock, load, temperature
   }
 }
-# Mean 0, variance 1: the sum of twelve uniform numbers, minus 6.
+# A random number of mean 0 and variance 1: the sum of twelve uniform numbers, minus 6.
 function noise(  i, sum) {
   for (i = 0; i < 12; ++i) { seed = (16807 * seed) % 2147483647; sum += seed / 2147483647 }
   return sum - 6

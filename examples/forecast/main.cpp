@@ -88,7 +88,7 @@ int run(const Options& options) {
         series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
     gated::require<gated::ShapeError>(enough, "the series are too short for training: the first 70 % of ", table.past,
                                       " rows must hold a window of ", series.context, " + ", series.horizon,
-                                      " rows, and the next 10 % a forecast.");
+                                      " rows, and the next 10 % must hold a forecast of ", series.horizon, " rows.");
     model = trained(std::move(model), series, options);
     save(model, loss_of(options), options.out / "model.safetensors");
     std::printf("\n");
@@ -100,7 +100,8 @@ int run(const Options& options) {
   gated::Workspace<float> workspace(gated::Threads{options.threads});
   const Index frequency = options.frequency.value_or(0);
   const auto tests = series.windows(series.test_row, table.past);
-  std::printf("  %zu forecasts of the last 20 %% of the rows, in standard deviations of the first 70 %%:\n\n", tests.size());
+  std::printf("  %zu forecasts of the last 20 %% of the rows; errors in standard deviations of the first 70 %%:\n\n",
+              tests.size());
   const auto print = [](const std::string& name, const Errors& errors) {
     std::printf("  %-34s MSE %.4f   MAE %.4f\n", name.c_str(), errors.mse(), errors.mae());
   };
@@ -144,7 +145,7 @@ int run(const Options& options) {
   const auto times = times_after(table, model.out());
   std::printf(
       "\n  forecast.csv  %s to %s\n"
-      "  forecast.svg  the last %td rows, forecast from earlier rows, and the actual values\n",
+      "  forecast.svg  a forecast of the last %td rows from earlier rows, and the actual values\n",
       times.front().c_str(), times.back().c_str(), model.out());
   if (count > most_panels) {
     std::printf("                (the first %zu of %zu series)\n", most_panels, count);

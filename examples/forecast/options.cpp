@@ -24,25 +24,25 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--season", options.seasons, Index{1}, most,
                        "length of a season in rows, for naive forecasts; repeatable");
   examples::add_number(app, "--frequency", options.frequency, Index{0}, Index{9},
-                       "the frequency token, for models that take one: 1 minutely,\n7 hourly, 0 others (0)");
+                       "the frequency token, for models that use one: 1 = minutely,\n7 = hourly, 0 = other (0)");
   examples::add_number(app, "--context", options.context, Index{2}, most, "with --train, number of rows that the model sees");
-  examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, number of rows that it forecasts");
+  examples::add_number(app, "--horizon", options.horizon, Index{1}, most, "with --train, number of rows to forecast");
   examples::add_number(app, "--patch", options.patch, Index{1}, most, "with --train, number of rows per patch");
   examples::add_number(app, "--epochs", options.epochs, Index{1}, most, "passes over the training windows");
   examples::add_number(app, "--batch", options.batch, Index{1}, most, "windows per step");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the peak learning rate");
-  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "share of the training windows to use, from the first on");
+  examples::add_number(app, "--share", options.share, 1e-6, 1.0, "share of the training windows to use, from the start");
   examples::add_name(app, "--known", options.known, "COLUMN",
                      "a column whose future is known: its values continue after the\n"
                      "other columns end; repeatable, in the model's order");
   examples::add_name(app, "--band", options.band, "PATH",
-                     "a model trained with --loss quantile; give it twice, for the lower\nand the upper edge of a band");
+                     "a model trained with --loss quantile; give the option\ntwice, for the lower and upper edge of a band");
   app.add_option("--loss", loss, "the training loss (the one recorded in --model, or squared)")
       ->check(CLI::IsMember({"squared", "absolute", "huber", "quantile"}));
   examples::add_number(app, "--quantile", options.quantile, 1e-6, 1 - 1e-6, "for --loss quantile (0.5)");
   examples::add_number(app, "--delta", options.delta, 1e-9, 1e9, "for --loss huber (1)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                       "for all random choices");
+                       "the seed for all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),

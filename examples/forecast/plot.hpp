@@ -8,7 +8,7 @@
 
 namespace forecast {
 
-/// Values from row `first` on, NaN for gaps.
+/// The values of consecutive rows, beginning with row `first`; NaN for gaps.
 struct Line {
   gated::Index first = 0;
   std::vector<double> values;
@@ -22,7 +22,8 @@ struct Comparison {
   Line low = {}, high = {};  ///< the band's edges, as long as the forecast; empty for no band
 };
 
-/// History, actual values and forecast with its band, over time. One series takes the full width, several share two columns.
+/// Plots the history, the actual values, and the forecast with its band over time. A single series spans the full width;
+/// several are arranged in two columns.
 examples::Figure figure_of(const std::vector<Comparison>& comparisons, const TimeAxis& axis, const std::string& time_name);
 
 }  // namespace forecast

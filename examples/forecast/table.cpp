@@ -34,7 +34,7 @@ bool read_number(std::string field, bool decimal_comma, float& value) {
 }
 
 /// True if the numbers have decimal commas.
-/// Errors: FileError for commas that may be decimal or thousands separators.
+/// Errors: FileError if it is unclear whether commas are decimal or thousands separators.
 bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
   bool has_points = false, decides = false, doubtful = false;
   std::string first;  // the first field with a comma, for the message
@@ -81,7 +81,7 @@ bool is_row(const std::vector<std::string>& header, const Table& table) {
          }));
 }
 
-/// Checks the header, `fields`.
+/// Checks `fields`, the header.
 /// Errors: FileError if it is a row of numbers, or if the name of a series is empty or repeated.
 void expect_names(const std::vector<std::string>& fields, const Table& table, const std::string& name) {
   require<FileError>(!is_row(fields, table), name,

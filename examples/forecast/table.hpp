@@ -13,7 +13,7 @@ namespace forecast {
 /// The time series of a file: one row per series, one column per time.
 struct Table {
   std::string time_name;
-  std::vector<std::string> names;  ///< of the series
+  std::vector<std::string> names;  ///< names of the series
   std::vector<std::string> times;
   std::vector<gated::Index> lines;  ///< the line of each time in the file; 0 for missing rows
   TimeAxis axis;
@@ -42,14 +42,14 @@ std::vector<gated::Index> columns_named(const Table& table, const std::vector<st
 /// Errors: FileError, with the line, for a gap in the past of a known column.
 void arrange(Table& table, const std::vector<gated::Index>& known, const std::vector<gated::Index>& places);
 
-/// Lines for the user about gaps, missing rows and times in an unknown notation; empty if there are none.
+/// Notes for the user about gaps, missing rows and times in an unknown notation; empty if there are none.
 std::string notes(const Table& table);
 
-/// The `count` times after the past, from the table as far as it reaches. Later times continue the axis or, if the notation is
-/// unknown, are +1, +2, …
+/// The `count` times after the past. Times beyond the end of the table continue the axis or, if the notation is unknown, are
+/// +1, +2, …
 std::vector<std::string> times_after(const Table& table, gated::Index count);
 
-/// Writes a CSV with the times after the past and a column per row of `values`, headed by its name in `names`. Separator and
+/// Writes a CSV: a column of times after the past, then one column per row of `values`, with the headers `names`. Separator and
 /// decimal mark are those of the input. NaN becomes an empty field.
 void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
                     const gated::Matrix<float>& values);

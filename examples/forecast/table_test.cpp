@@ -1,4 +1,4 @@
-// Tables: valid input, and refused input with its line.
+// Tables: valid input, and the error messages for refused input.
 
 #include "table.hpp"
 
@@ -38,7 +38,7 @@ std::string message_of(const std::string& text) {
   return "no error";
 }
 
-TEST(Table, ReadsEachSeparator) {
+TEST(Table, ReadsEverySeparatorAndLineEnding) {
   for (const std::string separator : {",", ";", "\t"}) {
     for (const std::string end : {"\n", "\r\n", "\r"}) {
       std::string text = "\xEF\xBB\xBFtime,\"a \"\"b\"\"\", c \n1,\"2.5\", 3\n2,4,\"5\"\n\n";
@@ -75,7 +75,7 @@ TEST(Table, ReadsUnambiguousDecimalCommas) {
   EXPECT_EQ(message_of("t;a\n1;1.234,5\n2;2,5\n"), ": line 2, column 2: \"1.234,5\"" + doubt);
 }
 
-TEST(Table, ReadsWordsForGaps) {
+TEST(Table, ReadsMissingValuesAsGaps) {
   const Table table = table_of("t,a,b\n1,,1\n2,NA,1\n3,N/A,1\n4,null,1\n5,NaN,1\n6,\"\",1\n7,None,1\n8,5,NULL\n");
   EXPECT_EQ(values_of(table, 0), (Values{0, 0, 0, 0, 0, 0, 0, 5}));
   EXPECT_EQ(std::vector<std::uint8_t>(table.observed.begin(), table.observed.begin() + 8),
@@ -91,7 +91,7 @@ TEST(Table, ReadsMissingRowsAsGaps) {
   EXPECT_EQ(times_after(table, 2), (Names{"2015-01-01", "2015-01-02"}));
 }
 
-TEST(Table, NotesTimesInAnUnknownNotation) {
+TEST(Table, ReportsTimesInAnUnknownNotation) {
   const Table table = table_of("day,a\nMon,1\nTue,2\n");
   EXPECT_EQ(notes(table), "  times         \"Mon\" has no known notation; order and step are not checked\n");
   EXPECT_EQ(times_after(table, 2), (Names{"+1", "+2"}));

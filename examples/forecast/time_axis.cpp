@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t end_of_dates = 253'402'300'800;  // the year 10000
 constexpr int billionths = 9;
-constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // differences of such ticks fit into 64 bits
+constexpr std::int64_t most_ticks = 4'000'000'000'000'000'000;  // small enough for differences to fit into 64 bits
 
 /// A column of times, read in one TimeForm.
 struct Candidate {
@@ -28,8 +28,8 @@ struct Candidate {
   bool offsets_vary = false;
 };
 
-/// Ticks per second of an epoch time in seconds, milliseconds, microseconds or nanoseconds, judged by the size of `number`.
-/// Returns 0 if it is too small for an epoch time.
+/// Ticks per second of the epoch time `number`, whose unit (seconds, milli-, micro- or nanoseconds) is inferred from its size.
+/// Returns 0 if `number` is too small for an epoch time.
 std::int64_t ticks_of_epoch(std::int64_t number) {
   const std::int64_t size = std::abs(number);
   for (const int digits : {9, 6, 3, 0}) {
@@ -53,7 +53,7 @@ void find_step(Candidate& candidate) {
   candidate.faults = candidate.counts.size() - 1 - (best == frequency.end() ? 0 : best->second);
 }
 
-/// Converts times to counts in the calendar with the fewest faults; nullopt for numbers with too many digits.
+/// Converts times to counts in the calendar that yields the fewest faults. Returns nullopt if numbers have too many digits.
 std::optional<Candidate> count(const std::vector<ReadTime>& times) {
   Candidate common{.notation = times.back().notation};
   TimeNotation& notation = common.notation;
@@ -97,8 +97,8 @@ std::optional<Candidate> count(const std::vector<ReadTime>& times) {
 
 std::string quote(const std::string& text) { return "\"" + gated::printable(text) + "\""; }
 
-/// Reads the column in the form that fits most texts; if several forms tie, in each of them. Empty if no form fits more than
-/// half of the texts.
+/// Reads the column in the form that fits most texts, or in several forms if they tie. Returns an empty vector if no form fits
+/// more than half of the texts.
 std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, const std::vector<Index>& lines,
                                      const std::string& column) {
   std::map<TimeForm, std::vector<std::optional<ReadTime>>> forms;
@@ -121,7 +121,8 @@ std::vector<Candidate> candidates_of(const std::vector<std::string>& texts, cons
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (!times[i] || !times[i]->notation.goes_with(times[first]->notation)) {
         raise<FileError>(column, ": line ", lines[i], ": ", quote(texts[i]), " is not a time in the notation of ",
-                         quote(texts[first]), " in line ", lines[first], ". Correct it, or write all times alike.");
+                         quote(texts[first]), " in line ", lines[first],
+                         ". Correct it, or write all times in the same notation.");
       }
       all.push_back(*times[i]);
     }
@@ -174,8 +175,8 @@ TimeAxis::TimeAxis(const std::vector<std::string>& texts, const std::vector<Inde
     places_[i] = places_[i - 1] + static_cast<Index>(distance / step_);
     if (places_[i] >= 2 * static_cast<Index>(texts.size())) {
       raise<FileError>(column, ": line ", lines[i], ", ", quote(texts[i]), ", is ", calendar_.spell(distance), " after line ",
-                       lines[i - 1], ", ", quote(texts[i - 1]), ", so more rows are missing than present, at a step of ",
-                       step(), ". Correct the time, or leave out the rows before or after the gap.");
+                       lines[i - 1], ", ", quote(texts[i - 1]), ", so at a step of ", step(), ", more rows are missing than ",
+                       "present. Correct the time, or leave out the rows before or after the gap.");
     }
   }
 }

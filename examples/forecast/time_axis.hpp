@@ -11,15 +11,15 @@
 namespace forecast {
 
 /// The times of a table: read from a column, checked for equal steps, and continued in its notation. Calendar months count as
-/// equal steps, and so do weekdays if no row is on a weekend. Ambiguous dates are dd/mm or mm/dd, whichever has equal steps.
+/// equal steps, and so do weekdays if no row is on a weekend. Ambiguous dates are read as dd/mm or mm/dd, whichever yields
+/// equal steps.
 class TimeAxis {
  public:
   TimeAxis() = default;
-  /// Reads `texts`. Error messages begin with `column` and state the line of a text, from `lines`. If there is only one text,
-  /// or most are not times, the notation is unknown: nothing is checked, and the place of a text is its row index.
-  /// Errors: FileError, with the line, for a time in another notation than the first, for rows that are out of order,
-  /// duplicated or not a whole number of steps apart, for dates that fit dd/mm and mm/dd equally well, and if more rows are
-  /// missing than present.
+  /// Reads `texts`. Error messages name `column` and the text's line number, from `lines`. If there is only one text, or most
+  /// are not times, the notation is unknown: nothing is checked, and the place of a text is its row index.
+  /// Errors: FileError if a time's notation differs from that of the first time; if rows are out of order, duplicated or not a
+  /// whole number of steps apart; if dd/mm and mm/dd fit equally well; if more rows are missing than present.
   TimeAxis(const std::vector<std::string>& texts, const std::vector<gated::Index>& lines, const std::string& column);
 
   bool known() const { return known_; }
@@ -30,8 +30,8 @@ class TimeAxis {
   std::string at(gated::Index place) const;
   /// True if the times are dates.
   bool has_dates() const { return known_ && calendar_.per_second > 0; }
-  /// The x coordinate of a place in plots: seconds since 1970 for dates, otherwise the number or, if the notation is unknown,
-  /// the place itself.
+  /// The x coordinate of a place in plots: seconds since 1970 for dates, otherwise the value in the column, or the place itself
+  /// if the notation is unknown.
   double value_at(gated::Index place) const;
   /// The step between times: "1 hour", "3 months", or a difference of numbers.
   std::string step() const;

@@ -1,4 +1,4 @@
-// Columns of times: valid input, refused input, and the times that follow.
+// Columns of times: valid input, refused input, and continuation beyond the last row.
 
 #include "time_axis.hpp"
 
@@ -61,7 +61,7 @@ TEST(TimeAxis, ContinuesHoursInTheirNotation) {
   EXPECT_EQ(step_of({"2014-12-31T22:00:00.25Z", "2014-12-31T22:00:00.5Z"}), "0.25 seconds");
 }
 
-TEST(TimeAxis, CountsInstantsAcrossOffsetChanges) {
+TEST(TimeAxis, UsesUtcAcrossOffsetChanges) {
   const Texts autumn{"2014-10-26T01:00+02:00", "2014-10-26T02:00+02:00", "2014-10-26T02:00+01:00", "2014-10-26T03:00+01:00"};
   EXPECT_EQ(after(autumn, 1), (Texts{"2014-10-26T04:00+01:00"}));
   EXPECT_EQ(
@@ -70,7 +70,7 @@ TEST(TimeAxis, CountsInstantsAcrossOffsetChanges) {
       "times have equal steps, leave out the UTC offsets.");
 }
 
-TEST(TimeAxis, CountsCalendarMonthsAsEqual) {
+TEST(TimeAxis, TreatsCalendarMonthsAsEqualSteps) {
   EXPECT_EQ(after({"2014-10", "2014-11", "2014-12"}, 2), (Texts{"2015-01", "2015-02"}));
   EXPECT_EQ(after({"201411", "201412"}, 1), (Texts{"201501"}));
   EXPECT_EQ(after({"12/2014", "01/2015"}, 1), (Texts{"02/2015"}));
@@ -82,7 +82,7 @@ TEST(TimeAxis, CountsCalendarMonthsAsEqual) {
   EXPECT_EQ(after({"1388534400", "1391212800", "1393632000"}, 1), (Texts{"1396310400"}));  // January to April 2014
 }
 
-TEST(TimeAxis, ContinuesEpochsAndCounts) {
+TEST(TimeAxis, ContinuesUnixTimesAndCounts) {
   EXPECT_EQ(after({"1419980400", "1419984000"}, 1), (Texts{"1419987600"}));
   EXPECT_EQ(after({"1419980400000", "1419984000000"}, 1), (Texts{"1419987600000"}));
   EXPECT_EQ(after({"1419980400000000000", "1419984000000000000"}, 1), (Texts{"1419987600000000000"}));
@@ -126,7 +126,7 @@ TEST(TimeAxis, SkipsThePlacesOfMissingRows) {
   EXPECT_EQ(axis_of({"2014-01", "2014-02", "2014-03", "2014-05"}).places(), (std::vector<Index>{0, 1, 2, 4}));
 }
 
-TEST(TimeAxis, RefusesRowsOutOfOrderWithTheirLine) {
+TEST(TimeAxis, RefusesUnsortedRepeatedAndUnevenTimes) {
   EXPECT_EQ(
       message_of({"2014-01-01", "2014-01-02", "2014-01-02", "2014-01-03"}),
       "t.csv: line 4 repeats the time of line 3, \"2014-01-02\". Keep one of them; where clocks are set back, write times in "
@@ -139,7 +139,7 @@ TEST(TimeAxis, RefusesRowsOutOfOrderWithTheirLine) {
       "t.csv: line 5, \"2014-01-01T02:37\", is 37 minutes after line 4, but most rows are 1 hour apart. Resample the rows to "
       "equal steps.");
   EXPECT_NE(
-      message_of({"2014-01-01", "2014-01-02", "2041-01-03"}).find("more rows are missing than present, at a step of 1 day"),
+      message_of({"2014-01-01", "2014-01-02", "2041-01-03"}).find("so at a step of 1 day, more rows are missing than present"),
       std::string::npos);
 }
 
@@ -147,7 +147,7 @@ TEST(TimeAxis, RefusesMixedNotations) {
   EXPECT_EQ(
       message_of({"2014-01-30", "2014-01-31", "2014-01-32"}),
       "t.csv: line 4: \"2014-01-32\" is not a time in the notation of \"2014-01-30\" in line 2. Correct it, or write all times "
-      "alike.");
+      "in the same notation.");
   EXPECT_NE(message_of({"2014-01-30", "2014/01/31", "2014-02-01"}).find("line 3"), std::string::npos);
   EXPECT_NE(message_of({"2014-01-30T23:00Z", "2014-01-31T00:00"}).find("line 3"), std::string::npos);
   EXPECT_NE(message_of({"2014-01-30 23:00", "2014-01-30 24:00", "2014-01-31 01:00"}).find("line 3"), std::string::npos);

@@ -14,7 +14,7 @@ struct Stamp {
   std::int64_t offset = 0;     ///< seconds by which local time is ahead of UTC
 };
 
-/// The form of a time: a date without separators (compact), a date by the order of its parts, or a number, such as a year.
+/// The form of a time: a date without separators, a date with the year, day or month first, or a number, such as a year.
 enum class TimeForm { compact, year_first, day_first, month_first, number };
 inline constexpr TimeForm time_forms[]{TimeForm::compact, TimeForm::year_first, TimeForm::day_first, TimeForm::month_first,
                                        TimeForm::number};
@@ -33,7 +33,7 @@ struct TimeNotation {
   std::string zone = {};  ///< "Z", "+01:00", " UTC", or nothing
   bool operator==(const TimeNotation&) const = default;
 
-  /// True if a column may mix both notations: they may differ in digits, in padding, and in the zone if both have one.
+  /// True if one column can contain both notations: they differ at most in digits, padding, and the zone if both have one.
   bool goes_with(const TimeNotation& other) const;
   /// The text of a local time up to the year 9999, or of a number; see Stamp.
   std::string write(std::int64_t whole, std::int64_t billionth) const;
@@ -45,7 +45,7 @@ struct ReadTime {
   Stamp stamp = {};
 };
 
-/// Reads `text` as a time of this form; none for another form or an impossible date.
+/// Reads `text` as a time of this form; nullopt for another form or an impossible date.
 std::optional<ReadTime> read_time(std::string_view text, TimeForm form);
 
 }  // namespace forecast

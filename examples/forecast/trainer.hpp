@@ -25,7 +25,7 @@ inline gated::TinyTimeMixerConfig new_model(const Options& options, Index series
           .forecast_mixing = {.enabled = !known.empty()}};
 }
 
-/// The training loss from the options, by default the one that `options.model` was trained with, or squared.
+/// The training loss from the options; by default that of `options.model` or, without a model, the squared error.
 inline gated::RegressionLossConfig loss_of(const Options& options) {
   gated::RegressionLossConfig loss = options.model.empty() ? gated::RegressionLossConfig{} : loss_of(options.model);
   loss.form = options.loss.value_or(loss.form);
@@ -41,7 +41,7 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
 }
 
 /// Trains `start` with IBM's recipe: AdamW, warm-up over 30 % of the steps, then cosine decay, gradients clipped to norm 1.
-/// Returns `start` or the model after an epoch, whichever has the smallest loss on the validation rows (70 to 80 %).
+/// Returns the model with the smallest loss on the validation rows (70 to 80 %): `start`, or the model after one of the epochs.
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));

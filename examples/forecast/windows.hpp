@@ -24,8 +24,8 @@ inline std::vector<Index> forecast_series(const Model& model, const Table& table
   return chosen;
 }
 
-/// The series, standardised by mean and deviation of their training rows, and the windows of a range of rows. A window's index
-/// is the first row of its forecast.
+/// The series of a table, standardised by the mean and deviation of their training rows. A window is identified by the first
+/// row of its forecast.
 struct Series {
   const Table& table;
   Index context, horizon;
@@ -78,7 +78,7 @@ struct Series {
 /// A model's input and targets for some windows; all series of a window form one batch item.
 struct Batch {
   Matrix<float> x, target;  ///< one row per window and series; `target` has forecast series only
-  Matrix<float> future;     ///< known series over the horizon, in the same rows as in x; empty if none
+  Matrix<float> future;     ///< values of the known series over the horizon, row by row as in x; empty if none
   std::vector<std::uint8_t> observed, target_observed;
   std::vector<Index> resolution;
   gated::Sequences items = gated::Sequences::single(0);
@@ -109,8 +109,8 @@ struct Batch {
           ++rows;
         }
         gated::require<gated::ShapeError>(rows == given, "the column \"", series.table.names[static_cast<std::size_t>(k)],
-                                          "\" has ", rows, " rows after the past, but the model needs ", given,
-                                          ". Add rows with values in the columns of --known only.");
+                                          "\" has values in ", rows, " future rows, but the model needs ", given,
+                                          ". Add rows with values only in the columns of --known.");
         future.row(b * m + k) = series.values.row(k).segment(row, given);
       }
       for (Index k = 0; k < p; ++k) {
@@ -167,7 +167,7 @@ struct Errors {
   double mean_loss() const { return losses / std::max(count, 1.0); }
 };
 
-/// The errors of a model's forecasts of all windows.
+/// The errors of a model's forecasts for these windows.
 inline Errors errors_of(const Model& model, const Series& series, std::span<const Index> windows, Index frequency,
                         gated::Workspace<float>& workspace, const gated::RegressionLossConfig& loss = {}) {
   Errors errors{loss};
@@ -184,8 +184,8 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The standardised seasonal naive forecast of row `row + i` of series `one`: the latest value observed
-/// before `row`, a whole number of seasons earlier; 0 if there is none.
+/// The seasonal naive forecast, standardised, for row `row + i` of series `one`: the latest value observed before `row` that
+/// lies a whole number of seasons earlier than `row + i`; 0 if there is none.
 inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);
   while (before >= 0 && !series.seen(one, before)) {

@@ -7,7 +7,7 @@ import gated
 
 examples = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-digits = np.loadtxt(f"{examples}/classify_digits/digits.csv", delimiter=",", dtype=np.float32)[4::5]  # not trained on
+digits = np.loadtxt(f"{examples}/classify_digits/digits.csv", delimiter=",", dtype=np.float32)[4::5]  # held out from training
 scores = gated.Model(f"{examples}/classify_digits/digits_gmlp.safetensors").run(digits[:, :64] / 8 - 1)
 print(f"digits    {(scores.argmax(1) == digits[:, 64]).sum()} of {len(digits)} right")
 

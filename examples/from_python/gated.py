@@ -5,7 +5,7 @@
     scores = model.run(images)                       # rows × pixels, float32 → rows × classes
 
     state = gated.Model("bible.int8.safetensors").start()
-    logits = state.extend(list(b"And Noah"))[-1]     # of the next byte
+    logits = state.extend(list(b"And Noah"))[-1]     # scores of the next byte
 """
 
 import ctypes
@@ -86,7 +86,7 @@ def _input(x, reads_tokens, lengths=None, mask=None, output_rows=0, other=None):
 
 def _output_of(call, handle, made):
     output = _Output()
-    _call(call, handle, ctypes.byref(made), ctypes.byref(output))  # without a buffer, sets only the shape
+    _call(call, handle, ctypes.byref(made), ctypes.byref(output))  # a call without a buffer sets only the shape
     y = np.empty((output.rows, output.columns), np.float32)
     output.values, output.capacity = y.ctypes.data_as(_floats), y.size
     _call(call, handle, ctypes.byref(made), ctypes.byref(output))
@@ -117,7 +117,7 @@ class Model:
         return [self.about.labels[i].decode() for i in range(self.about.label_count)]
 
     def run(self, x, lengths=None, mask=None, pooled=False, other=None):
-        """forward(x), where x is rows of values, or token ids. `lengths` splits x into sequences."""
+        """The model's output for x: rows of values, or token ids. `lengths` splits x into sequences."""
         other = None if other is None else _input(other, False)
         made, arrays = _input(x, self.about.reads_tokens, lengths, mask, 2 if pooled else 0, other)
         return _output_of("gated_run", self, made)

@@ -14,7 +14,7 @@ namespace text {
 using ByteModel = std::variant<gated::PreparedModel<GmlpModel>, gated::PreparedModel<FlashModel>,
                                gated::PreparedModel<GauModel>, gated::PreparedModel<TransformerModel>>;
 
-/// Opens a checkpoint as the architecture in its metadata; bf16 and int8 weights keep their format.
+/// Opens a checkpoint of the architecture that its metadata names; bf16 and int8 weights keep their format.
 /// Errors: FileError for broken files, and for anything but a causal byte-level model of common/byte_models.hpp.
 ByteModel open_model(const std::filesystem::path& checkpoint);
 

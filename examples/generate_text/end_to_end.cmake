@@ -31,10 +31,10 @@ if(NOT text MATCHES "^[ -~\n]+$" OR NOT text MATCHES " (the|of|and|unto) ")
   message(FATAL_ERROR "the default model writes\n${text}")
 endif()
 
-# A gMLP slides when the text outgrows its length; FLASH has no limit.
-generate(0 "outgrew the model's 512 tokens 1 time; only the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
+# When the text outgrows the 512 tokens of the gMLP, the model rereads the last 256; FLASH has no limit.
+generate(0 "exceeded the model's length .512 tokens. 1 time; only the last 256.*520 tokens" ${FOLDER}/gmlp.safetensors --tokens 520)
 generate(0 "^520 tokens" ${FOLDER}/flash.safetensors --tokens 520)
-# A gMLP with Toeplitz weights has a table for 65,537 tokens, but its state has room only for the length of the text.
+# The gMLP with Toeplitz weights supports 65,537 tokens, but its state has room only for the length of the text.
 generate(0 "^1500 tokens.*state [0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9] bytes" ${FOLDER}/toeplitz.safetensors --tokens 1500)
 
 # In the printed prompt, é is unchanged, and ESC and a byte that is not UTF-8 are escaped.

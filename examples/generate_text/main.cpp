@@ -20,7 +20,7 @@ double milliseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-/// Writes and flushes, to stream each character.
+/// Prints `shown` and flushes stdout, so that each character appears at once.
 void write(const std::string& shown) {
   std::fputs(shown.c_str(), stdout);
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "cannot write the text.");
@@ -48,7 +48,7 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
   const double prefill = milliseconds_since(beginning);
 
   gated::Sampler<float> sampler(256, options.sampling, gated::Random(options.seed));
-  double time = 0;  // sampling and decoding, in ms, without output
+  double time = 0;  // ms spent on sampling and decoding, not on printing
   Index count = 0;
   while (examples::stop_signal == 0 && (options.tokens == 0 || count < options.tokens)) {
     const auto start = Clock::now();
@@ -62,8 +62,8 @@ int generate(const gated::PreparedModel<Model>& opened, const text::Options& opt
 
   if (context.restarts() > 0) {
     const Index longest = model.longest();
-    std::fprintf(stderr, "note: the text outgrew the model's %td tokens %d time%s; only the last %td were kept.\n", longest,
-                 context.restarts(), context.restarts() > 1 ? "s" : "", std::max<Index>(longest / 2, 1));
+    std::fprintf(stderr, "note: the text exceeded the model's length (%td tokens) %d time%s; only the last %td were kept.\n",
+                 longest, context.restarts(), context.restarts() > 1 ? "s" : "", std::max<Index>(longest / 2, 1));
   }
   const double each = time / static_cast<double>(std::max<Index>(count, 1));
   std::fprintf(stderr, "%td tokens%s, %.3f ms/token, %.0f tokens/s; prefill %.1f ms (prompt of %zu); state %zu bytes\n", count,
@@ -76,7 +76,7 @@ int run(const text::Options& options) {
   const bool random = !options.random.empty();
   const text::ByteModel model = random ? text::random_model(options.random) : text::open_model(options.checkpoint);
   if (random) {
-    std::fputs("note: random weights. The text is noise, only the speed counts.\n", stderr);
+    std::fputs("note: random weights. The text is noise; only the speed is meaningful.\n", stderr);
   }
   if (!options.save.empty()) {
     text::save(model, options.save);

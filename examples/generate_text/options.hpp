@@ -8,7 +8,7 @@
 
 namespace text {
 
-/// The command line.
+/// The parsed command line.
 struct Options {
   std::filesystem::path checkpoint = GENERATE_TEXT_FOLDER "bible.int8.safetensors";
   std::string random;          ///< "gmlp", "toeplitz" or "flash": a model with random weights instead of a checkpoint

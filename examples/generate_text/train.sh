@@ -1,13 +1,13 @@
 #!/bin/sh
-# sh examples/generate_text/train.sh [folder]: trains bible.int8.safetensors again, in `folder` (build/bible).
+# sh examples/generate_text/train.sh [folder]: retrains bible.int8.safetensors in `folder` (by default build/bible).
 #
 # The text is the King James Bible from Debian's package bible-kjv: one file per book, one line per verse, an empty line between
-# chapters. It is in the public domain, except that in the United Kingdom only the Crown may license prints.
+# chapters. It is in the public domain, except in the United Kingdom, where printing it requires a licence from the Crown.
 set -eu
 cd "$(dirname "$0")/../.."
 . cmake/functions.sh
 out=${1:-build/bible}
-command -v bible > /dev/null || { echo "train.sh: install Debian's package bible-kjv, which holds the text" >&2; exit 1; }
+command -v bible > /dev/null || { echo "train.sh: install Debian's package bible-kjv, which contains the text" >&2; exit 1; }
 
 rm -rf "$out/books"
 mkdir -p "$out/books"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 /// @file
-/// A gMLP block (arXiv:2105.08050, §2) in plain Eigen, for reading. Rows are tokens, columns are channels.
+/// A gMLP block (arXiv:2105.08050, §2) in plain Eigen, written for readability. Rows are tokens, columns are channels.
 
 namespace scratch {
 

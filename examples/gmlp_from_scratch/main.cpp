@@ -1,4 +1,4 @@
-// gmlp_from_scratch: a gMLP in sixty lines of plain Eigen, compared with the library's layer by layer. See README.md.
+// gmlp_from_scratch: a gMLP in sixty lines of plain Eigen, compared with the library layer by layer. See README.md.
 
 #include <cstdio>
 #include <map>
@@ -29,7 +29,7 @@ int main() {
   Matrix<double> x(9, 6);
   gated::fill_normal(x, 1.0, random);
 
-  // The library's results: the hook receives each layer's output under its name.
+  // The library's results: the hook receives the path and the output of each layer.
   std::map<std::string, Matrix<double>> shown;
   gated::Workspace<double> workspace;
   workspace.set_hook([&](const std::string& path, gated::ConstView<double> output) { shown[path] = output; });

@@ -1,4 +1,4 @@
-// own_model: trains the denoiser that denoiser.hpp composes, and streams a signal through it. See README.md.
+// own_model: trains the denoiser defined in denoiser.hpp, and streams a signal through it. See README.md.
 
 #include <chrono>
 #include <cmath>
@@ -60,7 +60,7 @@ int main() {
     }
   }
 
-  // A new signal arrives frame by frame. Each frame is cleaned at once; nothing is allocated after the first.
+  // A new signal arrives frame by frame. Each frame is denoised immediately; after the first frame, nothing is allocated.
   const Model& model = training.model;
   gated::Random random(2);
   clean = tones(1, random);

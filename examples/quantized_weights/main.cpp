@@ -26,7 +26,8 @@ constexpr WeightFormat formats[] = {WeightFormat::bf16, WeightFormat::int8, Weig
 
 std::string name_of(WeightFormat format) { return std::string(gated::name_of(format)); }
 
-/// Prints one line per tensor: for each format the signal-to-noise ratio, the largest error and the share that became 0.
+/// Prints one line per tensor: for each format, the signal-to-noise ratio, the largest error and the share of nonzero values
+/// rounded to 0.
 template <class Model>
 void print_tensors(const Model& model) {
   std::printf("  tensor%*s", 49, "");
@@ -63,7 +64,7 @@ struct Precision {
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// Float products with weights of each format, bf16 products if this machine has them, and int8 products.
+/// Float products with weights in each format, bf16 products if the CPU supports them, and int8 products.
 std::vector<Precision> precisions() {
   std::vector<Precision> all{{name_of(WeightFormat::float32), WeightFormat::float32}};
   for (const WeightFormat format : formats) {
@@ -78,7 +79,7 @@ std::vector<Precision> precisions() {
   return all;
 }
 
-/// Prints a row per precision. `answers(model, workspace, f)` calls f(logits, labels) for the same batches every time.
+/// Prints a row per precision. `answers(model, workspace, f)` must call f(logits, labels) for the same batches each time.
 template <class Model, class Answers>
 void print_answers(const Model& model, int threads, const char* last, const Answers& answers) {
   std::printf("  %-18s %8s %13s %10s %11s %10s\n", "weights", "MB", "logits", "KL", "same first", last);
@@ -146,7 +147,7 @@ void measure(const Classifier& model, const small::Options& options) {
   });
 }
 
-/// The last field of each line of a CSV after its header.
+/// The last column of a CSV file with a header, as one row.
 Matrix<float> read_series(const std::filesystem::path& path) {
   std::string numbers;
   const std::string text = examples::read_text_file(path);
@@ -160,14 +161,14 @@ Matrix<float> read_series(const std::filesystem::path& path) {
   return gated::parse_csv<float>(numbers, path.string());
 }
 
-/// Forecasts the last tenth of a series, standardised by the first nine tenths, window by window.
+/// Forecasts the last tenth of a series, window by window. The first nine tenths standardise the series.
 void measure(const Forecaster& model, const small::Options& options) {
   Matrix<float> series = read_series(options.series);
   const Index context = model.config.context, horizon = model.out(), past = series.cols() - series.cols() / 10;
   const Index count = (series.cols() - past) / horizon;
   gated::require<gated::FileError>(model.config.series == 1 && past >= context && count > 0, options.series.string(), ": has ",
                                    series.cols(), " values, expected more than ", 10 * std::max(context, horizon),
-                                   "; the model must forecast one series.");
+                                   " values, and a model that forecasts one series.");
   const float mean = series.leftCols(past).mean();
   const float deviation = std::sqrt((series.leftCols(past).array() - mean).square().mean());
   series = ((series.array() - mean) / deviation).matrix();

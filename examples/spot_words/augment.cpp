@@ -14,7 +14,7 @@ double between(double low, double high, Random& random) { return low + (high - l
 
 Index drawn(Index count, Random& random) { return static_cast<Index>(random.uniform() * static_cast<double>(count)); }
 
-/// Adds gain · `samples` to the window from index `first` on; what lies outside the window is dropped.
+/// Adds gain · `samples` to the window, starting at index `first`; samples outside the window are dropped.
 void place(const Vector<float>& samples, Index first, float gain, Vector<float>& window) {
   const Index begin = std::max<Index>(first, 0), end = std::min(first + samples.size(), window.size());
   if (begin < end) {
@@ -40,7 +40,7 @@ Vector<float> noise_of(std::span<const examples::Noise> kinds, const Recordings&
   return examples::noise(kind, window_samples, rate, voices.sounds, random);
 }
 
-/// The sound played `factor` times as fast, which also shifts the formants, as if another voice spoke.
+/// The sound played `factor` times as fast; this shifts pitch and formants, so it sounds like another voice.
 Vector<float> played(const Vector<float>& sound, double factor) {
   const auto size = static_cast<Index>(static_cast<double>(sound.size()) / factor);
   return Vector<float>::NullaryExpr(std::max<Index>(size, 1), [&](Index i) {
@@ -51,7 +51,7 @@ Vector<float> played(const Vector<float>& sound, double factor) {
   });
 }
 
-/// The sound as if through another microphone: each sample plus `tilt` times the sample before.
+/// Imitates another microphone: adds to each sample `tilt` times the sample before.
 Vector<float> tilted(const Vector<float>& sound, float tilt) {
   Vector<float> result = sound;
   result.tail(sound.size() - 1) += tilt * sound.head(sound.size() - 1);

@@ -6,7 +6,7 @@
 #include "gated/core/random.hpp"
 #include "recordings.hpp"
 
-/// Training windows of one second: recordings at random positions, between other words, in rooms and in noise.
+/// Training windows of one second: a word at a random position, often with echo, noise and a part of another word.
 
 namespace words {
 
@@ -36,10 +36,10 @@ struct Example {
 
 /// Draws a training window with recording i of `all`.
 ///
-/// Most recordings are played slower or faster, which shifts pitch and formants, and get a random spectral tilt. The recording
-/// lies anywhere in the window; up to a tenth of it may be cut off. Often a part of another word precedes or follows. The echo
-/// of a room, and noise at a signal-to-noise ratio of 0 to 20 dB, may be added. One window in twelve is noise alone
-/// (silence_label), and one in twenty contains less than half of a word (unknown_label).
+/// Most recordings are played slower or faster, which shifts pitch and formants, and their spectrum is tilted at random. The
+/// recording lies anywhere in the window; up to a tenth of it may be cut off. Often a part of another word precedes or follows.
+/// Some windows have room echo, and most have noise at a signal-to-noise ratio of 0 to 20 dB. One window in twelve is noise
+/// alone (silence_label), and one in twenty contains less than half of a word (unknown_label).
 Example draw_example(const Recordings& all, std::size_t i, Random& random);
 
 }  // namespace words

@@ -1,5 +1,5 @@
-# Run by ctest: the shipped model finds the words in the shipped recording, from a file and from stdin. Training writes the same model
-# for any number of threads, and the model can be measured and used. Invalid input is refused in one sentence.
+# Run by ctest: the shipped model finds the words in the shipped recording, from a file and from stdin. Training writes the same
+# model for any number of threads, and that model can be tested and used. Invalid input is refused with a one-line error.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 

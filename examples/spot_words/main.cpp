@@ -20,12 +20,12 @@ namespace {
 using namespace words;
 
 /// Flushes the lines printed so far.
-/// Errors: FileError if stdout is closed or full.
+/// Errors: FileError if stdout is closed or the disk is full.
 void show_lines() {
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "stdout: cannot write; the pipe is closed, or the disk is full.");
 }
 
-/// Feeds `spotter` with the raw samples on stdin, as they come.
+/// Feeds the raw samples from stdin to `spotter` as they arrive.
 /// Errors: FileError for an odd number of bytes.
 void spot_stdin(Spotter& spotter) {
   std::array<std::byte, 2 * Spotter::step> bytes{};

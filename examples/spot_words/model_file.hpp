@@ -49,7 +49,7 @@ inline Keywords load(const std::filesystem::path& path) {
   const Index pixels = config.image_channels * config.image.area(), classes = std::ssize(opened.labels);
   gated::require<gated::FileError>(pixels == 98 * 40 && config.pooling != gated::Pooling::tokens, path.string(),
                                    ": the model's input has ", pixels,
-                                   " values, expected 98 × 40 MFCCs; its output must be classes.");
+                                   " values, expected 98 × 40 MFCCs; its output must be class scores.");
   gated::require<gated::FileError>(classes == config.classes && classes >= 3 && opened.labels.back() == silence_label &&
                                        opened.labels[opened.labels.size() - 2] == unknown_label,
                                    path.string(), ": ", classes, " labels for ", config.classes,

@@ -16,19 +16,22 @@ Options parse_options(int count, char** arguments) {
                                                 "16-bit, little-endian, mono, 16 kHz");
   examples::add_name(
       app, "--model", options.model, "FILE",
-      "a file from --train (the model shipped with the example); with\n--train, the model to begin with (a new one)");
+      "a file from --train (default: the model shipped with the\n"
+      "example); with --train, the model to start from (default: a new\n"
+      "model)");
   app.add_flag("--scores", options.scores, "print the score of every class for every window, as CSV")->needs(sound);
   examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0, "the lowest averaged score that is reported as a word")
       ->needs(sound);
   examples::add_name(app, "--train", options.train, "FOLDER",
                      "train a model on a folder with a subfolder of WAV files per\n"
-                     "word; _unknown_ may hold other words")
+                     "word, and a subfolder _unknown_ for other words (optional)")
       ->excludes(sound);
-  examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on such a folder")->excludes(sound);
+  examples::add_name(app, "--test", options.test, "FOLDER", "measure the model on a folder like that of --train")
+      ->excludes(sound);
   app.add_option("--words", options.words,
                  "with --train, the subfolders of the words to spot, separated by\n"
-                 "commas; other subfolders are unknown words (all subfolders\n"
-                 "that do not begin with _)")
+                 "commas; other subfolders are unknown words (default: all\n"
+                 "subfolders that do not begin with _)")
       ->delimiter(',')
       ->type_name("NAME,...");
   examples::add_name(app, "--out", options.out, "FILE", "with --train, where to write the model")->capture_default_str();
@@ -36,7 +39,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--depth", options.depth, Index{1}, Index{64}, "with --train, number of blocks; the paper has 12");
   examples::add_number(app, "--learning-rate", options.learning_rate, 1e-9, 1.0, "with --train, the peak learning rate");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                       "for all random choices");
+                       "the seed of all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
   const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };

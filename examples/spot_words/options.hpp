@@ -17,7 +17,7 @@ struct Options {
   bool scores = false;             ///< print every score instead of events
   double threshold = 0.6;          ///< the lowest averaged score that is reported as a word
   std::filesystem::path train;     ///< a folder with a subfolder of WAV files per word
-  std::filesystem::path test;      ///< a folder of the same form, to measure the model on
+  std::filesystem::path test;      ///< a folder like `train`, to measure the model on
   std::vector<std::string> words;  ///< subfolders of the words to spot; empty for all
   std::filesystem::path out = "spotter.safetensors";
   gated::Index epochs = 40, depth = 6;

@@ -49,7 +49,7 @@ std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds) {
   for (const auto& [from, chosen] : by_rate) {
     const Index divisor = std::gcd(from, rate), down = from / divisor, up = rate / divisor;
     const Index gap = reach_of(from);
-    std::vector<Index> steps{0};  // where sounds begin, in steps of `down` frames
+    std::vector<Index> steps{0};  // where each sound begins, in units of `down` frames
     for (const std::size_t i : chosen) {
       steps.push_back(steps.back() + (sounds[i].samples.rows() + gap + down - 1) / down);
     }

@@ -14,7 +14,7 @@ namespace words {
 
 using gated::Index, gated::Vector;
 
-/// The sample rate of all sound that models see, in Hz.
+/// The sample rate of all audio passed to models, in Hz.
 inline constexpr Index rate = 16000;
 
 /// The label of other words and of parts of words.
@@ -26,7 +26,7 @@ inline constexpr const char* silence_label = "_silence_";
 struct Recordings {
   std::vector<std::string> labels;    ///< the words, then unknown_label and silence_label
   std::vector<Vector<float>> sounds;  ///< at 16 kHz
-  std::vector<Index> label_of;        ///< of each sound
+  std::vector<Index> label_of;        ///< index into `labels`, for each sound
 
   Index count() const { return static_cast<Index>(sounds.size()); }
   Index unknown() const { return static_cast<Index>(labels.size()) - 2; }
@@ -37,20 +37,20 @@ struct Recordings {
 /// the filter's weights takes longer than resampling a word.
 std::vector<Vector<float>> resampled(const std::vector<gated::Sound>& sounds);
 
-/// Reads the WAV file at `path` in pieces of one minute, to save memory, and calls `take(samples)` for each: mono, at 16 kHz,
-/// bit-identical to resampled(). Errors: those of WavFile.
+/// Reads the WAV file at `path` in pieces of one minute, to save memory, and calls `take(samples)` for each piece. The samples
+/// are mono, at 16 kHz, and bit-identical to those of resampled(). Errors: those of WavFile.
 void for_each_piece(const std::filesystem::path& path, const std::function<void(std::span<const float>)>& take);
 
 /// Removes leading and trailing pieces of 10 ms that are at least 40 dB quieter than the loudest piece.
 Vector<float> trimmed(const Vector<float>& samples);
 
-/// The subfolders of `folder`, sorted, that do not begin with _ or a dot: the words.
+/// The words: the sorted names of the subfolders of `folder` that do not begin with _ or a dot.
 /// Errors: FileError if `folder` is not a folder or has no such subfolder.
 std::vector<std::string> words_in(const std::filesystem::path& folder);
 
-/// Reads the WAV files in the subfolders of `folder`. Files in _unknown_ and in subfolders that are not among `words`
-/// are unknown words. Other subfolders that begin with _, such as _background_noise_, are left out. Errors: FileError if
-/// `folder` is not a folder, a word has no recording, or a file is not a WAV file.
+/// Reads the WAV files in the subfolders of `folder`. Subfolders that begin with _, such as _background_noise_, are skipped,
+/// except _unknown_. Files in subfolders that are not among `words` are unknown words. Errors: FileError if `folder` is not a
+/// folder, a word has no recording, or a file is not a WAV file.
 Recordings read_recordings(const std::filesystem::path& folder, const std::vector<std::string>& words);
 
 }  // namespace words

@@ -8,13 +8,13 @@
 #include "gated/ops/softmax.hpp"
 #include "model_file.hpp"
 
-/// Words in a stream of sound.
+/// Spots words in a stream of sound.
 
 namespace words {
 
 /// A spotted word.
 struct Event {
-  double seconds;  ///< the middle of the windows that contain the word
+  double seconds;  ///< time of the middle of the word
   Index label;
   double score;  ///< the highest averaged score
 };
@@ -22,8 +22,8 @@ struct Event {
 /// Turns the scores of successive windows into events.
 ///
 /// Scores are averaged over the last few windows. A word begins where its averaged score reaches the threshold. It ends where
-/// another class scores higher or its score falls below the threshold; the event reports its highest averaged score. Events
-/// less than half a second after the previous one are dropped, because parts of a word may sound like another word.
+/// its averaged score falls below the threshold or below another class's score. The event reports the word's highest score. An
+/// event less than half a second after the previous one is dropped, because part of a word can sound like another word.
 class Decisions {
  public:
   Decisions(Index classes, double threshold)
@@ -36,7 +36,7 @@ class Decisions {
 
   /// The number of windows whose scores are averaged.
   static constexpr std::size_t averaged = 4;
-  /// The shortest time from an event to the next, in seconds.
+  /// The minimum time between two events, in seconds.
   static constexpr double apart = 0.5;
 
  private:
@@ -74,7 +74,7 @@ class Spotter {
   OnScores on_scores_;
   OnEvent on_event_;
   gated::Workspace<float> workspace_;
-  Vector<float> window_ = Vector<float>::Zero(rate);  // the last second
+  Vector<float> window_ = Vector<float>::Zero(rate);  // the last second of sound
   Index missing_ = step;                              // samples until the next window
   Index seen_ = 0;                                    // windows
   Matrix<float> image_, logits_;

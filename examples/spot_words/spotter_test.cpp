@@ -38,7 +38,7 @@ TEST(Decisions, ReportAWordOnce) {
   EXPECT_NEAR(events[0].seconds, 0.05 * (15 - 1.5), 1e-9);
 }
 
-TEST(Decisions, DropShortWeakUnknownAndEarlyWords) {
+TEST(Decisions, DropShortWeakUnknownAndTooCloseWords) {
   const auto with = [](std::size_t first, std::size_t count, Index label) {
     std::vector<Index> best(40, 4);
     std::fill_n(best.begin() + static_cast<std::ptrdiff_t>(first), count, label);
@@ -88,7 +88,7 @@ TEST(Recordings, MayBeShortSilentOrClipped) {
   EXPECT_EQ(resampled({gated::read_wav(path)})[0].size(), 2);
 }
 
-TEST(Recordings, WithoutAWordAreRefused) {
+TEST(Recordings, AreRefusedIfMissingOrInvalid) {
   const auto folder = temporary("words");
   std::filesystem::create_directories(folder / "yes");
   std::filesystem::create_directories(folder / "_noise_");

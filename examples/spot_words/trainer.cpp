@@ -15,7 +15,7 @@ namespace words {
 
 namespace {
 
-constexpr Index shard = 8;            // examples whose activations fit a core's cache
+constexpr Index shard = 8;            // examples whose activations fit in a core's cache
 constexpr Index shards_per_step = 8;  // 64 examples per step
 
 gated::TrainingConfig<Model> training_of(const Options& options, Index classes, Index steps) {
@@ -33,8 +33,8 @@ double percent(Index part, Index whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
 }
 
-/// Removes the class prior of unknown words, which are more frequent in training than any single word, from the head's bias
-/// (logit adjustment, Menon et al., arXiv:2007.07314).
+/// Unknown words are more frequent in training than the average word: subtracts the log of this ratio from their bias in the
+/// head (logit adjustment, Menon et al., arXiv:2007.07314).
 void forget_odds(const Recordings& recordings, Model& model) {
   const Index unknown = std::count(recordings.label_of.begin(), recordings.label_of.end(), recordings.unknown());
   const double of_a_word = static_cast<double>(recordings.count() - unknown) / static_cast<double>(recordings.unknown());
@@ -69,7 +69,7 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
   const Index count = recordings.count(), per_step = shard * shards_per_step;
   const Index steps = std::max<Index>(options.epochs * count / per_step, 2);
   gated::require<gated::ArgumentError>(!start || start->labels == recordings.labels,
-                                       "--model: the model's words differ from the folder's. Name its words with --words.");
+                                       "--model: the model's words differ from the folder's. Set --words to the model's.");
   const auto config = training_of(options, std::ssize(recordings.labels), steps);
   Random random(options.seed);
   gated::Training<Model> training(config, start ? std::move(start->model) : Model(config.model, random), random);

@@ -5,15 +5,15 @@
 #include "model_file.hpp"
 #include "options.hpp"
 
-/// Training and measuring of keyword models.
+/// Trains and measures keyword models.
 
 namespace words {
 
 /// Trains `start`, or a new KW-MLP, on `recordings`, to the last step or until Ctrl-C, and returns the moving average of its
-/// weights. Errors: ArgumentError if the labels of `start` are not those of the recordings.
+/// weights. Errors: ArgumentError if the labels of `start` differ from those of the recordings.
 Model trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options);
 
-/// Prints the share of recordings that the model classifies correctly, alone and in noise.
+/// Prints the share of recordings that the model classifies correctly, without and with added noise.
 void measure(const Keywords& keywords, const Recordings& recordings, const Options& options);
 
 }  // namespace words

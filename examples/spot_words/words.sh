@@ -1,9 +1,9 @@
 #!/bin/sh
-# sh words.sh FOLDER: records ten words, and unknown words, with the voices of espeak-ng (Debian: apt install espeak-ng). Writes
-# a folder per word to FOLDER/train and to FOLDER/test, which have no voice in common.
+# sh words.sh FOLDER: synthesizes ten words, and unknown words, with the voices of espeak-ng (Debian: apt install espeak-ng).
+# Writes a folder per word to FOLDER/train and to FOLDER/test, which have no voice in common.
 #
 # A voice is a dialect and a variant, such as en-us+f2. Each voice speaks each of the ten words once; speed and pitch vary. One
-# dialect and 18 variants occur only in the test, and no variant in training derives from these.
+# dialect and 18 variants occur only in FOLDER/test; no variant in FOLDER/train derives from those 18.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: sh words.sh FOLDER" >&2; exit 2; }
@@ -32,7 +32,7 @@ speak() {
   espeak-ng -z -v "$2" -s $((120 + count * 37 % 80)) -p $((25 + count * 23 % 50)) -w "$1/$3/$2.wav" "$3" 2> /dev/null
 }
 
-# speak_other <folder> <voice> <word>: as speak, but into the folder of unknown words.
+# speak_other <folder> <voice> <word>: like speak, but writes to the folder of unknown words.
 speak_other() {
   count=$((count + 1))
   mkdir -p "$1/_unknown_"

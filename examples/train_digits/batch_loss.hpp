@@ -60,7 +60,7 @@ class BatchLoss {
   }
 
  private:
-  static constexpr std::size_t shard_size = 8;  // divides every recipe's batch size
+  static constexpr std::size_t shard_size = 8;  // a divisor of every recipe's batch size
 
   /// One thread's tape and buffers.
   struct Worker {

@@ -50,7 +50,7 @@ train() {
     mkdir -p "$folder"
     "$program" --mnist "$mnist" --patch 4 --out "$folder" "$@" > "$folder/log" 2>&1 && mv "$folder/log" "$folder/done"' \
     "$program" "$mnist" || {
-    echo "compare_mixers.sh: a training run failed. See the file log in its folder below $out." >&2
+    echo "compare_mixers.sh: a training run failed. See the file 'log' in its folder in $out." >&2
     exit 1
   }
 }

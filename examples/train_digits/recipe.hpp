@@ -28,7 +28,7 @@ struct Recipe {
   gated::Index warmup;  ///< steps
   double average_decay, drop_path, label_smoothing;
   Distortion distortion;
-  double least_shown;  ///< the lowest accuracy in the plot, in percent
+  double least_shown;  ///< lower end of the plot's accuracy axis, in percent
   int decimals;        ///< decimals of percentages, enough to show a difference of one image
 
   gated::GmlpImageClassifierConfig described() const { return gated::timm_config(description); }

@@ -187,8 +187,8 @@ int train(const Options& options, const Data& data, const typename Model::Config
   return 0;
 }
 
-/// Returns `config` with the largest inner width at which the model has no more parameters than the gMLP. `set(config, width)`
-/// sets the width; the number of parameters must grow linearly with it.
+/// Returns `config` with the largest inner width at which the model has no more parameters than the recipe's gMLP.
+/// `set(config, width)` sets the width; the number of parameters must grow linearly with it.
 template <class Model, class Set>
 typename Model::Config widest(const Data& data, typename Model::Config config, const Set& set) {
   const auto parameters = [&](Index width) {
@@ -201,7 +201,8 @@ typename Model::Config widest(const Data& data, typename Model::Config config, c
   return config;
 }
 
-/// Trains a classifier with these mixers and as many blocks and channels as the gMLP. `arrange(config)` sets the token mixer.
+/// Trains a classifier of MixerBlocks, with as many blocks and channels as the recipe's gMLP. `arrange(config)` sets the token
+/// mixer.
 template <class TokenMixer, class ChannelMixer, class Arrange>
 int train_mixer(const Options& options, const Data& data, const Arrange& arrange) {
   using Model = gated::ImageClassifier<gated::Stack<gated::MixerBlock<TokenMixer, ChannelMixer>>>;

@@ -48,7 +48,7 @@ Corpus::Corpus(const std::vector<fs::path>& files) {
     for (const char c : document.bytes) {
       fingerprint_ = gated::random_bits_at(fingerprint_, static_cast<unsigned char>(c));
     }
-    fingerprint_ = gated::random_bits_at(fingerprint_, 256);  // the end of a file
+    fingerprint_ = gated::random_bits_at(fingerprint_, 256);  // 256 marks the end of a file
     document.held_out = document.bytes.size() - document.bytes.size() / 10;
     if (document.held_out >= 2) {
       training_bytes_ += document.held_out;

@@ -32,7 +32,7 @@ class Corpus {
   std::uint64_t fingerprint() const { return fingerprint_; }
 
   /// Draws `length` + 1 consecutive training bytes of one file from a uniformly random position, moved back if too near the
-  /// end. Returns all training bytes of a file that has fewer.
+  /// end. If the file has fewer, returns all its training bytes.
   std::string_view draw(gated::Index length, gated::Random& random) const;
 
  private:
@@ -41,8 +41,8 @@ class Corpus {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// The files of `texts` in a fixed order. A folder means all text files (no zero byte) in and below it, except hidden ones and
-/// links.
+/// The files of `texts` in a fixed order. A folder stands for all text files (without a zero byte) in and below it, except
+/// hidden files and links.
 /// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 

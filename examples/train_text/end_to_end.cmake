@@ -35,7 +35,7 @@ while(sizes)
   list(POP_FRONT sizes model parameters)
   set(new ${small} --model ${model} --parameters ${parameters})
 
-  # A run that is stopped, saved and resumed with another number of threads gives the same bits as an uninterrupted run.
+  # A run that is stopped, saved and resumed with a different number of threads is bit-equal to an uninterrupted run.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors)
   train(130 "stopped +after step 11; continue with --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
         --out part.safetensors)
@@ -111,7 +111,7 @@ train(1 "the texts differ from those that the run began with" texts/squares --re
 train(1 "flash.safetensors: .*expected \"gated.Training" texts --resume flash.safetensors --out other.safetensors)
 train(1 "nothing: no such file or folder" nothing)
 train(1 "^train_text: nowhere/out.safetensors: there is no folder nowhere. Create it first.\n$" ${new} --out nowhere/out.safetensors)
-train(1 "^train_text: texts: is a directory, cannot write a file there.\n$" ${new} --out texts)
+train(1 "^train_text: texts: is a directory, expected a file.\n$" ${new} --out texts)
 train(1 "there is no text to learn from" texts/short)
 expect_no_file(FILE --out ${work}/other.safetensors)
 expect_no_file(${work}/texts --resume FILE --out ${work}/other.safetensors)
@@ -128,7 +128,7 @@ train(2 "--depth is for new training runs only" texts --resume part.training.saf
 train(2 "--steps excludes --minutes|--minutes excludes --steps" texts --steps 3 --minutes 3)
 
 if(UNIX)
-  # Texts in UTF-16, with a byte order mark and without, by name and in a folder.
+  # UTF-16 texts are refused, with and without a byte order mark, as a file and in a folder.
   foreach(bytes IN ITEMS "\\377\\376T\\000w\\000i\\000" "\\376\\377\\000T\\000w\\000i" "T\\000w\\000i\\000c\\000" "\\000T\\000w\\000i")
     execute_process(COMMAND sh -c "mkdir -p wide && printf '${bytes}' > wide/utf16" WORKING_DIRECTORY ${work}
       COMMAND_ERROR_IS_FATAL ANY)

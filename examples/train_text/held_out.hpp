@@ -64,7 +64,7 @@ inline gated::MaskedTokens masked_bytes(gated::Tokens tokens, const gated::Seque
   return gated::mask_tokens(tokens, sequences, {.mask_token = mask_token, .vocabulary = mask_token + 1}, random);
 }
 
-/// The part of each file's held-out text to measure, from the fraction `from` to the fraction `to` of its length.
+/// The part of each file's held-out text to measure: from `from` to `to`, both fractions of its length.
 struct HeldOutPart {
   double from = 0, to = 1;
 };
@@ -72,8 +72,9 @@ struct HeldOutPart {
 /// The bits per byte of `model` on held-out text.
 ///
 /// Each byte is predicted once, from more than `length` / 2 preceding bytes of its file, or from all if there are fewer. The
-/// text is cut into strides of `length` / 2 bytes, each at the end of a full sequence. Only every `every`-th stride is
-/// measured. If `mlm` is set, only masked bytes of the strides are predicted, the same ones in each call.
+/// text is cut into strides of `length` / 2 bytes, and each is predicted at the end of a sequence of at most `length` bytes.
+/// Only every `every`-th stride is measured. If `mlm` is set, only masked bytes of the strides are predicted, the same ones in
+/// each call.
 template <class Model>
 double held_out_bits(const Model& model, const Corpus& corpus, gated::Index length, bool mlm, std::size_t every,
                      gated::Workspace<float>& workspace, const HeldOutPart& part = {}) {

@@ -5,14 +5,14 @@
 
 namespace text {
 
-/// The mask token, which follows the tokens of the 256 bytes.
+/// The mask token's id; bytes are 0 … 255.
 inline constexpr gated::Index mask_token = 256;
 
 /// The size of the vocabulary: the bytes and, if --mlm is given, the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or aMLP if options.attention is set. The fitted width is F, the hidden width. All models here are causal unless --mlm
-/// is given. In each, one width is fitted to bring the number of parameters nearest to options.parameters.
+/// gMLP, or aMLP if options.attention is set. All models here are causal unless --mlm is given. In each, one width is fitted to
+/// bring the number of parameters nearest to options.parameters. In gMLP, it is F, the hidden width.
 /// Errors: ArgumentError if even the narrowest model has more parameters.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 
@@ -21,7 +21,7 @@ gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 gated::FlashLanguageModelConfig flash_config(const Options& options);
 
 /// Gated attention units with quadratic scores: A = relu²(q kᵀ / N + B) with rotary positions and a Toeplitz bias B, as in the
-/// FLASH paper. Here N is the maximum length, so a stream has the same scores. The fitted width is E, the value width.
+/// FLASH paper. N is the maximum length, so streams and batches have equal scores. The fitted width is E, the value width.
 gated::GauEncoderConfig gau_config(const Options& options);
 
 /// A Transformer with rotary positions and a Toeplitz bias for each head. The fitted width is the feed-forward's hidden width.

@@ -24,7 +24,7 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, E& value, const st
 
 /// Raises UsageError for options that the model does not have, and sets the model's defaults.
 void fit_to_model(const CLI::App& app, Options& options) {
-  constexpr Index amlp_width = 64;  // as in the paper
+  constexpr Index amlp_width = 64;  // as in the gMLP paper
   const bool gmlp = options.model == "gmlp" || options.model == "amlp", transformer = options.model == "transformer";
   const auto given = [&](const char* name) { return !app.get_option(name)->empty(); };
   for (const char* const name : {"--gate", "--spatial", "--attention"}) {
@@ -81,7 +81,7 @@ Options parse_options(int count, char** arguments) {
   }
 
   CLI::Option* const resume = add_name(app, "--resume", options.resume, "MODEL.training.safetensors",
-                                       "continue this training run; give the same texts");
+                                       "continue this training run; pass the same texts");
   CLI::Option* const steps =
       add_number(app, "--steps", options.steps, Index{1}, Index{1} << 40, "steps of the whole training run")
           ->default_str("2000");
@@ -93,10 +93,11 @@ Options parse_options(int count, char** arguments) {
   examples::add_threads(app, options.threads);
   app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
   CLI::Option* const out =
-      add_name(app, "--out", options.out, "FILE", "where to write the model (text.safetensors, or beside the\nresumed run)");
+      add_name(app, "--out", options.out, "FILE",
+               "where to write the model (text.safetensors; with --resume,\nMODEL.safetensors beside the resumed file)");
   add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
              "seconds between measurements, each with a save and a sample");
-  add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "bytes of a sample; 0: none");
+  add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "length of a sample in bytes; 0: no samples");
   examples::parse(app, count, arguments);
 
   if (resume->empty()) {

@@ -20,7 +20,7 @@ struct Options {
   gated::GateForm gate = gated::GateForm::split;              ///< how a block of gMLP and aMLP mixes tokens
   gated::SpatialForm spatial = gated::SpatialForm::toeplitz;  ///< the form of the spatial weight of gMLP and aMLP
   gated::Index attention = 0;                                 ///< the width of the tiny attention; 0 for none
-  gated::Index heads = 0;                                     ///< the number of spatial weights, or of a Transformer's heads
+  gated::Index heads = 0;                                     ///< spatial weights per block, or a Transformer's attention heads
   gated::Index parameters = 500000;
   gated::Index channels = 128;
   gated::Index depth = 6;
@@ -44,7 +44,7 @@ struct Options {
 /// Errors: those of examples::parse(); UsageError for conflicting options.
 Options parse_options(int count, char** arguments);
 
-/// The path of the whole training run, which is saved beside the model `out`: text.training.safetensors for text.safetensors.
+/// The file of the training run, which is saved beside the model `out`: text.training.safetensors for text.safetensors.
 std::filesystem::path training_file(const std::filesystem::path& out);
 
 }  // namespace text

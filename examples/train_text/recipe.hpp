@@ -12,8 +12,8 @@ namespace text {
 struct Recipe {
   gated::Index length = 0;   ///< bytes per sequence
   gated::Index batch = 0;    ///< sequences per step
-  std::uint64_t corpus = 0;  ///< its fingerprint
-  bool mlm = false;          ///< predict masked bytes instead of the next one
+  std::uint64_t corpus = 0;  ///< the fingerprint of the training texts
+  bool mlm = false;          ///< predict masked bytes instead of the next byte
 
   static constexpr const char* key = "train_text";
   static constexpr auto fields() {

@@ -5,7 +5,7 @@
 
 namespace text {
 
-/// Starts or resumes a training run, as `options` say, and trains. Returns the program's exit code.
+/// Starts or resumes the training run that `options` describe. Returns the program's exit code.
 int train(const Options& options, const Corpus& corpus);
 
 }  // namespace text

@@ -178,12 +178,12 @@ class Trainer {
 
   const char* unit() const { return recipe_.mlm ? "bits/masked byte" : "bits/byte"; }
 
-  /// The file of the next sample.
+  /// The next file to sample from, in turn.
   const Document& next_document() {
     return corpus_.documents()[static_cast<std::size_t>(samples_++) % corpus_.documents().size()];
   }
 
-  /// The beginning of a file's held-out text, with its masked bytes filled in by the model.
+  /// The beginning of the next file's held-out text, with masked bytes that the model filled in.
   std::string filled_in() {
     const Document& document = next_document();
     const auto room = static_cast<std::size_t>(std::min(recipe_.length, options_.sample));
@@ -207,7 +207,7 @@ class Trainer {
     return shown + safe.finish();
   }
 
-  /// The model's continuation of a file, from where its held-out text begins; each call takes the next file.
+  /// The model's continuation of the next file, from the beginning of its held-out text.
   std::string sample() {
     const Document& document = next_document();
     const auto before = std::min(document.held_out, static_cast<std::size_t>(recipe_.length) / 2);
@@ -269,7 +269,7 @@ class Trainer {
   examples::ProgressLine progress_;
 };
 
-/// Starts training a model of `config()`, or resumes a run, as `options` say.
+/// Trains a new model of configuration `config()`, or resumes the run saved in `options.resume`. Returns the exit code.
 template <class Model, class ConfigOf>
 int train_model(const Options& options, const Corpus& corpus, const ConfigOf& config) {
   using Training = gated::Training<Model>;

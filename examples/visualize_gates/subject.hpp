@@ -20,8 +20,8 @@ struct Subject {
 
 /// Opens the checkpoint: an image classifier or a language model with its configuration, or a timm image classifier.
 ///
-/// If `options.attention` is set, also runs the model on one input, "random" or the first line of that CSV file, and keeps the
-/// attention maps.
+/// If `options.attention` is set, also runs the model on one input and keeps the attention maps. The input is random if the
+/// option is "random", otherwise the first line of the CSV file that it names.
 /// Errors: FileError; ArgumentError for a model without gates or attention; ShapeError for an input that does not fit.
 Subject open_subject(const Options& options);
 

@@ -97,7 +97,7 @@ TEST(DecodeWindows, StopAtTheEndOfTheSound) {
   EXPECT_EQ(windows, 4) << "upstream runs 6, but the last two produce only samples past the end";
 }
 
-TEST(DecodeWindows, PresetsAreThoseOfMossFormer2) {
+TEST(DecodeWindows, PresetsMatchMossFormer2) {
   const DecodeWindows enhancement = mossformer2_enhancement_windows(), separation = mossformer2_separation_windows();
   EXPECT_EQ(enhancement.window, 4 * 48000);
   EXPECT_EQ(enhancement.stride, 3 * 48000);

@@ -81,7 +81,7 @@ TEST(LogMel, SilenceIsAtTheFloor) {
   EXPECT_TRUE((features.rightCols(120).array() == 0).all());
 }
 
-TEST(LogMel, LouderSoundAddsAConstant) {
+TEST(LogMel, DoublingTheAmplitudeAddsLog4) {
   LogMelOptions options = small();
   options.deltas = 0;
   const Vector<double> x = random_vector<double>(400, 3, 0.1);

@@ -57,7 +57,7 @@ TEST(RealFourier, InverseRestoresTheRows) {
     randomize(fourier);
     const Matrix<double> x = fourier.rows;
     fourier.forward(x.rows());
-    fourier.imaginary.col(0).setConstant(7);  // ignored: these bins of a real row are real
+    fourier.imaginary.col(0).setConstant(7);  // ignored: bins 0 and n/2 of a real row are real
     if (n % 2 == 0) {
       fourier.imaginary.col(n / 2).setConstant(-7);
     }

@@ -33,7 +33,7 @@ Matrix<double> tone(double f, Index rate, Index count) {
   return x;
 }
 
-/// The largest difference from `expected`, leaving out the ends, where the sound meets the zero padding.
+/// The largest difference from `expected`, except near the ends, where the filter reaches the zero padding.
 double worst(const Matrix<double>& y, const Matrix<double>& expected, Index from, Index to) {
   const Index edge = 70 * to / std::min(from, to);
   return (y - expected).middleRows(edge, y.rows() - 2 * edge).cwiseAbs().maxCoeff();
@@ -66,7 +66,7 @@ TEST(Resample, RemovesTonesAtAndAboveTheBandEdge) {
   }
 }
 
-TEST(Resample, KeepsConstantsExactly) {
+TEST(Resample, KeepsConstantsUpToRounding) {
   for (const auto& [from, to] : pairs) {
     const Matrix<double> ones = Matrix<double>::Ones(300 * from / std::min(from, to), 1);
     const Matrix<double> y = resample<double>(ones, from, to);
@@ -74,7 +74,7 @@ TEST(Resample, KeepsConstantsExactly) {
   }
 }
 
-TEST(Resample, HasTheStatedLength) {
+TEST(Resample, RoundsTheOutputLengthUp) {
   EXPECT_EQ(resample<float>(Matrix<float>::Ones(0, 2), 8000, 48000).rows(), 0);
   EXPECT_EQ(resample<float>(Matrix<float>::Ones(0, 2), 8000, 48000).cols(), 2);
   for (const auto& [from, to] : pairs) {

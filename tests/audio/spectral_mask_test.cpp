@@ -21,7 +21,7 @@ TEST(SpectralMask, EqualsIstftOfTheMaskedStft) {
   EXPECT_LT((apply_mask<double>(x, mask, options()) - istft<double>(masked, 795, options())).cwiseAbs().maxCoeff(), 1e-14);
 }
 
-TEST(SpectralMask, OfOnesKeepsEverythingExceptTheTail) {
+TEST(SpectralMask, MaskOfOnesKeepsEverythingExceptTheTail) {
   const Vector<float> x = random_vector<float>(795, 3);
   const Vector<float> y = apply_mask<float>(x, Matrix<float>::Ones(45, 41), options());
   EXPECT_LT((y - x).head(784).cwiseAbs().maxCoeff(), 1e-6f);

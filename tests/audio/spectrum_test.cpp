@@ -25,7 +25,7 @@ std::complex<double> literal_bin(const Vector<double>& x, const SpectrumOptions&
   return sum;
 }
 
-/// Options of every kind: odd and even lengths, transforms and hops longer than the window.
+/// Options of every kind: odd and even lengths, and transforms or hops longer than the window.
 std::vector<SpectrumOptions> cases() {
   return {{.window = {}, .length = 16, .hop = 4},
           {.window = hamming, .length = 15, .hop = 7},
@@ -94,7 +94,7 @@ TEST(Spectrum, SamplesAreZeroWhereTheWindowIsZero) {
   EXPECT_NEAR(y[1], 1, 1e-12);
 }
 
-TEST(Spectrum, FloatResultsAreRoundedDoubleResults) {
+TEST(Spectrum, FloatResultsEqualRoundedDoubleResults) {
   const SpectrumOptions options{.window = hamming, .length = 400, .hop = 160};
   const Vector<float> x = random_vector<float>(2000, 3);
   const auto in_float = stft<float>(x, options);

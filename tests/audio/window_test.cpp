@@ -29,7 +29,7 @@ TEST(Window, SymmetricWindowsEndAsTheyBegin) {
   EXPECT_EQ(weights[200], 1);
 }
 
-TEST(Window, ASymmetricWindowOfOneSampleIsOne) {
+TEST(Window, SymmetricWindowOfOneSampleIsOne) {
   EXPECT_EQ(window_weights({.periodic = false}, 1)[0], 1);
   EXPECT_EQ(window_weights({.periodic = true}, 1)[0], 0);
 }

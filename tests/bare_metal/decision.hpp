@@ -12,7 +12,7 @@
 
 namespace gated::test {
 
-/// The samples of a WAV file written by examples/spot_words, after its 44-byte header.
+/// The samples after the 44-byte header of a WAV file written by examples/spot_words.
 inline std::span<const std::int16_t> samples_of(std::span<const std::byte> wav) {
   return {reinterpret_cast<const std::int16_t*>(wav.data() + 44), (wav.size() - 44) / 2};
 }

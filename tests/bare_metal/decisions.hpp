@@ -4,8 +4,8 @@
 
 #include "tests/bare_metal/decision.hpp"
 
-/// The decisions of examples/spot_words/ten_words.safetensors on three_words.wav in portable arithmetic: see
-/// ops/portable_test.cpp.
+/// The decisions of examples/spot_words/ten_words.safetensors on three_words.wav in portable arithmetic.
+/// ops/portable_test.cpp checks them.
 
 namespace gated::test {
 

@@ -10,7 +10,7 @@
 #include "tests/bare_metal/decision.hpp"
 #include "tests/bare_metal/decisions.hpp"
 
-// Files of examples/spot_words, which words_flash.S puts into memory.
+// Files of examples/spot_words, embedded by words_flash.S.
 extern "C" const std::byte words_begin[], words_end[], sound_begin[], sound_end[];
 
 // Bounds of the stack: see words.ld.
@@ -28,7 +28,7 @@ namespace {
 
 using gated::Index;
 
-/// Prints a text through the debugger (semihosting), here QEMU.
+/// Prints `text` by semihosting; QEMU acts as the debugger.
 void say(const char* text) {
   register int operation __asm__("r0") = 4;  // SYS_WRITE0
   register const char* argument __asm__("r1") = text;

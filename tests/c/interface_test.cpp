@@ -128,7 +128,7 @@ const std::vector<Index> ids{1, 4, 9, 2, 0, 7, 3};
 
 // --- Numbers ---
 
-TEST_F(CInterface, ClassificationIsBitEqualToCpp) {
+TEST_F(CInterface, ClassifiesWithTheSameBitsAsCpp) {
   const Case<GmlpImageClassifier<float>> c(small_classifier(), "c_classifier",
                                            {{"labels", labels_text({"a", "b", "c", "d", "e"})}, {"signature", "0123"}});
   const gated_description about = describe(c.handle());

@@ -95,7 +95,7 @@ if(ROUTE STREQUAL "pkg_config")
   separate_arguments(libraries UNIX_COMMAND "${libraries}")
   run(${COMPILER} "${build}/main.o" ${libraries} -o "${build}/consumer")
 
-  set(ENV{PKG_CONFIG_PATH} "${prefix}/lib/pkgconfig")  # where gated-c.pc is, for the C interface's library
+  set(ENV{PKG_CONFIG_PATH} "${prefix}/lib/pkgconfig")  # the folder of gated-c.pc, which describes the C library
   run(${PKG_CONFIG} --validate gated-c)
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs gated-c OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")

@@ -22,13 +22,13 @@ int main(int, char** files) {
   std::vector<gated::Index> answers(128);
   double loss = 0;
   while (training.steps_done() < 140) {
-    for (gated::Index i = 0; i < 128; ++i) {  // drawn with the training's generator, which is saved: the order resumes too
+    for (gated::Index i = 0; i < 128; ++i) {  // a saved run includes training.random, so a resumed run continues the same order
       const auto row = static_cast<gated::Index>(training.random.uniform() * 1797);
       batch.row(i) = images.row(row);
       answers[static_cast<std::size_t>(i)] = labels[row];
     }
     loss = training.step([&](auto& run) { return cross_entropy(run(training.model, batch), answers); });
   }
-  gated::save_model(training.model, files[2]);  // save_model(training, …) would keep all that is needed to go on
+  gated::save_model(training.model, files[2]);  // save_model(training, …) would also save what resuming needs
   std::printf("the loss is %s\n", loss < 0.2 ? "below 0.2" : "too large");
 }

@@ -46,7 +46,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# expect_order(<legs> <commands>) expects that the legs have this order, oldest first, after the commands.
+# expect_order(<legs> <commands>) checks that legs_by_age prints the legs in this order after the commands.
 find_program(SH sh)
 function(expect_order expected)
   set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)

@@ -120,7 +120,7 @@ file(READ "${SOURCE_DIR}/LICENSES/MIT.txt" mit)
 if(NOT mit STREQUAL licence)
   message(SEND_ERROR "LICENSES/MIT.txt differs from LICENSE")
 endif()
-find_program(REUSE reuse)  # only version 4 and newer read REUSE.toml
+find_program(REUSE reuse)  # only reuse 4 and later versions read REUSE.toml
 if(REUSE)
   execute_process(COMMAND ${REUSE} --version OUTPUT_VARIABLE version)
   if(version MATCHES "version ([0-9]+)" AND CMAKE_MATCH_1 GREATER_EQUAL 4)

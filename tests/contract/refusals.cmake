@@ -5,15 +5,15 @@
 
 cmake_minimum_required(VERSION 3.21)
 
-# Compiles `program` with the further arguments as flags. Sets `status` to the exit status and `said` to the compiler's output.
+# Compiles `program` with the remaining arguments as flags. Sets `status` to the exit status, `said` to the compiler's output.
 macro(compile program)
   file(WRITE "${WORK_DIR}/refused.cpp" "${program}\n")
   execute_process(COMMAND ${compiler} -fsyntax-only ${FLAGS} ${ARGN} "${WORK_DIR}/refused.cpp" RESULT_VARIABLE status
                   OUTPUT_VARIABLE said ERROR_VARIABLE said)
 endmacro()
 
-# Expects that `program`, compiled with the further arguments as flags, is refused with `words` in the first error. Unless
-# `lines` is 0, the compiler may print at most `lines` lines.
+# Expects that `program`, compiled with the remaining arguments as flags, is refused with `words` in the first error. Unless
+# `lines` is 0, the compiler must print at most `lines` lines.
 function(expect_refusal words lines program)
   compile("${program}" ${ARGN})
   string(REGEX MATCH "[^\n]*error: [^\n]*" first "${said}")
@@ -39,8 +39,8 @@ function(expect_warnings times program)
   endif()
 endfunction()
 
-# Expects that two units with these flags link. If `refused`, expects instead that linking fails with an error about a symbol
-# that names the setting that differs.
+# Expects that two units with these flags link. If `refused`, expects a link error instead, about a symbol named after the
+# setting that differs.
 function(expect_link refused flags_of_one flags_of_other)
   file(WRITE "${WORK_DIR}/one.cpp" "#include <gated/core/matrix.hpp>\nint other();\nint main() { return other(); }\n")
   file(WRITE "${WORK_DIR}/other.cpp" "#include <gated/core/matrix.hpp>\nint other() { return 0; }\n")
@@ -51,9 +51,9 @@ function(expect_link refused flags_of_one flags_of_other)
   execute_process(COMMAND ${compiler} "${WORK_DIR}/one.o" "${WORK_DIR}/other.o" -o "${WORK_DIR}/linked" RESULT_VARIABLE status
                   OUTPUT_VARIABLE said ERROR_VARIABLE said)
   if(refused AND (status EQUAL 0 OR NOT said MATCHES "gated_needs_one_EIGEN_MAX_ALIGN_BYTES_in_all_units"))
-    message(SEND_ERROR "${compiler}: '${flags_of_one}' and '${flags_of_other}' are linked:\n${said}")
+    message(SEND_ERROR "${compiler}: '${flags_of_one}' and '${flags_of_other}': expected a link error, got\n${said}")
   elseif(NOT refused AND NOT status EQUAL 0)
-    message(SEND_ERROR "${compiler}: '${flags_of_one}' and '${flags_of_other}' are not linked:\n${said}")
+    message(SEND_ERROR "${compiler}: '${flags_of_one}' and '${flags_of_other}': expected to link, got\n${said}")
   endif()
 endfunction()
 
@@ -74,6 +74,6 @@ foreach(compiler IN LISTS COMPILERS)
 
   set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
   expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)
-  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # the warning must not break a build
+  expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # the warning must not become an error
   expect_warnings(0 "${two_headers}" -O0 -std=c++20 -DGATED_ALLOW_UNOPTIMIZED)
 endforeach()

@@ -2,7 +2,7 @@
 #
 # Loads two shared libraries with different alignments into one program and runs them in either order. They work if they hide
 # their symbols or are loaded locally; otherwise the second one is refused. A library that links gated::compiled exports none of
-# its symbols. COMPILED is empty if a sanitizer exports hidden symbols.
+# gated's symbols. COMPILED must be empty if a sanitizer exports hidden symbols; this check is then skipped.
 
 cmake_minimum_required(VERSION 3.21)
 

@@ -1,7 +1,7 @@
 #include "gated/layers/feed_forward.hpp"
 
-// A shared library that creates, copies, multiplies and frees matrices. If it exports these functions, other libraries call
-// them too.
+// A shared library that creates, copies, multiplies and frees matrices. Functions that it exports can replace those of other
+// shared libraries in the same program.
 
 extern "C" [[gnu::visibility("default")]] double run() {
   gated::Random random(1);

@@ -19,7 +19,7 @@ bool is_aligned(const T* p) {
   return reinterpret_cast<std::uintptr_t>(p) % 64 == 0;
 }
 
-/// Allocates memory like a small model: in nested frames, and more than fits into the first chunk.
+/// Allocates memory as a small model does: in nested frames, and more than the first chunk can hold.
 template <class T>
 void run_model(Arena<T>& arena, Index rows) {
   const auto frame = arena.frame();
@@ -143,7 +143,7 @@ TYPED_TEST(ArenaOf, MergesItsChunksWhenTheOutermostFrameEnds) {
   EXPECT_EQ(arena.bytes(), bytes);
 }
 
-TYPED_TEST(ArenaOf, ReplacesItsChunksByOneOfTheRequestedSize) {
+TYPED_TEST(ArenaOf, ReplacesItsChunksWithOneOfTheRequestedSize) {
   Arena<TypeParam> arena;
   run_model(arena, 5);
   arena.replace_chunks(640);
@@ -169,7 +169,7 @@ TYPED_TEST(ArenaOf, PadsRowsAgainstCacheConflicts) {
     EXPECT_LE(x.outerStride(), columns + 16);
     x.setConstant(1);
     MatrixMap<TypeParam> next = arena.matrix(1, 1);
-    next.setConstant(2);  // lies before or after x
+    next.setConstant(2);  // must not overlap x
     EXPECT_TRUE((x.array() == 1).all()) << columns;
   }
 }

@@ -36,7 +36,7 @@ TEST(Contract, TellsWhetherALayerIsCausalOrMixesTokens) {
   EXPECT_FALSE(Contract{.sees = Sees::all}.is_causal());
 }
 
-TEST(Contract, ChainsInputAndOutputOfTwoLayers) {
+TEST(Contract, ComposesTwoConsecutiveLayers) {
   const Contract first{.in = 4, .out = 6, .of_rows = 2, .rows = 1, .sees = Sees::itself, .in_note = "pixels"},
       next{.in = 6, .out = 3, .of_rows = 3, .rows = 5, .sees = Sees::past};
   const Contract both = first.then(next);
@@ -163,10 +163,10 @@ TEST(ExpectStreaming, RefusesLayersThatCannotStream) {
     return message_of<ArgumentError>([&] { expect_streaming({"Layer", "start"}, contract); });
   };
   EXPECT_EQ(refusal({}),
-            "Layer::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, or "
+            "Layer::start: an output depends on later tokens, so the layer cannot be streamed. Build it with causal = true, or "
             "use forward() on whole sequences.");
   EXPECT_EQ(refusal({.unstreamable = "It is bidirectional."}),
-            "Layer::start: an output depends on later tokens, so it cannot be streamed. It is bidirectional.");
+            "Layer::start: an output depends on later tokens, so the layer cannot be streamed. It is bidirectional.");
   EXPECT_EQ(refusal({.sees = Sees::past, .unstreamable = "It has no state."}), "Layer::start: It has no state.");
   EXPECT_NO_THROW(expect_streaming("Layer", {.sees = Sees::past}));
   EXPECT_NO_THROW(expect_streaming("Layer", {.sees = Sees::itself}));

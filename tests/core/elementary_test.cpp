@@ -30,7 +30,7 @@ auto between(double low, double high) {
 }
 
 // If long double is no wider than double, the reference itself is rounded and the test is less precise.
-TEST(Elementary, StaysWithinItsStatedErrors) {
+TEST(Elementary, ExpAndLogStayWithinTheirStatedErrors) {
   const auto exp = [](long double x) { return std::exp(x); };
   EXPECT_LE(largest_distance(elementary::exp, exp, between(-700, 700)), 1.2);
   EXPECT_LE(largest_distance(elementary::exp, exp, between(-1, 1)), 1.2);

@@ -39,7 +39,7 @@ TEST(Error, IsTheBaseOfAllErrors) {
   EXPECT_TRUE((std::is_base_of_v<Error, FileError>));
 }
 
-TEST(Text, PrintfFallbackFormatsTheSame) {
+TEST(Text, PrintfFallbackGivesTheSameText) {
   for (const double value : {0.0, 1.0, -2.5, 0.1, 1.0 / 3.0, 1e-7, 1e300, 5e-324, 123456.0}) {
     std::string by_printf;
     detail::append_by_printf(by_printf, value);

@@ -45,16 +45,16 @@ TEST(ExpectShape, RefusesOtherRowsOrColumns) {
 
 TEST(ExpectPositions, RefusesTokensPastTheCapacity) {
   constexpr Index most = std::numeric_limits<Index>::max();
-  EXPECT_NO_THROW(expect_positions("f", 3, 5, 8, "there are."));
-  EXPECT_NO_THROW(expect_positions("f", 0, 8, 8, "there are."));
-  EXPECT_NO_THROW(expect_positions("f", most, 0, most, "there are."));
+  EXPECT_NO_THROW(expect_positions("f", 3, 5, 8, "of the capacity."));
+  EXPECT_NO_THROW(expect_positions("f", 0, 8, 8, "of the capacity."));
+  EXPECT_NO_THROW(expect_positions("f", most, 0, most, "of the capacity."));
   EXPECT_EQ(test::message_of<ShapeError>([] {
-              expect_positions({"GmlpBlock", "extend"}, 3, 6, 8, "there are.");
+              expect_positions({"GmlpBlock", "extend"}, 3, 6, 8, "of the capacity.");
             }),
-            "GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens there are.");
-  EXPECT_THROW(expect_positions("f", 0, 9, 8, "there are."), ShapeError);
-  EXPECT_THROW(expect_positions("f", 0, -1, 8, "there are."), ShapeError);
-  EXPECT_THROW(expect_positions("f", most, most - 1, most, "there are."), ShapeError) << "their sum overflows Index";
+            "GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens of the capacity.");
+  EXPECT_THROW(expect_positions("f", 0, 9, 8, "of the capacity."), ShapeError);
+  EXPECT_THROW(expect_positions("f", 0, -1, 8, "of the capacity."), ShapeError);
+  EXPECT_THROW(expect_positions("f", most, most - 1, most, "of the capacity."), ShapeError) << "their sum overflows Index";
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ bool literal_overlap(const MatrixView<const float>& a, const MatrixView<const fl
   return false;
 }
 
-TEST(MatrixView, OverlapsIfBothContainAnElement) {
+TEST(MatrixView, OverlapMeansASharedElement) {
   Matrix<float> x = random_matrix<float>(12, 10, 1);
   Random random(1);
   const auto below = [&](Index bound) { return static_cast<Index>(random.uniform() * static_cast<double>(bound)); };

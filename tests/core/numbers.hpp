@@ -76,7 +76,7 @@ double distance_in_ulp(T got, long double exact) {
   return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
 }
 
-/// The message of the exception of type `E` that `f` throws. If `f` throws nothing, fails and returns an empty string.
+/// The message of the exception of type `E` that `f` throws. If `f` throws nothing, the test fails and the result is empty.
 template <class E, class F>
 std::string message_of(F&& f) {
   try {

@@ -204,7 +204,7 @@ TEST(Threads, FinishLoopsOnABusyMachine) {
   }
 }
 
-#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // needs a stack size of more than 32 bits
+#if defined(__GLIBC__) && UINTPTR_MAX > 0xFFFFFFFF  // needs a stack size that does not fit in 32 bits
 TEST(Threads, CountOnlyThreadsThatStarted) {
   pthread_attr_t before, huge;
   ASSERT_EQ(pthread_getattr_default_np(&before), 0);

@@ -42,7 +42,7 @@ TEST(Shape, OfAScalarHasOneElement) {
   EXPECT_EQ((Shape{4, 0}).count(), 0);
 }
 
-TEST(Shape, ComparesSizesInOrder) {
+TEST(Shape, IsEqualOnlyIfAllSizesAreEqual) {
   EXPECT_EQ((Shape{2, 3}), (Shape{2, 3}));
   EXPECT_FALSE((Shape{2, 3}) == (Shape{3, 2}));
   EXPECT_FALSE((Shape{2}) == (Shape{2, 1}));

@@ -72,7 +72,7 @@ TEST(RunMatrix, TransfersOwnershipOnMove) {
   EXPECT_TRUE(same_bits(ConstView<float>(rows), y)) << "the elements are unchanged";
 }
 
-TEST(RunMatrix, OutlivesABodyIfMadeOutsideIt) {
+TEST(RunMatrix, OutlivesALayersBodyIfMadeOutsideIt) {
   M x = random_matrix<float>(4, 6, 1);
   R callers{MatrixView<float>(x)};
   EXPECT_TRUE(callers.outlive(1));
@@ -86,8 +86,8 @@ TEST(RunMatrix, OutlivesABodyIfMadeOutsideIt) {
   EXPECT_TRUE(rows.is_owned());
 }
 
-/// An inner body may split off a part of a matrix that an outer body made.
-TEST(RunMatrix, PartsOutliveABodyIfTheirWholeDoes) {
+/// A layer's body may split a matrix that the body of an outer layer made.
+TEST(RunMatrix, PartsOutliveALayersBodyIfTheirWholeDoes) {
   M x = random_matrix<float>(4, 6, 1);
   MatrixUse whole{.depth = 1}, use{.depth = 3, .whole = &whole};
   R part(MatrixView<float>(x).columns(0, 3), &use);
@@ -110,7 +110,7 @@ struct Running {
   Batch<float> run{workspace, Sequences::single(4)};
 };
 
-TEST(Split, MakesOwnedPartsOfAMovedWhole) {
+TEST(Split, MakesOwnedPartsOfAMovedMatrix) {
   Running r;
   R whole = r.run.make(4, 6);
   const float* const data = whole.data;
@@ -130,7 +130,7 @@ TEST(Split, MakesOwnedPartsOfAMovedWhole) {
   EXPECT_EQ(use->count, 1);
 }
 
-TEST(Split, MakesUnownedPartsOfASharedOrBorrowedWhole) {
+TEST(Split, MakesUnownedPartsOfASharedOrBorrowedMatrix) {
   Running r;
   M x = random_matrix<float>(4, 6, 1);
   std::optional<R> whole = r.run.make(4, 6);
@@ -146,7 +146,7 @@ TEST(Split, MakesUnownedPartsOfASharedOrBorrowedWhole) {
   EXPECT_FALSE(left.is_owned() || right.is_owned());
 }
 
-TEST(Split, Nests) {
+TEST(Split, SplitsPartsAgain) {
   Running r;
   R whole = r.run.make(4, 6);
   MatrixUse* const use = whole.use();

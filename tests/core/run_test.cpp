@@ -56,7 +56,7 @@ TEST(Run, ForwardsExtraArguments) {
   EXPECT_TRUE(same_bits(y, M(plain + r.x)));
 }
 
-/// y = epilogue(3 · x); counts the epilogues it receives.
+/// y = epilogue(3 · x); counts the non-empty epilogues it receives.
 struct Joining : Layer<Joining, double> {
   static constexpr const char* name = "Joining";
   Times times{3, 3};
@@ -198,7 +198,7 @@ TEST(Run, ReleasesScratchAndKeepsTheResult) {
   EXPECT_EQ(bytes_of(20), three);
 }
 
-TEST(Run, CountsAReusedPartAsAUseOfItsWhole) {
+TEST(Run, CountsPartsAsUsesOfTheWholeMatrix) {
   Running r;
   R both = r.run.make(5, 6);
   r.run[both].setConstant(1);

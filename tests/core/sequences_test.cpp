@@ -26,7 +26,7 @@ TEST(Sequences, SplitRowsEvenlyIfUniform) {
   expect_contiguous(s);
 }
 
-TEST(Sequences, AreFoundByTheirFirstRow) {
+TEST(Sequences, FirstFromFindsTheNextSequenceStart) {
   const Sequences uniform = Sequences::uniform(3, 10);
   EXPECT_EQ(uniform.first_from(0), 0);
   EXPECT_EQ(uniform.first_from(1), 1);
@@ -111,7 +111,7 @@ TEST(Sequences, RefuseNegativeSizes) {
             "Sequences::of_lengths: length -2 of sequence 2 is negative.");
 }
 
-TEST(Sequences, RefuseTotalsBeyondIndex) {
+TEST(Sequences, RefuseTotalsThatOverflowIndex) {
   constexpr Index most = std::numeric_limits<Index>::max();
   EXPECT_THROW(Sequences::uniform(most / 2, 4), ArgumentError);
   EXPECT_THROW(Sequences::of_lengths({most, 1}), ArgumentError);

@@ -86,7 +86,7 @@ TEST(Stream, LeavesTheStateUnchangedForZeroTokens) {
   });
 }
 
-TEST(Stream, ShowsTheSameLayersAsABatch) {
+TEST(Stream, ShowsHooksTheSameLayersAsABatch) {
   for_each_kind([](const auto& layer) {
     std::vector<std::string> paths;
     Workspace<double> workspace;
@@ -97,7 +97,7 @@ TEST(Stream, ShowsTheSameLayersAsABatch) {
     State<double> state = layer.start(length);
     M y(1, 3);
     layer.extend(x, state, y, workspace);
-    EXPECT_EQ(paths, expected) << layer.name << ": start() and the checks of extend() show nothing";
+    EXPECT_EQ(paths, expected) << layer.name << ": start() and the checks of extend() must not call the hook";
   });
 }
 
@@ -116,7 +116,7 @@ TEST(State, RefusesTwoThreadsAtTheSameTime) {
   ASSERT_FALSE(refusals.empty());
   EXPECT_EQ(refusals.front(), "State: two threads use it at the same time. Give each thread its own state, such as a copy.");
   EXPECT_TRUE(same_bits(y, s.whole.topRows(2))) << "the first thread is unaffected";
-  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // one after another
+  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // in turn, not at once
 }
 
 TEST(State, ReportsTheMemoryOfItsLayers) {
@@ -154,9 +154,10 @@ struct Lookahead : Layer<Lookahead, double> {
 };
 
 TEST(State, IsRefusedForLayersThatAreNotCausal) {
-  EXPECT_EQ(message_of<ArgumentError>([] { Lookahead({.in = 3, .out = 3}).start(); }),
-            "Lookahead::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, "
-            "or use forward() on whole sequences.");
+  EXPECT_EQ(
+      message_of<ArgumentError>([] { Lookahead({.in = 3, .out = 3}).start(); }),
+      "Lookahead::start: an output depends on later tokens, so the layer cannot be streamed. Build it with causal = true, "
+      "or use forward() on whole sequences.");
   EXPECT_EQ(message_of<ArgumentError>([] { Lookahead({.sees = Sees::past, .unstreamable = "It forgets."}).start(); }),
             "Lookahead::start: It forgets.");
 }
@@ -225,7 +226,7 @@ TEST(State, RefusesToRewindSums) {
     both ? tower.go_on(state, 4) : totals.go_on(state, 4);
     EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(3); }),
               "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. To "
-              "return to a position, copy the state there.");
+              "return to a position later, copy the state at that position.");
     EXPECT_NO_THROW(state.rewind(4)) << "the current position";
     EXPECT_EQ(state.position(), 4);
   }

@@ -20,7 +20,7 @@ TEST(Summary, ListsNamesShapesAndCounts) {
             "8 tensors                                57\n");
 }
 
-TEST(Summary, GroupsDigitsByThousands) {
+TEST(Summary, SeparatesThousandsByCommas) {
   EXPECT_EQ(summary(test::ToyLinear(100, 10, false)),
             "weight    [10, 100]  1,000\n"
             "1 tensor             1,000\n");
@@ -41,7 +41,7 @@ TEST(Summary, MarksZeroAndUninitialisedWeights) {
   const std::string table = summary(model);
   EXPECT_NE(table.find("10  all zero: outputs only its bias until trained\n"), table.npos) << table;
   EXPECT_NE(table.find("24  never set\n"), table.npos) << table;
-  EXPECT_NE(table.find("3\nblocks.1"), table.npos) << "a bias may be zero: " << table;
+  EXPECT_NE(table.find("3\nblocks.1"), table.npos) << "a zero bias must not be marked: " << table;
 }
 
 TEST(Summary, ShowsOnlyTheTotalOfAnEmptyModel) { EXPECT_EQ(summary(test::ToyLinear(0, 0)), "0 tensors    0\n"); }

@@ -118,7 +118,7 @@ TEST(Workspace, GivesEachTaskItsOwnMemory) {
   for (int i = 0; i < 20; ++i) {
     run();
   }
-  EXPECT_EQ(workspace.bytes(), bytes) << "no matter which thread gets the largest task";
+  EXPECT_EQ(workspace.bytes(), bytes) << "whichever thread runs the largest task";
 }
 
 TEST(Workspace, GivesEachTaskOneThreadAndPreparedWeights) {

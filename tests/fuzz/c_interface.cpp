@@ -13,7 +13,7 @@
 #include "tests/fuzz/fuzz.hpp"
 
 // The input encodes valid and invalid calls of the C interface. Each call succeeds, or sets an error message and changes
-// nothing. The position of a state matches its successful calls. Outputs are finite, and no call writes past its output.
+// nothing. A state's position follows from its successful calls. Outputs are finite, and no call writes past its output.
 
 namespace gated::fuzz {
 namespace {

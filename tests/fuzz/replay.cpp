@@ -6,7 +6,7 @@
 #include "gated/io/mapped_file.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// Runs a fuzz target on the given files without libFuzzer, so that any compiler can replay the corpus as regression tests.
+// Runs a fuzz target on the given files without libFuzzer: the corpus becomes a regression test for any compiler. Usage:
 //   fuzz_csv <file or folder>...
 
 int main(int count, char** arguments) {
@@ -28,7 +28,7 @@ int main(int count, char** arguments) {
     std::printf("%s\n", path.string().c_str());
     std::fflush(stdout);  // the last line names the failing input
     const gated::MappedFile file(path);
-    // A copy of exactly this size: sanitizers then detect reads past its end.
+    // A copy of exactly the file's size: sanitizers then detect reads past the end.
     const std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }

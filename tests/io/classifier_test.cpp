@@ -51,7 +51,7 @@ TEST(Classifier, NamesTheMostProbableClasses) {
   EXPECT_EQ(classifier.classify(picture(), 1).size(), 1U);
 }
 
-TEST(Classifier, NumbersClassesWithoutNames) {
+TEST(Classifier, LabelsUnnamedClassesByNumber) {
   const Classifier<GmlpImageClassifier<float>> classifier{model_of(), {}};
   for (const auto& guess : classifier.classify(picture(), 3)) {
     EXPECT_TRUE(guess.label == "class 0" || guess.label == "class 1" || guess.label == "class 2") << guess.label;

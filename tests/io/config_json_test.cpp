@@ -91,7 +91,7 @@ TEST(ConfigJson, MissingKeysKeepTheirDefaults) {
   EXPECT_EQ(to_json(from_json<Config>("{}")), to_json(Config{}));
 }
 
-TEST(ConfigJson, IntegersAreValidFloatingValues) { EXPECT_EQ(from_json<Config>(R"({"dropout": 1})").dropout, 1.0); }
+TEST(ConfigJson, IntegersAreValidFloatingPointValues) { EXPECT_EQ(from_json<Config>(R"({"dropout": 1})").dropout, 1.0); }
 
 TEST(ConfigJson, RefusesUnknownKeysAndSuggestsTheNearest) {
   expect_refused(R"({"depht": 4})", {"unknown key \"depht\"", "the nearest is \"depth\""});

@@ -103,7 +103,7 @@ TEST(Convert, ADoubleFitsAFloatIfItStaysFinite) {
   EXPECT_EQ((misfit<float, double>({3e38f})), 1u);
 }
 
-TEST(Convert, AnIntegerFitsOnlyIfExact) {
+TEST(Convert, AnIntegerFitsOnlyIfItStaysExact) {
   EXPECT_EQ((misfit<std::int64_t, float>({16777216, -16777216, 1LL << 62, std::numeric_limits<std::int64_t>::min(), 16777217})),
             4u);
   EXPECT_EQ((misfit<std::int64_t, double>({9007199254740993})), 0u);

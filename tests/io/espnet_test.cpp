@@ -66,7 +66,7 @@ TEST(Espnet, LayersHaveTheNamesOfTheOriginal) {
   expect_loads(whole, file, espnet_layer_names());
 }
 
-TEST(Espnet, AnEncoderLoadsFromAWholeModelsFile) {
+TEST(Espnet, AnEncoderLoadsFromTheFileOfAWholeModel) {
   const BranchformerConfig config{.trunk = {.depth = 2, .block = small}};
   const auto encoder = random_layer<Branchformer<float>>(config);
   const SafetensorsFile file = saved(encoder, espnet_names());

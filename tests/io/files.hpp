@@ -16,7 +16,7 @@
 
 namespace gated::test {
 
-/// A folder that only this process uses, removed at exit: tests of several builds can run at once.
+/// A folder that only this process uses, so tests of several builds can run at once. Removed at exit.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

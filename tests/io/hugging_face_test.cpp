@@ -67,7 +67,7 @@ TEST(HuggingFaceFnet, ModelsWithHeadsHaveTheNamesOfTheOriginal) {
     }
     EXPECT_EQ(listed(file), names);
     expect_loads(model, file, fnet_names());
-    // A file may hold one of two tied tensors, or both.
+    // A file can contain either of two tied tensors, or both.
     const std::vector<Copy> copies{{"cls.predictions.decoder.weight", "fnet.embeddings.word_embeddings.weight"},
                                    {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
     expect_loads(model, changed(file, {}, copies), fnet_names());

@@ -83,7 +83,7 @@ std::vector<std::uint8_t> as_frame(const Image& image, PixelOrder order, Index g
   return bytes;
 }
 
-TEST(ImageInput, ReadsCameraFramesOfEveryOrderInPlace) {
+TEST(ImageInput, ReadsFramesOfEveryPixelOrderInPlace) {
   const Image image = image_case("crop.0.in");
   for (const Index channels : {1, 3}) {
     const GmlpImageClassifierConfig config{.image = {16, 24}, .patch = {8, 8}, .image_channels = channels};

@@ -42,7 +42,7 @@ TEST(ImageReader, JpegMatchesPillowWithinAFewLevels) {
   EXPECT_LE(largest_difference(with_channels(decoded("jpeg_grey"), 3), image_case("jpeg_grey.pixels")), 1);
 }
 
-TEST(ImageReader, RefusesFilesThatAreNotPictures) {
+TEST(ImageReader, RefusesFilesThatAreNeitherJpegNorPng) {
   const auto path = test::temporary("x.jpg");
   test::expect_error<FileError>([&] { read_image(path); }, {path.string(), "cannot open"});
   test::write_text(path, "no picture");
@@ -51,7 +51,7 @@ TEST(ImageReader, RefusesFilesThatAreNotPictures) {
   EXPECT_THROW(read_image(path), FileError);
 }
 
-TEST(ImageReader, RefusesEveryFlippedBitOfAPngFile) {
+TEST(ImageReader, RefusesAPngFileWithAnyBitFlipped) {
   Image image{5, 3, 3};
   for (int i = 0; i < 45; ++i) {
     image.pixels.push_back(static_cast<std::uint8_t>(i * i));

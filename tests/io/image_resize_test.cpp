@@ -38,7 +38,7 @@ TEST(ImageResize, KeepsAConstantPictureConstant) {
   }
 }
 
-TEST(ImageResize, APartEqualsTheCropOfTheWhole) {
+TEST(ImageResize, ResizingAPartEqualsCroppingTheResizedImage) {
   const Image image = image_case("resize.10.in");  // 97 × 64 pixels
   Resizer resizer;
   for (const Interpolation interpolation : {Interpolation::bicubic, Interpolation::bilinear}) {
@@ -79,7 +79,7 @@ TEST(ImageResize, RefusesInvalidSizes) {
   test::expect_error<ArgumentError>([&] { resize(image, 0, 3); }, {"resize: 0 × 3 pixels"});
   test::expect_error<ArgumentError>([&] { resize(image, Index{1} << 20, Index{1} << 20); }, {"at most"});
   test::expect_error<ShapeError>([] { resize({2, 2, 1, {1, 2}}, 1, 1); }, {"resize: the image has 2 bytes"});
-  test::expect_error<ArgumentError>([&] { crop(image, 1, 0, 2, 2); }, {"from (1, 0) on do not lie inside 2 × 2"});
+  test::expect_error<ArgumentError>([&] { crop(image, 1, 0, 2, 2); }, {"at (1, 0) do not lie inside the image of 2 × 2"});
   test::expect_error<ArgumentError>([&] { crop(image, -1, 0, 1, 1); }, {"do not lie inside"});
 }
 

@@ -24,7 +24,7 @@ std::uint32_t big_endian(const std::string& bytes, std::size_t at) {
   return value;
 }
 
-TEST(Image, WritesAPngHeaderWithItsSize) {
+TEST(Image, WritesItsSizeIntoThePngHeader) {
   const auto path = test::temporary("x.png");
   write_png(path, gradient(5, 3, 3));
   const std::string png = test::read_text(path);
@@ -35,7 +35,7 @@ TEST(Image, WritesAPngHeaderWithItsSize) {
   EXPECT_EQ(big_endian(png, 16), 5u);
   EXPECT_EQ(big_endian(png, 20), 3u);
   EXPECT_EQ(png[24], 8);  // bits per channel
-  EXPECT_EQ(png[25], 2);  // red, green, blue
+  EXPECT_EQ(png[25], 2);  // colour type: RGB
   EXPECT_EQ(png.substr(png.size() - 8, 4), "IEND");
 }
 

@@ -40,7 +40,7 @@ std::vector<std::byte> bytes_of(const std::filesystem::path& path) {
   return {file.bytes().begin(), file.bytes().end()};
 }
 
-/// The scores of an InPlaceKwMlp with exactly the required memory. Expects that it allocates nothing.
+/// The scores of an InPlaceKwMlp with exactly the required memory. Expects no allocation.
 Matrix<float> in_place(std::span<const std::byte> file, const GmlpImageClassifierConfig& config, const Matrix<float>& image) {
   std::vector<std::byte> memory(InPlaceKwMlp::required_bytes(config));
   Matrix<float> scores(1, config.classes);

@@ -38,7 +38,7 @@ TEST(Json, KeepsEachKindOfValue) {
   EXPECT_EQ(a->find("a"), nullptr) << "no object";
 }
 
-TEST(Json, HoldsTheLargestIntegersOfBothSigns) {
+TEST(Json, KeepsIntegersThatFit64Bits) {
   const Json root = parsed("[18446744073709551615, -9223372036854775808, 18446744073709551616, -9223372036854775809]");
   EXPECT_EQ(root.elements()[0].whole(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(root.elements()[1].integer(), std::numeric_limits<std::int64_t>::min());
@@ -153,7 +153,7 @@ TEST(Json, AgreesWithNlohmannOnDamagedTexts) {
     const std::string problem = read_json_text(json, 16, ours);
     const nlohmann::json theirs = nlohmann::json::parse(json, nullptr, false);
     if (problem.find("duplicate") != std::string::npos || problem.find("range of double") != std::string::npos) {
-      continue;  // nlohmann keeps the last duplicate, and reads too small a number as 0
+      continue;  // nlohmann keeps the last duplicate, and reads numbers too small for a double as 0
     }
     ASSERT_EQ(problem.empty(), !theirs.is_discarded()) << json << "\n" << problem;
     if (problem.empty()) {

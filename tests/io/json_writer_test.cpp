@@ -28,7 +28,7 @@ TEST(JsonWriter, WritesMovedValues) {
   EXPECT_EQ(written(to), "[1]");
 }
 
-TEST(JsonWriter, WritesLikeNlohmann) {
+TEST(JsonWriter, WritesTheSameTextAsNlohmann) {
   for (const char* const json : {"null", "[]", "{}", "[true, false, null]", "[18446744073709551615, -9223372036854775808]",
                                  R"({"b": [1, [2.5, -0.0, 1e-7, 1e22, 123456789.125]], "a": {"c": {}, "d": []}})",
                                  R"(["\"\\\/\b\f\n\r\t\u0001\u001f\u007f", "größer € 𝄞"])",

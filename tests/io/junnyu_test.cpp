@@ -254,7 +254,7 @@ void expect_both_files(const typename Model::Config& config, const NameMap& name
   expect_loads(model, with_prefix("module." + names.body, file), wrapped);
 }
 
-TEST(Junnyu, LoadsABodyAndALargerModelWithTheSameNames) {
+TEST(Junnyu, LoadsABodyFromItsFileOrAWholeModelsFile) {
   expect_both_files<GauEncoder<float>>(flash_quad(false), flash_quad_names());
   expect_both_files<FlashLanguageModel<float>>(flash(false), junnyu_flash_names());
   expect_both_files<GauEncoder<float>>(gau_alpha(false), gau_alpha_names());

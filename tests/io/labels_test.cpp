@@ -30,7 +30,7 @@ TEST(Labels, AreReadFromATimmConfig) {
             (std::vector<std::string>{"cat", "dog"}));
 }
 
-TEST(Labels, MayBeAbsent) {
+TEST(Labels, AreOptional) {
   EXPECT_TRUE(labels_in({}).empty());
   EXPECT_TRUE(labels_in({{"config", "{}"}}).empty());
   EXPECT_TRUE(labels_in({{"config", "[]"}}).empty());

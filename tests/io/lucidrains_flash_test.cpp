@@ -74,7 +74,7 @@ TEST(LucidrainsFlash, ComputesFrequenciesIfTheFileHasNone) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const FlashLanguageModel<float> fresh(model.config);
   for (auto& block : model.trunk.blocks) {
-    block.rotary.frequencies *= 1.001F;  // as if they had been rounded or trained
+    block.rotary.frequencies *= 1.001F;  // as if rounded or trained: no longer the computed values
   }
   model.position.frequencies *= 0.999F;
   const NameMap names = lucidrains_flash_transformer_names();
@@ -89,7 +89,7 @@ TEST(LucidrainsFlash, ComputesFrequenciesIfTheFileHasNone) {
   EXPECT_EQ(loaded.embedding.weight, model.embedding.weight);
 }
 
-TEST(LucidrainsFlash, SharedFrequenciesMayOccurOnce) {
+TEST(LucidrainsFlash, LoadsSharedFrequenciesStoredOnce) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   for (auto& block : model.trunk.blocks) {
     block.rotary.frequencies *= 0.5F;

@@ -210,7 +210,7 @@ TEST(Lucidrains, RefusesUnusedConvolutionsInNewVersions) {
   expect_equal(loaded, Gmlp<float>(model.config));
 }
 
-TEST(Lucidrains, KeywordMlpHasTheNamesOfTheOriginal) {
+TEST(Lucidrains, KeywordMlpHasTheOriginalTensorNames) {
   auto config = kw_mlp(3);
   config.image = {5, 4};
   config.patch = {1, 4};

@@ -148,7 +148,7 @@ TEST(MappedModel, VerifiesTheChecksumOnlyOnRequest) {
   const auto tensor = parsed.tensor("embedding.weight").bytes;
   EXPECT_NO_THROW(parsed.verify());
   file.bytes[static_cast<std::size_t>(tensor.data() - file.bytes.data()) + 4] ^= std::byte{1};
-  EXPECT_NO_THROW((void)load_mapped<Text>(parsed)) << "reads only what it needs";
+  EXPECT_NO_THROW((void)load_mapped<Text>(parsed)) << "load_mapped() does not verify the checksum";
   for (const auto& message : {test::message_of<FileError>([&] { parsed.verify(); }),
                               test::message_of<FileError>([&] { (void)load_model<Text>(parsed); }),
                               test::message_of<FileError>([&] { (void)load_prepared<Text>(parsed); })}) {

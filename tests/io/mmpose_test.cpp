@@ -83,7 +83,7 @@ TEST(Mmpose, HeadsLoadAloneAndFromAWholeModel) {
   expect_loads(head, part, rtmcc_head_names());
 }
 
-TEST(Mmpose, HeadsOfOtherClassesAreRefused) {
+TEST(Mmpose, HeadsWithUnknownTensorsAreRefused) {
   const auto head = random_head();
   const Vector<float> other = Vector<float>::Ones(4);
   const SafetensorsFile wider =

@@ -309,7 +309,7 @@ TEST(ModelFile, BuildsNoModelFarLargerThanTheFile) {
   expect_refused(text, R"({"trunk": {"heads": 1000000000, "hidden": 2000000000}})");
 }
 
-TEST(ModelFile, ListsMismatchesIfTheConfigIsNotMuchLarger) {
+TEST(ModelFile, ListsMismatchesIfItBuildsTheModel) {
   expect_error<FileError>(
       [] { load_with(random_model<GmlpLanguageModel<float>>(odd_language_model()), R"({"vocabulary": 10000})"); },
       {"embedding.weight: expected [10000, 6], got [11, 6]"});

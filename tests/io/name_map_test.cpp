@@ -49,7 +49,7 @@ TEST(NameMap, TheFirstRuleThatMatchesWins) {
   EXPECT_EQ(name_in(names, "a.c.w"), "second.c.w");
 }
 
-TEST(NameMap, CarriesWildcardsAndDropsOrAddsComponents) {
+TEST(NameMap, CopiesWildcardsAndDropsOrAddsComponents) {
   const NameMap names{.rules = {{"a.*.b.*", "*.x.*.y"}, {"drop", ""}, {"tied.*", "shared"}, {"", "inner"}}};
   EXPECT_EQ(name_in(names, "a.1.b.2.w"), "1.x.2.y.w");
   EXPECT_EQ(name_in(names, "drop.weight"), "weight");
@@ -100,7 +100,7 @@ TEST(NameMap, AddsRulesForALayer) {
   EXPECT_EQ(name_in(names, "head"), "x.rest.head");
 }
 
-TEST(NameMap, IgnoresByPattern) {
+TEST(NameMap, IgnoresNamesByPattern) {
   const NameMap names{.ignored = {"blocks.*.position_ids", "decoder"}};
   EXPECT_TRUE(names.ignores("blocks.3.position_ids"));
   EXPECT_TRUE(names.ignores("decoder.weight"));
@@ -130,9 +130,9 @@ TEST(NameMap, RefusesInvalidRules) {
   };
   test::expect_error<ArgumentError>(apply({"a", "*.b"}, {1}), {"*.b has more * than a"});
   test::expect_error<ArgumentError>(apply({"a", "b", ShapeForm::drop_leading_one}, {2, 9, 9}),
-                                    {"drops a leading 1", "a.w [2, 9, 9]"});
+                                    {"drops a leading dimension of 1", "a.w [2, 9, 9]"});
   test::expect_error<ArgumentError>(apply({"a", "b", ShapeForm::pointwise_convolution}, {9, 9}),
-                                    {"drops a leading 1", "a.w [9, 9]"});
+                                    {"drops a leading dimension of 1", "a.w [9, 9]"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Writes npy_cases.npz and npy_cases_f4.npy, which npy_test.cpp and npz_test.cpp read: python3 npy_cases.py"""
+"""Writes npy_cases.npz and npy_cases_f4.npy, which npy_test.cpp and npz_test.cpp read. Usage: python3 npy_cases.py"""
 import numpy
 
 counting = numpy.arange(24).reshape(2, 3, 4)

@@ -26,7 +26,7 @@ void expect_refused(const std::string& file, std::string_view why) {
   EXPECT_NE(what.find(why), std::string::npos) << what;
 }
 
-TEST(Npy, ReadsFilesOfNumpy) {
+TEST(Npy, ReadsFilesWrittenByNumpy) {
   const Matrix<float> x = read_npy<float>(case_file());
   ASSERT_EQ(x.rows(), 6) << "all dimensions except the last are merged";
   ASSERT_EQ(x.cols(), 4);

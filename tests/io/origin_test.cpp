@@ -87,7 +87,7 @@ TEST(Origin, DoesNotRecogniseTinyTimeMixerR3) {
   EXPECT_EQ(origin_of(SafetensorsFile(path)), nullptr);
 }
 
-TEST(Origin, TellsKeywordMlpFromAnEarlyGmlpVision) {
+TEST(Origin, DistinguishesKeywordMlpFromEarlyGmlpVision) {
   const auto path = temporary("model.safetensors");
   const auto names_of_saved = [&](const GmlpImageClassifierConfig& config) {
     save_parameters(GmlpImageClassifier<float>(config), path, {}, kw_mlp_names());

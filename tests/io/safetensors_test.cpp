@@ -181,7 +181,7 @@ TEST(Safetensors, RefusesFilesTruncatedAnywhere) {
   }
 }
 
-TEST(Safetensors, NamesAMissingTensorAndTheNearest) {
+TEST(Safetensors, NamesAMissingTensorAndTheNearestName) {
   const std::vector<float> x{1};
   const auto path = temporary("x.safetensors");
   write_safetensors(path, {to_write("blocks.0.norm.weight", x, {1}), to_write("head.weight", x, {1})});

@@ -167,7 +167,7 @@ TEST(TextConfig, ReadsTheOptionsOfEachModel) {
   EXPECT_EQ(bert.trunk.of(2).token_mixer.rotary_base, 160000);
 }
 
-TEST(TextConfig, NamesTheFieldOfAnUnsupportedModel) {
+TEST(TextConfig, NamesTheUnsupportedField) {
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { (void)text_transformer_config(R"({"model_type": "gemma2"})"); },
       "config.json: model_type = \"gemma2\", expected one of llama, mistral, qwen2, qwen3, modernbert."));

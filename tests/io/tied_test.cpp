@@ -49,7 +49,7 @@ TEST(TiedTensors, LoadFromTheCopyIfTheOriginalIsAbsent) {
   expect_loads(model, changed(saved(model, names), {embeddings}, {{decoder, embeddings}}), names);
 }
 
-TEST(TiedTensors, MismatchedShapesUseTheNamesInTheFile) {
+TEST(TiedTensors, ShapeErrorsUseTheTensorNamesInTheFile) {
   const auto model = model_with_tied_head();
   const NameMap names = gau_alpha_names();
   const Matrix<float> wide = Matrix<float>::Ones(11, 7);

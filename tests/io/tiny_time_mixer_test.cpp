@@ -86,7 +86,7 @@ TEST(TtmConfig, NamesTheFieldOfAnUnsupportedModel) {
   const auto message = [](const Json& fields) {
     return message_of<ArgumentError>([&] { ttm_config(changed(published, fields)); });
   };
-  const std::string r3 = ", which only TinyTimeMixer r3 has, a different model. It is not supported.";
+  const std::string r3 = ", which only TinyTimeMixer r3 has. gated does not support this model.";
   EXPECT_EQ(message({{"decompose", true}}), "config.json: decompose = true" + r3);
   EXPECT_EQ(message({{"multi_quantile_head", true}}), "config.json: multi_quantile_head = true" + r3);
   EXPECT_EQ(message({{"register_tokens", 4}}), "config.json: register_tokens = 4" + r3);

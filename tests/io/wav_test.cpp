@@ -84,7 +84,7 @@ TEST(Wav, ReadsTheExtensibleHeader) {
   }
 }
 
-TEST(Wav, SkipsOtherChunks) {
+TEST(Wav, SkipsUnknownChunks) {
   const std::string odd = chunk("LIST", "INFOx"), format = format_chunk({});
   EXPECT_EQ(parse(riff(odd + format + chunk("junk", "") + two_samples + odd)).samples.rows(), 2);
   // Python's module `wave` does not pad the last chunk of a file.
@@ -167,7 +167,7 @@ TEST(Wav, RefusesBrokenContainers) {
   EXPECT_TRUE(test::error_of<FileError>([] { read_wav("/no/such/file.wav"); }).starts_with("/no/such/file.wav: "));
 }
 
-TEST(Wav, RefusesOtherFormats) {
+TEST(Wav, RefusesUnsupportedFormats) {
   const auto refuse = [](const Format& format, std::string_view why, const std::string& extra = "") {
     expect_refused(riff(format_chunk(format, extra) + chunk("data", std::string(24, '\0'))), why);
   };

@@ -103,7 +103,7 @@ TEST(WeightTensors, APreparedModelEqualsTheLoadedOneBitForBit) {
                         loaded.forward(tokens, Sequences::single(9), plain)));
 }
 
-TEST(WeightTensors, OpensPreparedModelsOfOtherKinds) {
+TEST(WeightTensors, PreparedImageAndFlashModelsEqualTheLoadedOnes) {
   const auto path = temporary("others.safetensors");
   GmlpImageClassifier<float> images({.image = {6, 4},
                                      .patch = {3, 2},

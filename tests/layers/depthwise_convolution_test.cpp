@@ -67,7 +67,7 @@ TEST(DepthwiseConvolution, EqualsItsFormula) {
   }
 }
 
-TEST(DepthwiseConvolution, StreamsForeverInAStateOfConstantSize) {
+TEST(DepthwiseConvolution, HasAStateOfConstantSizeAndUnlimitedCapacity) {
   const auto state = Conv<float>({.channels = 6, .kernel = 5, .dilation = 2, .causal = true}).start();
   EXPECT_EQ(state.capacity(), State<float>::unlimited);
   EXPECT_EQ(state.bytes(), 8 * 6 * sizeof(float));

@@ -121,7 +121,7 @@ TEST(BatchNorm, KeepsItsPromises) {
   test::expect_promises([](auto zero) { return BatchNorm<decltype(zero)>(7); });
 }
 
-TEST(BatchNorm, NormalisesByItsStoredStatistics) {
+TEST(BatchNorm, NormalisesWithItsStoredStatistics) {
   BatchNorm<double> norm(2, 0.25);
   norm.weight << 3, 1;
   norm.bias << 1, -1;
@@ -173,16 +173,17 @@ TEST(ExternalAttention, InitialisesLikeTheOriginal) {
   EXPECT_EQ(head.attention.value, head.attention.key.transpose());
 }
 
-TEST(ExternalAttention, RefusesInvalidConfigurationsAndStreams) {
+TEST(ExternalAttention, RefusesInvalidConfigurationsAndStreaming) {
   EXPECT_EQ(message_of<ArgumentError>([] { ExternalAttention<float>({.channels = 6, .heads = 4}); }),
             "ExternalAttention: heads = 4 does not divide hidden = 6.");
   EXPECT_EQ(
       message_of<ArgumentError>([] { ExternalAttention<float>({.channels = 6, .memories = 0}); }),
       "ExternalAttention: channels = 6, heads = 1 and memories = 0 must be positive, and hidden = 0 must not be negative.");
   const ExternalAttention<float> layer({.channels = 6});
-  EXPECT_EQ(message_of<ArgumentError>([&] { layer.start(); }),
-            "ExternalAttention::start: an output depends on later tokens, so it cannot be streamed. Its softmax runs over "
-            "all tokens of a sequence.");
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] { layer.start(); }),
+      "ExternalAttention::start: an output depends on later tokens, so the layer cannot be streamed. Its softmax runs over "
+      "all tokens of a sequence.");
 }
 
 }  // namespace

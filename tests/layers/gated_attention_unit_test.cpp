@@ -171,7 +171,7 @@ TYPED_TEST(GatedAttentionUnitOf, EqualsItsFormulaAcrossBlocksOfScores) {
   }
 }
 
-TYPED_TEST(GatedAttentionUnitOf, ShowsItsWeights) {
+TYPED_TEST(GatedAttentionUnitOf, HooksSeeItsAttentionWeights) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({12, 5});
   const Matrix<T> x = random_matrix<T>(sequences.total(), c, 2);
@@ -363,7 +363,7 @@ TEST(GatedAttentionUnit, RefusesStatesOfOtherUnits) {
   std::vector<GatedAttentionUnitConfig> others(3, unit.config);
   others[0].query_key = 4;
   others[1].value = 5;
-  others[2].max_length = 40;  // its state has the right widths, but more capacity than `unit`'s Toeplitz bias has positions
+  others[2].max_length = 40;  // the state's widths match, but its capacity exceeds the positions of `unit`'s Toeplitz bias
   for (const GatedAttentionUnitConfig& config : others) {
     auto state = GatedAttentionUnit<float>(config).start(config.max_length);
     EXPECT_TRUE(refuses<ArgumentError>([&] { unit.extend(Matrix<float>::Ones(1, c), state, y, workspace); },

@@ -113,7 +113,7 @@ TYPED_TEST(GatedCrossAttentionOf, EqualsItsFormulaForRaggedQueriesAndKeys) {
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsEachSequenceAlone) {
+TYPED_TEST(GatedCrossAttentionOf, RunsTheSequencesOfABatchIndependently) {
   using T = TypeParam;
   const auto queries = Sequences::of_lengths({4, 0, 7}), others = Sequences::of_lengths({2, 3, 9});
   const auto x = random_matrix<T>(11, c, 2), key = random_matrix<T>(14, key_width, 3),
@@ -133,7 +133,7 @@ TYPED_TEST(GatedCrossAttentionOf, ARaggedBatchEqualsEachSequenceAlone) {
   }
 }
 
-TYPED_TEST(GatedCrossAttentionOf, ReturnsOnlyTheResidualWithoutKeys) {
+TYPED_TEST(GatedCrossAttentionOf, ReturnsOnlyTheResidualIfThereAreNoKeys) {
   using T = TypeParam;
   const auto x = random_matrix<T>(3, c, 2);
   for (const auto& config : configs()) {

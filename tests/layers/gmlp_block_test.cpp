@@ -14,7 +14,7 @@ using test::wide;
 
 constexpr Index length = 11, channels = 10;
 
-/// Variants of a plain configuration: one changes many options, the others one or a few each.
+/// Variants of a plain configuration: one changes many options, the others change at most three each.
 std::vector<GmlpConfig> all_options() {
   const GmlpConfig plain{.length = length, .channels = channels, .hidden = 24};
   std::vector<GmlpConfig> configs(14, plain);

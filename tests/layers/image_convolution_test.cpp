@@ -93,7 +93,7 @@ TYPED_TEST(ImageConvolutionOf, PadsTheImageWithZeros) {
   EXPECT_TRUE(test::same_bits(layer.forward(image), expected));
 }
 
-TEST(ImageConvolution, ReportsItsWeightAsAKernel) {
+TEST(ImageConvolution, ReportsKernelShapeAndSizes) {
   const ImageConvolution<float> layer(3, {4, 5}, 6, 7);
   EXPECT_EQ(layer.kernel_shape(), (Shape{6, 3, 7, 7}));
   EXPECT_EQ(layer.in(), 60);
@@ -102,7 +102,7 @@ TEST(ImageConvolution, ReportsItsWeightAsAKernel) {
   EXPECT_EQ(parameter_count(layer), 6 * 3 * 49 + 6);
 }
 
-TEST(ImageConvolution, InitialisesLecunNormal) {
+TEST(ImageConvolution, InitialisesWithLecunNormal) {
   ImageConvolution<double> layer(30, {2, 2}, 50, 5);
   Random random(1);
   layer.initialize(random);

@@ -13,8 +13,8 @@ using test::wide;
 
 constexpr auto dynamic = ConvolutionForm::dynamic;
 
-/// Both forms with every option. Kernels: one tap, shorter and longer than the sequences. Heads: one channel, narrower than a
-/// SIMD vector, wider than a tile.
+/// Both forms with every option. Kernels have one tap, or are shorter or longer than the sequences. Heads have one channel, or
+/// are narrower than a SIMD vector or wider than a tile.
 std::vector<LightweightConvolutionConfig> configurations() {
   std::vector<LightweightConvolutionConfig> all{
       {.channels = 6, .heads = 3, .kernel = 5},

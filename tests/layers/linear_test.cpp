@@ -116,7 +116,7 @@ TEST(Linear, HasAnEmptyBiasIfDisabled) {
   EXPECT_EQ(parameter_count(Linear<float>(4, 3)), 15);
 }
 
-TEST(Linear, InitialisesXavierUniform) {
+TEST(Linear, StartsWithXavierUniformWeights) {
   Linear<double> layer(300, 100);
   Random random(1);
   layer.initialize(random);
@@ -139,7 +139,7 @@ TEST(Linear, ExplainsMismatchedShapes) {
             "Linear::forward: y is 2 × 4, expected 2 × 3. Outputs are written in place and never resized.");
 }
 
-TEST(Linear, RefusesZeroChannels) {
+TEST(Linear, RefusesNonPositiveSizes) {
   EXPECT_EQ(message_of<ArgumentError>([] { Linear<float>(0, 3); }), "Linear: in = 0 and out = 3 must be positive.");
   EXPECT_THROW(Linear<float>(3, -1), ArgumentError);
 }

@@ -64,7 +64,7 @@ Matrix<T> run(const Layer& layer, const std::type_identity_t<Matrix<T>>& x, cons
   return layer.forward(x, sequences, workspace, mask);
 }
 
-/// Checks that each sequence of a masked ragged batch gives the same bits as when it runs alone.
+/// Checks that the output of each sequence in a masked ragged batch is bit-equal to its output in a separate call.
 template <class Layer>
 void expect_ragged_equals_alone(const Layer& layer, const Sequences& sequences, std::uint64_t seed) {
   using T = typename Layer::Scalar;

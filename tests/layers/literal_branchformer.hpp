@@ -10,7 +10,7 @@
 
 namespace gated::literal {
 
-/// A depthwise convolution by its formula. Rows before a sequence equal `before`, or zero if it is empty.
+/// A depthwise convolution by its formula. Rows before a sequence equal `before`, or zero if `before` is empty.
 template <class T>
 Matrix<double> depthwise(const DepthwiseConvolution<T>& layer, const Matrix<double>& x, const Sequences& sequences,
                          const Vector<double>& before = {}) {

@@ -47,7 +47,7 @@ MixedChunkAttentionConfig any(Random& random) {
   return config;
 }
 
-/// A stream keeps sums of finished chunks, so it cannot rewind. With a token shift, the next token sees a masked token.
+/// A stream keeps sums of finished chunks, so it cannot rewind. With a token shift, a masked token changes the next output.
 test::Promises promises(const MixedChunkAttentionConfig& config, std::vector<Index> lengths) {
   return {.lengths = std::move(lengths), .causal = config.causal, .rewinds = false, .mask_hides = !config.token_shift};
 }
@@ -278,7 +278,7 @@ TYPED_TEST(MixedChunkAttentionOf, HandlesFullyMaskedSequences) {
   }
 }
 
-TEST(MixedChunkAttention, ShowsTheWeightsPerChunk) {
+TEST(MixedChunkAttention, ShowsHooksTheWeightsOfEachChunk) {
   const auto layer = random_layer<MixedChunkAttention<float>>(lucidrains(true));
   Workspace<float> workspace;
   std::vector<std::string> maps;

@@ -27,7 +27,7 @@ struct ShiftMixerConfig {
   }
 };
 
-/// A user-defined mixer, y = shift(x) ⊙ gain + bias, which takes no epilogue: it cannot fuse a residual.
+/// A user-defined mixer, y = shift(x) ⊙ gain + bias. It accepts no epilogue, so it cannot fuse a residual.
 template <class T>
 struct ShiftMixer : Layer<ShiftMixer<T>> {
   using Config = ShiftMixerConfig;
@@ -165,7 +165,7 @@ TEST(MixerBlock, SetsTheChannelsOfItsMixers) {
 
 TEST(MixerBlock, RefusesMixersOfOtherWidths) {
   EXPECT_EQ(message_of<ArgumentError>([] { Projected<float>({.channels = 6, .token_mixer = {.channels = 5, .length = 9}}); }),
-            "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it 0.");
+            "MixerBlock: token_mixer.channels = 5, but the block has 6. Leave it at 0.");
   EXPECT_EQ(message_of<ArgumentError>(
                 [] { Projected<float>({.channels = 6, .token_mixer = {.length = 9}, .channel_mixer = {.out = 5}}); }),
             "Branch: FeedForward maps 6 channels to 5, expected 6 to 6 for the residual. Build it with equal input and output "

@@ -15,7 +15,7 @@ class OffsetScaleOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(OffsetScaleOf, Scalars, );
 
-/// The product of an OffsetScale's outputs for rows 0 and 2.
+/// The elementwise product of an OffsetScale's two outputs, from rows 0 and 2 of its weight and bias.
 template <class T>
 struct AllRows : Layer<AllRows<T>> {
   static constexpr const char* name = "AllRows";
@@ -71,7 +71,7 @@ TYPED_TEST(OffsetScaleOf, ReadsAndWritesBlocksOfLargerMatrices) {
   EXPECT_TRUE(test::is_untouched(y));
 }
 
-TEST(OffsetScale, HooksSeeEachRow) {
+TEST(OffsetScale, HooksSeeTheOutputOfEachRow) {
   AllRows<double> layer{{}, OffsetScale<double>(3, 5, true)};
   test::randomize(layer, 1);
   const auto x = random_matrix<double>(4, 5, 2);
@@ -98,7 +98,7 @@ TEST(OffsetScale, RefusesUnknownRowsAndWrongShapes) {
   EXPECT_TRUE(test::is_untouched(y) && test::is_untouched(low) && test::is_untouched(broad));
 }
 
-TEST(OffsetScale, InitialisesSmallWithoutOffset) {
+TEST(OffsetScale, InitialisesSmallWeightsAndZeroBiases) {
   OffsetScale<double> layer(2, 500, true);
   Random random(1);
   layer.initialize(random);

@@ -57,7 +57,7 @@ TEST(RelativeAttention, KeepsItsPromisesInEveryForm) {
   }
 }
 
-TEST(RelativeAttention, HasGradientsAcrossBlocksOfQueries) {
+TEST(RelativeAttention, HasCorrectGradientsAcrossBlocksOfQueries) {
   const auto sequences = Sequences::of_lengths({270, 3});
   for (const bool causal : {false, true}) {
     for (const ScorePosition position : {ScorePosition::offset, ScorePosition::key}) {
@@ -72,7 +72,7 @@ TEST(RelativeAttention, HasGradientsAcrossBlocksOfQueries) {
 TEST(RelativeAttention, OffsetScoresDependOnlyOnTheOffset) {
   RelativeAttention<double> layer(config_of(ScorePosition::offset, false));
   test::shake(layer, 1);
-  layer.query.weight.setZero();  // equal queries, equal keys: scores depend on positions only
+  layer.query.weight.setZero();  // all queries and keys are equal, so scores depend only on positions
   layer.key.weight.setZero();
   const Matrix<double> x = random_matrix<double>(6, 12, 2);
   Workspace<double> workspace;

@@ -17,7 +17,7 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// SinusoidPosition in a layer with Sees::past, for which expect_promises() tests sequences instead of single tokens.
+/// A layer that applies SinusoidPosition. Because of Sees::past, expect_promises() tests sequences instead of single tokens.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";
@@ -105,7 +105,7 @@ TEST(SinusoidPosition, RefusesPositionsBeyondItsTable) {
   const SinusoidPosition<float> table(PositionForm::sinusoid_table, 4, 3, 1.0F);
   EXPECT_NO_THROW(table.expect_length("f", 3));
   EXPECT_TRUE(refuses<ShapeError>([&] { table.expect_length("f", 4); },
-                                  "f: a sequence has 4 tokens, but the position table holds 3 positions. Build the model with "
+                                  "f: a sequence has 4 tokens, but the position table has 3 positions. Build the model with "
                                   "a larger max_length, or with position = sinusoid."));
   EXPECT_NO_THROW(SinusoidPosition<float>(PositionForm::sinusoid, 4, 0, 1.0F).expect_length("f", 1000000));
 }

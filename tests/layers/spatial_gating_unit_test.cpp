@@ -163,7 +163,7 @@ TYPED_TEST(SpatialGatingUnitOf, EqualsItsFormulaInEveryForm) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, IsBitEqualInPlace) {
+TYPED_TEST(SpatialGatingUnitOf, HasTheSameBitsInPlace) {
   using T = TypeParam;
   const auto sequences = Sequences::of_lengths({13, 20, 1, 0});
   const auto gate = random_gate<T>({.channels = 36, .spatial = {.length = 20, .heads = 3, .causal = true}});
@@ -201,7 +201,7 @@ TYPED_TEST(SpatialGatingUnitOf, UnsplitGatesWithZeroWeightsAreTheIdentity) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, StartsAsTheIdentity) {
+TYPED_TEST(SpatialGatingUnitOf, HardlyMixesTokensAtInitialisation) {
   using T = TypeParam;
   const auto x = random_matrix<T>(18, 34, 2);
   for (const GateForm form : all_gates) {

@@ -134,7 +134,7 @@ TYPED_TEST(SpatialProjectionOf, MaterialisesTheWeightOfItsForm) {
 
 TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaInEveryForm) {
   using T = TypeParam;
-  for (const Index length : {1, 2, 17, 150}) {  // 150 tokens are two row blocks of a causal projection
+  for (const Index length : {1, 2, 17, 150}) {  // 150 tokens span two row blocks of a causal projection
     for (const auto& config : all_forms(length)) {
       const auto layer = random_projection<T>(config);
       const auto sequences = Sequences::uniform(2, length);
@@ -155,7 +155,7 @@ TYPED_TEST(SpatialProjectionOf, UsesTheTopLeftCornerForShorterSequences) {
   }
 }
 
-TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaByFft) {
+TYPED_TEST(SpatialProjectionOf, EqualsItsFormulaWithTheFft) {
   using T = TypeParam;
   const Index lanes = Simd<T>::width;
   for (const Index length : {1, 2, 17, 96, 301}) {
@@ -188,8 +188,8 @@ TEST(SpatialProjection, VisitsEachPairOfTokensOnce) {
 }
 
 TEST(SpatialProjection, ChoosesTheFftByLengthAlone) {
-  // A non-causal Toeplitz weight uses the FFT from `fourier_from` tokens on. In sequences of at least six tiles (of 8 tokens
-  // here), a causal weight uses the FFT after the first tile.
+  // A non-causal Toeplitz weight uses the FFT for `fourier_from` or more tokens. In sequences of at least six tiles (of 8
+  // tokens here), a causal weight uses the FFT after the first tile.
   for (SpatialProjectionConfig config : transformed_forms(60, 13)) {
     const auto plain_config = [&] {
       auto c = config;
@@ -280,7 +280,7 @@ TEST(SpatialProjection, KeepsItsPromisesWithThreadedProducts) {
   }
 }
 
-TEST(SpatialProjection, KeepsItsPromisesByFft) {
+TEST(SpatialProjection, KeepsItsPromisesWithTheFft) {
   for (const auto& config : transformed_forms(9, 1)) {
     SCOPED_TRACE(describe(config));
     const bool causal = SpatialProjection<float>(config).is_causal();
@@ -386,7 +386,7 @@ TEST(SpatialProjection, NeverMaterialisesAToeplitzWeight) {
   }
 }
 
-TEST(SpatialProjection, ReportsItsWeightPerHead) {
+TEST(SpatialProjection, ReportsTheShapeOfItsWeight) {
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2}).weight_shape()), (Shape{2, 5, 5}));
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::toeplitz}).weight_shape()), (Shape{2, 9}));
   EXPECT_EQ((SpatialProjection<float>({.length = 5, .heads = 2, .form = SpatialForm::scaled_toeplitz}).weight_shape()),
@@ -458,7 +458,7 @@ TEST(SpatialProjection, RefusesNonPositiveSizes) {
   EXPECT_THROW(SpatialProjection<float>({.length = 4, .form = SpatialForm::toeplitz, .fourier_from = 0}), ArgumentError);
 }
 
-TEST(SpatialProjection, RefusesToMaterialiseAWeightItLacks) {
+TEST(SpatialProjection, RefusesToMaterialiseOutOfRangeHeadsOrLengths) {
   const SpatialProjection<float> layer({.length = 4, .heads = 2});
   EXPECT_THROW(layer.effective_weight(0, 5), ArgumentError);
   EXPECT_THROW(layer.effective_weight(0, -1), ArgumentError);

@@ -106,7 +106,7 @@ std::string describe(const SynthesizerAttentionConfig& c) {
 template <class T>
 void expect_formula() {
   for (const bool causal : {false, true}) {
-    for (const Index length : {12, 272}) {  // 272 queries are two blocks of scores
+    for (const Index length : {12, 272}) {  // 272 queries span two blocks of scores
       for (const auto& config : all_forms(causal, length)) {
         SynthesizerAttention<T> layer(config);
         test::shake(layer, 1);
@@ -149,7 +149,7 @@ TEST(SynthesizerAttention, KeepsItsPromisesInABlock) {
   }
 }
 
-TEST(SynthesizerAttention, HasAsManyParametersAsThePaper) {
+TEST(SynthesizerAttention, HasThePapersParameterCounts) {
   SynthesizerAttentionConfig c{
       .channels = 512, .heads = 8, .head_width = 128, .max_length = 512, .rank = 16, .factors = {32, 16}};
   const Index d = 512, all = 8 * 128, l = 512;
@@ -166,7 +166,7 @@ TEST(SynthesizerAttention, HasAsManyParametersAsThePaper) {
   expect(SynthesizerForm::dense, SynthesizerMixture::sum, 4 * d * all + 128 * l);
 }
 
-TEST(SynthesizerAttention, InitialisesLikeTheAuthors) {
+TEST(SynthesizerAttention, InitialisesLikeTheAuthorsCode) {
   Random random(1);
   const SynthesizerAttention<double> layer(
       {.channels = 64, .heads = 4, .max_length = 100, .mixture = SynthesizerMixture::learned}, random);

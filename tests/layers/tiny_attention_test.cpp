@@ -69,7 +69,7 @@ TYPED_TEST(TinyAttentionOf, EqualsItsFormula) {
   for (const bool causal : {false, true}) {
     for (const bool bias : {false, true}) {
       const auto attention = random_attention<T>(12, 5, 9, causal, bias);
-      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300 tokens are two blocks of scores
+      const auto sequences = Sequences::of_lengths({33, 1, 0, 300});  // 300 tokens span two blocks of scores
       const auto x = random_matrix<T>(sequences.total(), 12, 2);
       EXPECT_TRUE(near(attend(attention, x, sequences), literal::attention(attention, wide(x), sequences))) << causal << bias;
     }

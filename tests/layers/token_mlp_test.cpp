@@ -4,7 +4,7 @@
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 
-// Tests of TokenMlp and TokenGlu, which differ only in the gate.
+// Tests of TokenMlp, TokenGlu and TokenNorm.
 
 namespace gated::token_mlp_test {
 namespace {
@@ -126,7 +126,7 @@ TEST(TokenMlp, RefusesOtherLengthsAndSuggestsARemedy) {
   EXPECT_EQ(message_of<ArgumentError>([] { TokenGlu<float>({.channels = 4, .hidden = 2}); }),
             "TokenGlu: channels = 4, length = 0 and hidden = 2 must be positive.");
   const std::string said = message_of<ArgumentError>([&] { layer.start(); });
-  EXPECT_NE(said.find("An MLP over tokens needs all of them."), std::string::npos) << said;
+  EXPECT_NE(said.find("An MLP over tokens needs the whole sequence."), std::string::npos) << said;
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST(GluTransformerBlock, KeepsItsPromises) {
   }
 }
 
-TEST(GluTransformerBlock, DiffersFromTransformerBlockInTheFeedForward) {
+TEST(GluTransformerBlock, DiffersFromTransformerBlockOnlyInTheFeedForward) {
   const auto glu = random_layer<GluTransformerBlock<double>>(
       {.channels = channels, .token_mixer = {.heads = heads}, .channel_mixer = {.hidden = 9, .bias = false}});
   TransformerBlock<double> plain(configs()[0]);
@@ -296,17 +296,17 @@ TEST(TransformerBlock, HasARelativeBiasPerHead) {
                                   "bias with a larger max_length"));
 }
 
-TEST(TransformerBlock, HasTheParametersOfBertBase) {
+TEST(TransformerBlock, HasTheParameterCountOfBertBase) {
   EXPECT_EQ(parameter_count(TransformerBlock<float>({.channels = 768})), 7087872);
 }
 
-TEST(TransformerBlock, InitialisesGlobalQueriesAndKeysFromLocalOnes) {
+TEST(TransformerBlock, StartsWithEqualLocalAndGlobalQueriesAndKeys) {
   const TransformerBlock<float> block(configs()[2]);
   EXPECT_TRUE((block.tokens.mixer.global_qk.weight.array() == 1).all());
   EXPECT_TRUE(block.tokens.mixer.global_qk.bias.isZero(0));
 }
 
-TEST(TransformerBlock, AStateHoldsKeysAndValuesOrSums) {
+TEST(TransformerBlock, StatesStoreKeysAndValuesOrTheirSums) {
   EXPECT_EQ(TransformerBlock<float>(configs()[5]).start(20).bytes(), sizeof(float) * 20 * 2 * channels);
   const auto mixed = TransformerBlock<float>(configs()[7]).start();
   EXPECT_EQ(mixed.bytes(), sizeof(float) * (channels * width + 3 * chunk * channels));

@@ -105,7 +105,7 @@ void expect_the_bits_of_the_whole_sound() {
   }
 }
 
-TEST(DenoiseStream, IsBitEqualToTheWholeSound) {
+TEST(DenoiseStream, IsBitEqualToDenoisingTheWholeSound) {
   expect_the_bits_of_the_whole_sound<float>();
   expect_the_bits_of_the_whole_sound<double>();
 }

@@ -66,7 +66,7 @@ TYPED_TEST(FlashLanguageModelOf, EqualsItsFormulaOverSeveralChunks) {
   }
 }
 
-TYPED_TEST(FlashLanguageModelOf, TenThousandStepsEqualTheBatchInConstantMemory) {
+TYPED_TEST(FlashLanguageModelOf, TenThousandStepsEqualABatchAndKeepTheStateSize) {
   using T = TypeParam;
   const Index n = 10000;
   const std::vector<Index> tokens = random_tokens(n, vocabulary);
@@ -88,7 +88,7 @@ TYPED_TEST(FlashLanguageModelOf, TenThousandStepsEqualTheBatchInConstantMemory) 
   }
 }
 
-TYPED_TEST(FlashLanguageModelOf, APrefillInAnySplitEqualsSteps) {
+TYPED_TEST(FlashLanguageModelOf, SplitPrefillsEqualSingleSteps) {
   using T = TypeParam;
   const std::vector<Index> tokens = random_tokens(100, vocabulary);
   for (const auto& config : {lucidrains(), paper()}) {

@@ -23,7 +23,7 @@ Flash<float> small_flash(bool causal) {
       random);
 }
 
-TEST(FlashMemory, GrowsLinearlyWithTheSequence) {
+TEST(FlashMemory, GrowsAtMostLinearlyWithTheLength) {
   const double c = 64, e = 128, s = 32, chunk = 64;
   for (const bool causal : {true, false}) {
     const auto model = small_flash(causal);
@@ -36,7 +36,7 @@ TEST(FlashMemory, GrowsLinearlyWithTheSequence) {
   }
 }
 
-TEST(FlashMemory, DependsOnlyOnTheShape) {
+TEST(FlashMemory, DoesNotGrowWithRepeatedPasses) {
   for (const bool causal : {true, false}) {
     const auto model = small_flash(causal);
     EXPECT_EQ(scratch_bytes(model, 1000, 3, 1), scratch_bytes(model, 1000, 3, 20));

@@ -55,7 +55,7 @@ TYPED_TEST(FlashOf, EqualsItsFormula) {
   }
 }
 
-TYPED_TEST(FlashOf, StreamsEqualTheBatchBitForBit) {
+TYPED_TEST(FlashOf, StreamingIsBitEqualToForward) {
   using T = TypeParam;
   const auto x = random_matrix<T>(23, width, 2);
   for (const FlashConfig& config : configs(true)) {
@@ -102,7 +102,8 @@ TEST(FlashState, CannotRewindButCanBeCopied) {
   model.extend(x.topRows(7), state, y.topRows(7), workspace);
   const auto saved = state;
   model.extend(x.bottomRows(5), state, y.bottomRows(5), workspace);
-  EXPECT_TRUE(refuses<ArgumentError>([&] { state.rewind(7); }, "To return to a position, copy the state there."));
+  EXPECT_TRUE(
+      refuses<ArgumentError>([&] { state.rewind(7); }, "To return to a position later, copy the state at that position."));
   EXPECT_EQ(state.position(), 12);
   state = saved;
   EXPECT_EQ(state.position(), 7);

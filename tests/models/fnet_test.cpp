@@ -28,7 +28,7 @@ std::vector<Index> some_types(std::size_t count) {
   return types;
 }
 
-TEST(Fnet, HasAsManyParametersAsHuggingFace) {
+TEST(Fnet, HasTheParameterCountsOfTheOriginal) {
   const detail::HollowWeights hollow;  // weights take no memory
   EXPECT_EQ(parameter_count(FnetEncoder<float>(fnet_encoder())), 56'706'048);
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_base(FnetHead::none))), 82'861'056);
@@ -65,7 +65,7 @@ TEST(Fnet, EqualsItsFormula) {
   expect_parts<double>();
 }
 
-TEST(Fnet, ARaggedBatchEqualsEachTextAlone) {
+TEST(Fnet, ATextHasTheSameBitsAloneAndInABatch) {
   const auto model = random_layer<Fnet<float>>(fnet(FnetHead::masked_words, small));
   const auto sequences = Sequences::of_lengths({7, 12, 1});
   const auto tokens = random_tokens(20, small.vocabulary);
@@ -112,16 +112,17 @@ TEST(Fnet, GradientsFlowThroughPooledVectors) {
   });
 }
 
-TEST(Fnet, RefusesLongTextsAndStreaming) {
+TEST(Fnet, RefusesInvalidInputsAndStreaming) {
   const auto model = random_layer<Fnet<float>>(fnet(FnetHead::masked_words, small));
   Workspace<float> workspace;
   const auto tokens = random_tokens(13, small.vocabulary);
   EXPECT_EQ(test::message_of<ShapeError>([&] { model.forward(tokens, Sequences::single(13), workspace); }),
             "LanguageModel::forward: sequence 0 of 1 has 13 tokens, expected 12 at most. Build the model with a larger "
             "max_length.");
-  EXPECT_EQ(test::message_of<ArgumentError>([&] { model.start(); }),
-            "LanguageModel::start: an output depends on later tokens, so it cannot be streamed. A Fourier transform needs all "
-            "tokens of a sequence.");
+  EXPECT_EQ(
+      test::message_of<ArgumentError>([&] { model.start(); }),
+      "LanguageModel::start: an output depends on later tokens, so the layer cannot be streamed. A Fourier transform needs all "
+      "tokens of a sequence.");
   const std::vector<Index> three(tokens.begin(), tokens.begin() + 3);
   EXPECT_THROW(model.pooled(three, Sequences::of_lengths({3, 0}), workspace), ShapeError);
   auto config = fnet(FnetHead::masked_words, small);

@@ -97,10 +97,10 @@ TYPED_TEST(GauEncoderOf, MasksPaddingByDefault) {
 TEST(GauEncoder, InitialisesPositionsAtTheScaleOfEmbeddings) {
   Random random(1);
   const GauEncoder<float> model(flash_quad(), random);
-  EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "with and without a norm";
+  EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "the deviation of the word embeddings";
 }
 
-TEST(GauEncoder, HandlesAllPaddingTextsExceptWithSoftmax) {
+TEST(GauEncoder, RefusesAllPaddingTextsOnlyWithSoftmax) {
   const std::vector<Index> tokens{0, 0, 3};
   const auto sequences = Sequences::of_lengths({2, 1});
   Workspace<float> workspace;

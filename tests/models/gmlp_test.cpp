@@ -114,7 +114,7 @@ TEST(Gmlp, ChargesItsParametersToTheBudget) {
 
 // --- Streams ---
 
-TEST(GmlpState, HasTheExpectedBytesAndCapacity) {
+TEST(GmlpState, HasTheExpectedSizeAndCapacity) {
   for (const GmlpConfig& config : small_gmlps(true)) {
     const auto model = random_model<Gmlp<float>>(config);
     const Index gated = config.gate == GateForm::split ? config.hidden / 2 : config.hidden;
@@ -129,7 +129,7 @@ TEST(GmlpState, HasTheExpectedBytesAndCapacity) {
 }
 
 constexpr const char* not_causal =
-    "Stack::start: an output depends on later tokens, so it cannot be streamed. Build it with causal = true, or use "
+    "Stack::start: an output depends on later tokens, so the layer cannot be streamed. Build it with causal = true, or use "
     "forward() on whole sequences.";
 
 TEST(Gmlp, RefusesToStreamIfNotCausal) {
@@ -158,7 +158,7 @@ TEST(Gmlp, ScaledFormStreamsUnlessAnotherLayerLooksAhead) {
   EXPECT_EQ(message_of<ArgumentError>([&] { Gmlp<float>(config).start(); }), not_causal) << "attention looks ahead";
 }
 
-TEST(Gmlp, SuggestsARemedyPastItsLength) {
+TEST(Gmlp, SuggestsARemedyIfAStreamIsTooLong) {
   const auto model = random_model<Gmlp<float>>(small_gmlps(true)[0]);
   const auto x = random_matrix<float>(small_length, small_channels, 2);
   Workspace<float> workspace;

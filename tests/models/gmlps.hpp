@@ -6,7 +6,7 @@
 #include "gated/models/gmlp.hpp"
 #include "tests/layers/literal.hpp"
 
-/// Small gMLPs with every option, for tests of all models.
+/// Configurations of small gMLPs, and helpers, for the tests of all models.
 
 namespace gated::test {
 
@@ -38,7 +38,7 @@ inline std::string describe(const GmlpConfig& c) {
               c.token_shift, ", norm ", name_of(c.norm_position), c.causal ? ", causal" : "");
 }
 
-/// A model with random parameters far from their initial values: every term of its formula has an effect.
+/// A model with random parameters far from their initial values, so that every term of its formula has an effect.
 template <class Model>
 Model random_model(const typename Model::Config& config, std::uint64_t seed = 1) {
   Model model(config);

@@ -109,7 +109,7 @@ Names weights_of(Index depth, const Names& endings) {
 
 const std::vector<Index> ids{1, 2, 3, 4, 5, 6, 1, 2, 3};
 
-/// Calls `f` with two language models per trunk of a kind: a plain one, and one with every option outside the trunk.
+/// Calls `f` with two language models for each trunk of `Kind`: a plain one, and one with every option outside the trunk.
 template <class Kind, class F>
 void for_each_model(bool causal, const F& f) {
   using Model = LanguageModel<typename Kind::template Trunk<float>>;
@@ -293,7 +293,7 @@ TEST(Hook, SeesEveryLayerOfAClassifier) {
   }
 }
 
-TEST(Hook, SeesTheSamePathsInFeatures) {
+TEST(Hook, SeesEveryLayerBelowTheHeadInFeatures) {
   const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(Pooling::mean));
   const auto images = random_matrix<float>(2, 96, 2);
   const Seen features = hooked([&](auto& workspace) { model.features(images, workspace); });

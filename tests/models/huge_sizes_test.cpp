@@ -169,7 +169,7 @@ void for_each_speech_model(Index size) {
   }
 }
 
-TEST(HugeSizes, AreRefusedWithGatedErrors) {
+TEST(HugeSizes, RaiseOnlyGatedErrors) {
   for (const Index size :
        {Index{1} << (bits - 23), Index{1} << (bits - 13), Index{1} << (bits - 1), std::numeric_limits<Index>::max()}) {
     for_each_model(size);
@@ -177,7 +177,7 @@ TEST(HugeSizes, AreRefusedWithGatedErrors) {
   }
 }
 
-TEST(HugeSizes, AreRefusedWithGatedErrorsIfNegative) {
+TEST(HugeSizes, NegativeSizesRaiseOnlyGatedErrors) {
   for (const Index size : {Index{-1}, -(Index{1} << (bits - 23)), std::numeric_limits<Index>::min()}) {
     for_each_model(size);
   }
@@ -203,7 +203,7 @@ TEST(HugeSizes, AreRefusedWithAByteCount) {
          text("Stack: ", huge, " × 1 elements take "));
 }
 
-TEST(HugeSizes, AreRefusedForStatesWithAByteCount) {
+TEST(HugeSizes, HugeStatesAreRefusedWithAByteCount) {
   if (!is_refused_by_bytes) {
     GTEST_SKIP();
   }

@@ -19,7 +19,7 @@ SpatialProjection<T> random_projection(SpatialProjectionConfig config, std::uint
   return projection;
 }
 
-/// The W with W[p, p + Δ] = kernel(Δy, Δx) for patches p of a grid.
+/// The spatial weight of a convolution over a grid: W[p, p + Δ] = kernel(Δy, Δx) for each patch p and offset Δ = (Δy, Δx).
 template <class T, class Kernel>
 Matrix<T> translation_invariant(ImageSize grid, const Kernel& kernel) {
   Matrix<T> w(grid.area(), grid.area());
@@ -70,7 +70,7 @@ TEST(ToeplitzErrorOfNumbers, EqualsItsFormula) {
   // 1 + 1) and 2, 4 (mean 3, differences 1 + 1).
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 1), 8.0 / 12);
   EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 3), (8.0 + 2 + 2) / (12 + 12 + 6));
-  EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 5), 12.0 / 48) << "each corner is a whole diagonal";
+  EXPECT_DOUBLE_EQ(toeplitz_error<double>(w, ImageSize{1, 3}, 5), 12.0 / 48) << "each corner is a diagonal of one element";
   EXPECT_DOUBLE_EQ(energy_share<double>(w, ImageSize{1, 3}, 1), (1.0 + 9 + 64) / w.squaredNorm());
   EXPECT_DOUBLE_EQ(energy_share<double>(w, ImageSize{1, 3}, 5), 1.0);
   EXPECT_TRUE(test::same_bits(mean_filter<double>(w, ImageSize{1, 3}, 3), Matrix<double>{{3, 4, 6}}));
@@ -96,7 +96,7 @@ TEST(ToeplitzErrorOfNumbers, IsZeroForZerosAndNaNForNaN) {
   EXPECT_TRUE(std::isnan(energy_share<double>(w, ImageSize{2, 3}, 3)));
 }
 
-TEST(ToeplitzErrorOfNumbers, IncludesMasksAndPositionScales) {
+TEST(ToeplitzErrorOfNumbers, AccountsForMasksAndPositionScales) {
   auto scaled = random_projection<double>({.length = 9, .form = SpatialForm::scaled_toeplitz}, 4);
   EXPECT_GT(toeplitz_error(scaled, 0, 5), 0.1);
   scaled.position_x.setOnes();

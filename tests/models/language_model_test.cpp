@@ -7,8 +7,8 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// Tests of all language models. Tests of one kind of trunk are in gmlp_language_model_test.cpp, flash_language_model_test.cpp
-// and gau_encoder_test.cpp.
+// Tests of all language models. Tests specific to a kind of trunk are in gmlp_language_model_test.cpp,
+// flash_language_model_test.cpp and gau_encoder_test.cpp.
 
 namespace gated::language_model_test {
 namespace {
@@ -167,7 +167,7 @@ TYPED_TEST(LanguageModelOf, HasTheConfiguredHead) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, ARaggedBatchIsBitEqualToEachTextAlone) {
+TYPED_TEST(LanguageModelOf, ARaggedBatchIsBitEqualToSeparateCalls) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({5, 1, 12, 0});
   Ids ids(text_of_12.begin(), text_of_12.begin() + 6);
@@ -364,7 +364,7 @@ TYPED_TEST(LanguageModelOf, StepsEqualTheBatchBitForBit) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, APrefillInAnySplitEqualsSteps) {
+TYPED_TEST(LanguageModelOf, APrefillInAnySplitEqualsTheBatch) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));
@@ -411,7 +411,7 @@ TYPED_TEST(LanguageModelOf, APrefillOfNoTokensChangesNothing) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, ACopiedStateBranches) {
+TYPED_TEST(LanguageModelOf, ACopiedStateContinuesIndependently) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));

@@ -21,7 +21,7 @@ Index count_at_depth(typename Model::Config config, Index depth) {
   return count_whole<Model>(config);
 }
 
-/// The number of parameters, extrapolated from models of one and two blocks, because the largest model takes 4 GB.
+/// The number of parameters, extrapolated from models of one and two blocks, because the largest model needs 4 GB.
 template <class Model>
 Index count(const typename Model::Config& config) {
   const Index one = count_at_depth<Model>(config, 1), two = count_at_depth<Model>(config, 2);

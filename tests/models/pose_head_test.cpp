@@ -68,7 +68,7 @@ TYPED_TEST(PoseHeadOf, EqualsItsFormula) {
   }
 }
 
-TEST(PoseHead, HasSplitRatioBinsPerPixel) {
+TEST(PoseHead, BinCountsArePixelsTimesSplitRatio) {
   const auto head = random_head<float>(small());
   EXPECT_EQ(head.in(), 3 * 4 * 2);
   EXPECT_EQ(head.head_x.weight.rows(), 9);   // 6 pixels across

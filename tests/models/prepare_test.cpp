@@ -56,7 +56,7 @@ TEST(Prepare, ChangesNoBits) {
 }
 
 TEST(Prepare, MatmulReadsThePackedCopy) {
-  // Changes to the original weights have no effect, except in the elements that gated compares to detect changes.
+  // Changes to the original weights have no effect, except that a change in an element that gated compares is refused.
   auto model = language_model<float>();
   const auto prepared = prepare(model);
   Workspace<float> plain, fast;
@@ -101,7 +101,7 @@ TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
       // Products read the stored FFT, so changes to the transformed lags have no effect.
       Matrix<float>& w = model.blocks[0].gate.proj.weight;
       w.middleCols(form == SpatialForm::toeplitz ? 89 : 1, 29) *=
-          2;  // lags from 30 on, except the elements compared to detect changes
+          2;  // the lags from 30 up, except elements compared to detect changes
       EXPECT_TRUE(same_bits(model.forward(x, one, fast), before));
       EXPECT_FALSE(same_bits(model.forward(x, one, plain), before));
     }
@@ -155,7 +155,7 @@ void expect_bits_of_rounded(const Model& model, const Run& run) {
   }
 }
 
-TEST(Prepare, QuantizedWeightsEqualARoundedFloatModel) {
+TEST(Prepare, QuantizedWeightsGiveTheOutputsOfARoundedFloatModel) {
   const auto text = [](const auto& model, auto& workspace) {
     return Matrix<float>(model.forward(tokens, Sequences::of_lengths({5, 4}), workspace));
   };

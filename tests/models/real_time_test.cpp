@@ -27,7 +27,7 @@ namespace {
 
 constexpr int refused = 3;
 
-/// From now on, any system call except exit_group() kills the process. Returns false if the system has no such filter.
+/// Installs a filter: any later system call except exit_group() kills the process. Returns false if filters are unsupported.
 bool forbid_system_calls() {
   sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
@@ -36,8 +36,8 @@ bool forbid_system_calls() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
 }
 
-/// In a child process, runs `f` once freely, then `count` times with system calls forbidden and allocations counted. Returns
-/// the child's wait status.
+/// In a child process, runs `f` once unrestricted, then `count` times with system calls forbidden and allocations counted.
+/// Returns the child's wait status.
 template <class F>
 int status_of(Index count, const F& f) {
   const pid_t child = fork();
@@ -81,7 +81,7 @@ class RealTime : public testing::Test {
   Workspace<float> workspace{Threads(1)};
 };
 
-TEST_F(RealTime, TheFilterFindsSystemCallsAndAllocations) {
+TEST_F(RealTime, HarnessDetectsSystemCallsAndAllocations) {
   const int called = status_of(1, [] { getppid(); });
   EXPECT_TRUE(WIFSIGNALED(called));
   const int allocated = status_of(1, [] { Matrix<float>(3, 3).setZero(); });

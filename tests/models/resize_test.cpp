@@ -44,7 +44,7 @@ template <class Model>
   return result;
 }
 
-/// The W with W[p, p + Δ] = kernel(Δy, Δx) for patches p of a grid.
+/// The spatial weight of a convolution over a grid: W[p, p + Δ] = kernel(Δy, Δx) for each patch p and offset Δ = (Δy, Δx).
 template <class T, class Kernel>
 Matrix<T> translation_invariant(ImageSize grid, const Kernel& kernel) {
   Matrix<T> w(grid.area(), grid.area());
@@ -63,7 +63,7 @@ Index place(Index i, Index old_size, Index new_size) {
       std::floor((static_cast<double>(i) + 0.5) * static_cast<double>(old_size) / static_cast<double>(new_size)));
 }
 
-/// The patch of the old grid that `by_offset` uses for patch p of the new grid, as its documentation says.
+/// The patch of the old grid that `by_offset` uses for patch p of the new grid, as documented for resize_grid().
 Index old_patch(Index p, ImageSize old_grid, ImageSize new_grid) {
   return place(p / new_grid.width, old_grid.height, new_grid.height) * old_grid.width +
          place(p % new_grid.width, old_grid.width, new_grid.width);
@@ -119,7 +119,7 @@ TYPED_TEST(Resize, ByOffsetKeepsKnownLagsOnALargerGrid) {
   const Matrix<T> resized = resize_grid(projection, from, to, GridResize::by_offset).weight;
   const Matrix<T> built = translation_invariant<T>(to, some_kernel);
   for (Index p = 0; p < to.area(); ++p) {
-    EXPECT_EQ((resized.row(p).array() != T{0}).count(), from.area()) << "a filter moves as a whole";
+    EXPECT_EQ((resized.row(p).array() != T{0}).count(), from.area()) << "a filter keeps all its values";
     for (Index q = 0; q < to.area(); ++q) {
       EXPECT_TRUE(resized(p, q) == built(p, q) || resized(p, q) == T{0});
     }
@@ -137,8 +137,8 @@ TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   const Matrix<T> a{{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
   EXPECT_LT((resized.weight - a * projection.weight * a.transpose() / 2).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((resized.bias - projection.bias * a.transpose()).cwiseAbs().maxCoeff(), 1e-5);
-  // 4 → 2: the new centres are at 1/2 and 5/2. Triangles of half-width 2 distribute the weight of each old token:
-  // (3/4, 3/4, 1/4, 0) and its mirror image, scaled so that each column sums to 1.
+  // 4 → 2: the new centres are at 1/2 and 5/2. Triangles of half-width 2 distribute the four old weights: shares of
+  // (3/4, 3/4, 1/4, 0) to the first new token and the mirror image to the second, scaled so that each weight's shares sum to 1.
   auto longer = random_projection<T>({.length = 4}, 3);
   const auto shorter = resize_grid(longer, {4, 1}, {2, 1}, GridResize::bilinear);
   const Matrix<T> half{{0.5, 0.5, 0, 0}, {0, 0, 0.5, 0.5}}, spread{{1, 0.75, 0.25, 0}, {0, 0.25, 0.75, 1}};
@@ -225,7 +225,7 @@ TYPED_TEST(Resize, KeepsClassTokens) {
   }
 }
 
-TYPED_TEST(Resize, TheSameSizeChangesNoBits) {
+TYPED_TEST(Resize, KeepsEveryBitAtTheSameSize) {
   using T = TypeParam;
   const GmlpImageClassifierConfig image{.image = {6, 8},
                                         .patch = {2, 2},
@@ -248,7 +248,7 @@ TYPED_TEST(Resize, TheSameSizeChangesNoBits) {
   }
 }
 
-/// Covers all cases in which resize_length() is exact: every form, causality, new length and method.
+/// Covers every form except dense non-causal weights, for which LengthResize::exact raises an error.
 TYPED_TEST(Resize, KeepsWeightsBetweenCommonTokens) {
   using T = TypeParam;
   const Index n = 9;
@@ -286,7 +286,7 @@ TYPED_TEST(Resize, KeepsWeightsBetweenCommonTokens) {
   }
 }
 
-TYPED_TEST(Resize, DenseCausalToeplitzGrowsLikeTheToeplitzForm) {
+TYPED_TEST(Resize, DenseCausalToeplitzResizesLikeTheToeplitzForm) {
   using T = TypeParam;
   const auto toeplitz = random_projection<T>({.length = 7, .causal = true, .form = SpatialForm::toeplitz}, 10);
   SpatialProjection<T> dense({.length = 7, .causal = true});
@@ -300,7 +300,7 @@ TYPED_TEST(Resize, DenseCausalToeplitzGrowsLikeTheToeplitzForm) {
   }
 }
 
-TYPED_TEST(Resize, ALengthResizesLikeAGridOfOneRow) {
+TYPED_TEST(Resize, ResizesALengthLikeAGridOfOneRow) {
   using T = TypeParam;
   const auto projection = random_projection<T>({.length = 7, .heads = 2}, 11);
   for (const Index length : {3, 12}) {
@@ -345,7 +345,7 @@ TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
   }
 }
 
-TYPED_TEST(Resize, HandlesAnyModelWithAStackOfGmlpBlocks) {
+TYPED_TEST(Resize, HandlesModelsWithAStackOfGmlpBlocks) {
   using T = TypeParam;
   using Trunk = Stack<GmlpBlock<T>>;  // its depth comes from StackConfig, not from the block
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
@@ -442,7 +442,7 @@ TYPED_TEST(Resize, MixersKeepTheirOutputOnUniformImages) {
   expect_one_colour_stays<TokenProjection<T>>({.channels = 3, .length = 12}, 0);
 }
 
-TYPED_TEST(Resize, ATokenProjectionResizesItsSpatialWeight) {
+TYPED_TEST(Resize, ResizesTheWeightOfATokenProjection) {
   using T = TypeParam;
   const auto layer = randomised(TokenProjection<T>({.channels = 3, .length = 12, .causal = true}), 4);
   const auto moved = resize_grid(layer, {3, 4}, {4, 4}, GridResize::by_offset);
@@ -494,7 +494,7 @@ TYPED_TEST(Resize, AResizedMixerRuns) {
   expect_resized_runs<MixerImageClassifier<T>>(vit_ff({.channels = 4}, 3));
 }
 
-TEST(ResizeGrid, MatchesThePaperFromB16At224To384) {
+TEST(ResizeGrid, HasThePapersParameterCountAt384Pixels) {
   const auto model = resize_grid(GmlpImageClassifier<float>(gmlp_b16_224()), {384, 384}, GridResize::by_offset);
   EXPECT_EQ(parameter_count(model), 81'887'592);
   EXPECT_EQ(parameter_count(model) - parameter_count(*model.head), 81'374'592);

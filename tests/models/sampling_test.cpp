@@ -198,7 +198,7 @@ TYPED_TEST(SamplerOf, NeverDrawsMinusInfinity) {
   EXPECT_EQ(support(row_of<TypeParam>({-infinity, -infinity, -500}), {.temperature = 0}), (std::set<Index>{2}));
 }
 
-TYPED_TEST(SamplerOf, DrawsOnlyPossibleTokensForExtremeUniforms) {
+TYPED_TEST(SamplerOf, HandlesUniformsOfZeroAndAlmostOne) {
   const auto logits = row_of<TypeParam>({-infinity, 0.1, 0.3, 0.2, -infinity});
   const Random::State zero{0, 1, 2, 0}, almost_one{0, 1, 2, ~std::uint64_t{0}};
   ASSERT_EQ(Random(zero).uniform(), 0);
@@ -271,7 +271,7 @@ TEST(Sampler, RefusesSettingsOutOfRange) {
     return message_of<ArgumentError>([&] { Sampler<float> sampler(4, sampling); });
   };
   EXPECT_EQ(message({.temperature = -0.5}),
-            "Sampler: temperature = -0.5, expected a finite number ≥ 0; 0 takes the most probable token.");
+            "Sampler: temperature = -0.5, expected a finite number ≥ 0; 0 picks the most probable token.");
   EXPECT_NE(message({.temperature = nan}).find("temperature = nan"), std::string::npos);
   EXPECT_NE(message({.temperature = infinity}).find("temperature = inf"), std::string::npos);
   EXPECT_EQ(message({.top_k = -1}), "Sampler: top_k = -1, expected ≥ 0; 0 keeps all tokens.");

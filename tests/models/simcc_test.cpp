@@ -19,7 +19,7 @@ Matrix<T> row(std::initializer_list<T> values) {
   return m;
 }
 
-/// The keypoint of a single row of logits.
+/// The keypoint decoded from one row of x logits and one row of y logits.
 template <class T>
 KeyPoint<T> decoded(const Matrix<T>& x, const Matrix<T>& y, const SimccConfig& config = {}) {
   KeyPoint<T> point{.x = 7, .y = 7, .score = 7, .visibility = 7};
@@ -32,7 +32,7 @@ class SimccOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SimccOf, Scalars, );
 
-TYPED_TEST(SimccOf, TakesTheLargestLogits) {
+TYPED_TEST(SimccOf, DecodesTheLargestLogits) {
   using T = TypeParam;
   const auto point = decoded<T>(row<T>({1, 2, 5, 3}), row<T>({9, 1, 0}));
   EXPECT_EQ(point.x, T{1});
@@ -42,7 +42,7 @@ TYPED_TEST(SimccOf, TakesTheLargestLogits) {
   EXPECT_EQ(decoded<T>(row<T>({1, 2, 5, 3}), row<T>({9, 1, 0}), {.split_ratio = 4}).x, T{0.5});
 }
 
-TYPED_TEST(SimccOf, TakesTheFirstOfEqualLogits) {
+TYPED_TEST(SimccOf, DecodesTheFirstOfEqualLogits) {
   using T = TypeParam;
   const auto point = decoded<T>(row<T>({3, 4, 4, 4}), row<T>({2, 2, 2}));
   EXPECT_EQ(point.x, T{0.5});
@@ -63,7 +63,7 @@ TYPED_TEST(SimccOf, HasNoPointIfTheScoreIsNotPositive) {
   EXPECT_EQ(decoded<T>(row<T>({std::numeric_limits<T>::min(), 0}), row<T>({1})).x, T{0});
 }
 
-TYPED_TEST(SimccOf, ANaNHidesTheKeypoint) {
+TYPED_TEST(SimccOf, HasNoPointIfALogitIsNaN) {
   using T = TypeParam;
   const T nan = std::numeric_limits<T>::quiet_NaN();
   for (const auto& x : {row<T>({nan, 1, 2}), row<T>({1, nan, 2}), row<T>({1, 2, nan})}) {

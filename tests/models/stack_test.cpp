@@ -7,7 +7,7 @@
 #include "tests/core/allocations.hpp"
 #include "trunks.hpp"
 
-// Tests of stacks of every kind of block, including a user-defined block. Tests of one kind are in gmlp_test.cpp and
+// Tests of stacks of every kind of block, including a user-defined block. Tests specific to a kind are in gmlp_test.cpp and
 // flash_test.cpp.
 
 namespace gated::stack_test {
@@ -189,7 +189,7 @@ TYPED_TEST(StackOf, NeverReadsLaterTokensInLongSequences) {
       length);
 }
 
-TYPED_TEST(StackOf, ARaggedBatchIsBitEqualToEachSequenceAlone) {
+TYPED_TEST(StackOf, ARaggedBatchIsBitEqualToSeparateCalls) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::of_lengths({5, 1, 12, 0, 7});
   const auto mask = random_mask(sequences, 3);
@@ -207,7 +207,7 @@ TYPED_TEST(StackOf, ARaggedBatchIsBitEqualToEachSequenceAlone) {
   }
 }
 
-TYPED_TEST(StackOf, TheOrderOfABatchDoesNotMatter) {
+TYPED_TEST(StackOf, TheOrderOfSequencesDoesNotMatter) {
   using T = typename TypeParam::T;
   const auto x = random_matrix<T>(8, small_channels, 2);
   Matrix<T> swapped(8, small_channels);
@@ -238,7 +238,7 @@ TYPED_TEST(StackOf, IsBitEqualForAnyNumberOfThreads) {
   }
 }
 
-TYPED_TEST(StackOf, KeepsNaNInItsSequence) {
+TYPED_TEST(StackOf, NaNStaysInItsSequence) {
   using T = typename TypeParam::T;
   const auto sequences = Sequences::uniform(3, small_length);
   const auto x = random_matrix<T>(sequences.total(), small_channels, 2);
@@ -451,7 +451,7 @@ TYPED_TEST(StackOf, StreamsNeverReadLaterTokens) {
   });
 }
 
-TYPED_TEST(StackOf, ACopiedStateBranches) {
+TYPED_TEST(StackOf, ACopiedStateContinuesIndependently) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);
@@ -479,7 +479,7 @@ TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
     Workspace<T> workspace;
     auto state = model.start(small_length);
     TestFixture::go_on(model, x, state, 5, workspace);
-    state.rewind(5);  // to the current position: always possible
+    state.rewind(5);  // a rewind to the current position is always possible
     if constexpr (Kind::remembers_tokens) {
       Matrix<T> astray = Matrix<T>::Constant(7, small_channels, std::numeric_limits<T>::quiet_NaN());
       model.extend(astray, state, astray, workspace);
@@ -493,7 +493,7 @@ TYPED_TEST(StackOf, ARewoundStateForgetsLaterTokens) {
     } else {
       EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(4); }),
                 "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. To "
-                "return to a position, copy the state there.");
+                "return to a position later, copy the state at that position.");
       EXPECT_EQ(state.position(), 5);
     }
     const Index position = state.position();

@@ -87,7 +87,7 @@ TEST(TinyTimeMixer, HasThePublishedParameterCounts) {
   expect(mixed, 817'811);
 }
 
-TEST(TinyTimeMixer, FreezingTheBackboneLeaves289696Parameters) {
+TEST(TinyTimeMixer, Has289696ParametersOutsideTheBackbone) {
   const TinyTimeMixer<float> model(ttm_512_96());
   Index rest = 0;
   for_each_parameter([&](const ParameterInfo& info,
@@ -215,7 +215,7 @@ TEST(TinyTimeMixer, DependsOnTheFrequencyTokenOfEachItem) {
             "TinyTimeMixer: 0 frequency tokens, expected 2, one per item: the model was trained with them.");
 }
 
-TEST(TinyTimeMixer, TrainsWithResolutionMaskAndKnownFuture) {
+TEST(TinyTimeMixer, GradientsAreCorrectWithAllOptionalInputs) {
   TinyTimeMixerConfig c = with_resolution();
   c.scaling = SeriesScaling::mean;
   c.known = {1};
@@ -252,7 +252,7 @@ TEST(TinyTimeMixer, AllocatesNothingWhenWarm) {
   }
 }
 
-TEST(TinyTimeMixer, MixesTheKnownFuture) {
+TEST(TinyTimeMixer, ForecastsDependOnTheKnownFuture) {
   TinyTimeMixerConfig c = small();
   c.known = {1};
   c.forecast_mixing = {.enabled = true};

@@ -18,7 +18,7 @@ std::vector<Index> indices(const Matrix<float>& scores, Index k) {
   return found;
 }
 
-TEST(TopK, ReturnsTheLargestInDescendingOrder) {
+TEST(TopK, ReturnsTheLargestScoresInDescendingOrder) {
   const Matrix<float> scores = (Matrix<float>(1, 6) << 3, -1, 7, 7, 0, 5).finished();
   EXPECT_EQ(indices(scores, 3), (std::vector<Index>{2, 3, 5})) << "equal scores in index order";
   EXPECT_EQ(indices(scores, 0), std::vector<Index>());
@@ -31,7 +31,7 @@ TEST(TopK, PutsNaNLast) {
   EXPECT_EQ(indices(scores, 5), (std::vector<Index>{4, 2, 1, 0, 3}));
 }
 
-TEST(TopK, RefusesMatrices) {
+TEST(TopK, RefusesSeveralRowsAndNegativeCounts) {
   const Matrix<float> two = Matrix<float>::Zero(2, 3);
   EXPECT_EQ(test::message_of<ShapeError>([&] { top_k<float>(two, 1); }), "top_k: scores has 2 rows, expected one.");
   EXPECT_THROW(top_k<float>(two.topRows(1), -1), ArgumentError);

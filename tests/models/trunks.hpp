@@ -195,7 +195,7 @@ struct OfPlainBlocks {
   }
 };
 
-/// Computes a block by its formula. `mask` applies only to blocks that take one.
+/// Computes a block by its formula. `mask` applies only to blocks that accept one.
 template <class T>
 Matrix<double> literal_block(const GmlpBlock<T>& block, const Matrix<double>& x, const Sequences& sequences,
                              const literal::Visible&) {

@@ -35,7 +35,7 @@ class AccuracyOf : public ::testing::Test {
     EXPECT_GT(largest.error, 0.1) << name << " has almost no error: was it compared?";
     this->RecordProperty(name, std::to_string(largest.error));
   }
-  /// Measures the error relative to the reference.
+  /// Measures the relative error: the scale is |truth(x)|.
   template <class F, class Truth>
   void expect_two_epsilons(const char* name, const F& f, const Truth& truth) {
     expect_two_epsilons(name, f, truth, [&](Real x) { return std::fabs(truth(x)); });

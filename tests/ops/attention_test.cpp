@@ -56,7 +56,7 @@ auto layer_of(ScoreKernel kernel, bool causal, Index heads) {
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
 
-TEST(Attention, EveryKernelWorksInBatchesTapesAndCausalStreams) {
+TEST(Attention, EveryKernelSupportsBatchesTapesAndCausalStreams) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (const bool causal : {false, true}) {
       for (const Index heads : {1, 2}) {
@@ -262,14 +262,14 @@ TEST(Attention, NeverReadsLaterTokensIfCausal) {
   }
 }
 
-TEST(Attention, HasEqualBitsWhetherOrNotThreadsShareHeads) {
+TEST(Attention, IsBitEqualWhetherOrNotThreadsShareHeads) {
   const Sequences sequences = Sequences::of_lengths({300, 0, 7, 129});
   const auto x = random_matrix<float>(sequences.total(), 2 * width + value, 1);
   for (const bool causal : {false, true}) {
     const auto layer = layer_of<float>(ScoreKernel::softmax, causal, 2);
     Workspace<float> alone;
     const Matrix<float> expected = layer.forward(x, sequences, alone);
-    for (const int threads : {2, 3, 5}) {  // 4 sequences × 2 heads: each head runs on one of 2 threads, or is shared by 3 or 5
+    for (const int threads : {2, 3, 5}) {  // 4 sequences × 2 heads: 2 threads run whole heads, 3 or 5 threads share heads
       Workspace<float> workspace{Threads{threads}};
       Matrix<float> y(sequences.total(), value);
       layer.forward(x, sequences, y, workspace);
@@ -286,7 +286,7 @@ TEST(Attention, HasEqualBitsWhetherOrNotThreadsShareHeads) {
   }
 }
 
-TEST(Attention, ShowsTheWeightsPerSequenceAndHead) {
+TEST(Attention, HooksSeeTheWeightsPerSequenceAndHead) {
   const auto x = random_matrix<double>(5, 2 * width + value, 1);
   const auto paths = [&](Index heads, bool streams) {
     const auto layer = layer_of<double>(ScoreKernel::relu2, true, heads);

@@ -68,7 +68,7 @@ std::string describe(const Form& f) { return text(name_of(f.reduction), f.causal
 
 const std::vector<std::uint8_t> mask{1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 1, 1, 1};
 
-TEST(ChunkAttention, EveryFormWorksInBatchesTapesAndCausalStreams) {
+TEST(ChunkAttention, EveryFormWorksInBatchesOnTapesAndInCausalStreams) {
   for (const Form& form : forms) {
     SCOPED_TRACE(describe(form));
     expect_op(mixing_of(form), {.in = columns, .out = value, .streams = form.causal});

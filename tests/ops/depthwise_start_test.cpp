@@ -36,7 +36,7 @@ const auto convolve = [](auto& run, const auto& p, auto x) {
   return pad_start(run, convolve_depthwise(run, x, p.depthwise(), Epilogue<Run>()), p.depthwise(), p.constant);
 };
 
-TEST(ContinueToTheLeft, EqualsTheConvolutionOfPaddedSequences) {
+TEST(PadStart, EqualsTheConvolutionOfPaddedSequences) {
   for (const Options& o : {Options{4, 1, 3}, Options{5, 3, 4}, Options{5, 2, 2}, Options{3, 1, 0}, Options{1, 1, 0}}) {
     SCOPED_TRACE(text(o.kernel, " taps, ", o.dilation, " apart, from ", -o.own_tap));
     const Parameters<double> p(o);
@@ -62,7 +62,7 @@ TEST(ContinueToTheLeft, EqualsTheConvolutionOfPaddedSequences) {
   }
 }
 
-TEST(ContinueToTheLeft, WorksInBatchesTapesAndCausalStreams) {
+TEST(PadStart, WorksInBatchesOnTapesAndInCausalStreams) {
   for (const Options& o : {Options{4, 1, 3}, Options{5, 3, 4}, Options{1, 1, 0}}) {
     test::expect_op<Parameters>(o, convolve, {.in = 5, .out = 5});
   }

@@ -27,7 +27,7 @@ struct Parameters {
   DynamicTaps<T> taps() const { return {bias, options.heads, options.taps, options.own_tap, options.softmax}; }
 };
 
-/// The convolution of the first columns of x; the other columns hold the scores of its taps.
+/// Convolves the first columns of x; the taps' scores are in the other columns.
 template <class Run, class P>
 MatrixOf<Run> convolved(Run& run, const P& p, const MatrixOf<Run>& x, const Epilogue<Run>& epilogue = {}) {
   const Index channels = p.options.channels;

@@ -54,7 +54,7 @@ TEST(AddEmbedding, DefaultsToTheFirstRow) {
     RunMatrix<double> input(input_view<double>(x)), own = run.owned(input);
     const double* const place = own.data;
     EXPECT_TRUE(same_bits(run[add_embedding(run, std::move(input), table.weight, used)], expected));
-    EXPECT_TRUE(same_bits(x, before)) << "belongs to the caller";
+    EXPECT_TRUE(same_bits(x, before)) << "the caller's matrix must not change";
     EXPECT_NE(add_embedding(run, own, table.weight, used).data, place) << "not moved";
     const RunMatrix<double> y = add_embedding(run, std::move(own), table.weight, used);
     EXPECT_EQ(y.data, place);

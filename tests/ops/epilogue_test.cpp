@@ -263,7 +263,7 @@ TYPED_TEST(EpilogueOf, OperandsMayAliasTheOutput) {
   }
 }
 
-/// Elements up to the diagonal j = wanted + i have the bits of the whole product. Others have these bits or are unchanged.
+/// Elements up to the diagonal j = wanted + i are bit-equal to the whole product. Others are bit-equal or unchanged.
 TYPED_TEST(EpilogueOf, ComputesColumnsUpToADiagonal) {
   using T = TypeParam;
   Index left = 0;

@@ -58,7 +58,7 @@ TYPED_TEST(FourierMixingOf, EqualsItsDefinitionForAnySize) {
   }
 }
 
-TYPED_TEST(FourierMixingOf, IsItsOwnInverseOnSymmetricInputs) {
+TYPED_TEST(FourierMixingOf, IsItsOwnInverseUpToScaleOnSymmetricInputs) {
   using T = TypeParam;
   // If x[t, j] = x[-t, -j] (indices modulo n and d), the transform is real; applying it twice gives n · d · x.
   const Index n = 60, d = 45;
@@ -89,7 +89,7 @@ struct Plain {
   }
 };
 
-TEST(FourierMixing, WorksInBatchesAndTapes) {
+TEST(FourierMixing, WorksInBatchesAndOnTapes) {
   test::expect_op(Plain{}, {.in = 21, .out = 21, .lengths = {7, 0, 1, 12, 31, 290, 11}, .streams = false});
   test::expect_op(Joined{}, {.in = 76, .out = 19, .lengths = {7, 0, 1, 12, 31}, .streams = false});
   // Several groups of sequences, which run in parallel.

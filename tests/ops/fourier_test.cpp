@@ -50,7 +50,7 @@ Parts<T> transform(const Parts<T>& x) {
   return y;
 }
 
-/// The reference transform. The first half of y's columns are the real parts, the second half the imaginary parts.
+/// The reference transform. Returns the real parts in the first half of the columns, and the imaginary parts in the second.
 template <class T>
 Matrix<long double> literal(const Parts<T>& x) {
   const Index n = x.real.rows(), columns = x.real.cols();

@@ -49,7 +49,7 @@ TEST(Assign, WritesAnyWidthAndStaysInBounds) {
 }
 
 /// The backward pass through act(z) ⊙ factor, element by element.
-TEST(ActivationBackward, EqualsItsFormulaWithinBounds) {
+TEST(ActivationBackward, EqualsItsFormulaAndStaysInBounds) {
   const Activation activation = Activation::gelu;
   const auto act = [&](const Matrix<double>& x, bool upstream) {
     return Matrix<double>(x.unaryExpr([&](double one) {

@@ -156,7 +156,7 @@ TEST(Int8Kernels, AddUpTheLargestCodesExactly) {
 }
 
 #if GATED_HAS_AMX_KERNELS
-/// An emulation of the AMX instructions, after their description in Intel's manual.
+/// Emulates the AMX instructions as Intel's manual describes them.
 struct PlainTiles {
   static inline Index words = 0;
   static inline std::byte tiles[8][16][64];

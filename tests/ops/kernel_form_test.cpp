@@ -18,7 +18,7 @@ using detail::word_of;
 
 class KernelFormTest : public test::RestoresKernels {};
 
-TEST_F(KernelFormTest, DefaultsToTheBestOrTheEnvironment) {
+TEST_F(KernelFormTest, DefaultsToTheEnvironmentsFormOrElseTheBest) {
   const auto forms = available_kernels();
   ASSERT_FALSE(forms.empty());
   const char* const asked = std::getenv("GATED_KERNELS");

@@ -309,7 +309,7 @@ TYPED_TEST(MatmulOf, ComputesEachRowOfATriangleIndependently) {
   });
 }
 
-TYPED_TEST(MatmulOf, NeverReadsBBeyondARowOfATriangle) {
+TYPED_TEST(MatmulOf, ReadsOnlyRowsOfBWithinTheTriangle) {
   using T = TypeParam;
   const Index panel = this->panel_width;
   for_each_triangle<T>(40, {0, 1, 13}, [&](const Matrix<T>& a, Index diagonal, const auto& bounds) {
@@ -411,7 +411,7 @@ PreparedWeights<float> prepare_codes(const Matrix<float>& weight, const EncodedW
   return prepared;
 }
 
-TEST(Matmul, QuantizedWeightsEqualTheirDecodedValues) {
+TEST(Matmul, QuantizedProductsEqualThoseOfDecodedWeights) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     const Index tile = kernels<ProductKernels<float>>().tile_rows, panel = kernels<ProductKernels<float>>().panel_columns;

@@ -93,7 +93,7 @@ TYPED_TEST(NormaliseOf, EqualsItsFormulaForEveryFormAndWidth) {
   }
 }
 
-TYPED_TEST(NormaliseOf, IsTheIdentityWithoutAForm) {
+TYPED_TEST(NormaliseOf, IsTheIdentityForNormFormNone) {
   const TestedNorm<TypeParam> none(NormForm::none, 21);
   Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
   const Matrix<TypeParam> before = x;
@@ -212,7 +212,7 @@ TYPED_TEST(NormaliseOf, HandlesEmptyInput) {
   }
 }
 
-TYPED_TEST(NormaliseOf, AgreesWithTheOpInEveryRun) {
+TYPED_TEST(NormaliseOf, IsBitEqualInBatchesAndRecordings) {
   using T = TypeParam;
   const Matrix<T> x = random_matrix<T>(5, 27, 1);
   for (const NormForm form : {NormForm::none, forms[0], forms[1], forms[2], forms[3]}) {

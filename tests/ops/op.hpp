@@ -55,7 +55,7 @@ struct OpCase {
 };
 
 /// Expects bit-equal results for a batch, each sequence alone, any number of threads, a tape, and streams of any step size.
-/// If `streams_otherwise`, streams may differ from the batch by rounding.
+/// If `streams_otherwise`, streams can differ from the batch by rounding.
 template <class Layer>
 void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
   using T = typename Layer::Scalar;
@@ -127,7 +127,8 @@ enum class Meeting {
   afterwards  ///< by join() on the plain result
 };
 
-/// The epilogue with the given `fields`, one bit each. Its operands are blocks of `out` columns of x, after the first `in`.
+/// The epilogue with the given `fields`, one bit each. Its operands are blocks of `out` columns of x that follow the
+/// first `in` columns.
 template <class Run>
 Epilogue<Run> epilogue_of_columns(Run& run, unsigned fields, const MatrixOf<Run>& x, Index in, Index out, bool owned) {
   const auto part = [&](unsigned bit, Index k) {

@@ -117,7 +117,7 @@ void expect_pooled(const Model& model, const Sequences& sequences, const Matrix<
 const auto mean = [](auto& run, const auto&, const auto& x) { return mean_over_tokens(run, x); };
 const auto first = [](auto& run, const auto&, const auto& x) { return first_tokens(run, x); };
 
-TEST(Pooling, OpsEqualTheirFormulasWithGradients) {
+TEST(Pooling, OpsEqualTheirFormulasWithCorrectGradients) {
   const auto x = test::random_matrix<double>(20, 5, 1);
   for (const Sequences& sequences : {Sequences::of_lengths({7, 1, 12}), Sequences::uniform(4, 5)}) {
     expect_pooled(Nothing(), sequences, x, pooled(x, sequences), mean);
@@ -167,7 +167,7 @@ TEST(Prepend, PutsARowBeforeEachSequence) {
   }
 }
 
-TEST(Gather, KeepsTheOrderAndAddsGradients) {
+TEST(Gather, KeepsTheOrderAndSumsGradientsOfRepeatedRows) {
   const auto x = test::random_matrix<double>(20, 5, 1);
   static const std::vector<Index> rows{7, 0, 19, 7};  // one row twice
   Matrix<double> expected(4, 5);

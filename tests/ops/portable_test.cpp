@@ -220,7 +220,7 @@ Model random_model(const typename Model::Config& config) {
 
 constexpr GmlpConfig causal_gmlp{.length = 128, .channels = 40, .hidden = 72, .depth = 2, .causal = true};
 
-TEST_F(Portable, SignaturesOfGmlps) {
+TEST_F(Portable, ReproducesSignaturesOfGmlps) {
   GmlpConfig config = causal_gmlp;
   expect_signature(random_model<Gmlp<float>>(config), "4322a82df1902945", "d2791e150edcbf70");
   expect_signature(random_model<Gmlp<double>>(config), "fcfb91d1779864ec");
@@ -229,7 +229,7 @@ TEST_F(Portable, SignaturesOfGmlps) {
   expect_signature(random_model<Gmlp<float>>(config), "04a13e986ae6a15a", "5764e7da84645837");
 }
 
-TEST_F(Portable, SignaturesOfLongToeplitzWeights) {
+TEST_F(Portable, ReproducesSignaturesOfLongToeplitzWeights) {
   for (const bool causal : {false, true}) {
     GmlpConfig config = causal_gmlp;
     config.length = 1100;
@@ -259,7 +259,7 @@ TEST_F(Portable, SignaturesOfLongToeplitzWeights) {
   }
 }
 
-TEST_F(Portable, SignaturesOfFlash) {
+TEST_F(Portable, ReproducesSignaturesOfFlash) {
   for (const auto& [causal, expected, with_int8] :
        {std::tuple{false, "a4926674115292c7", "9cdd7640aff83f11"}, std::tuple{true, "9305eed26dc050fa", "ee33d07dd0319de0"}}) {
     const flash_presets::Sizes sizes{.channels = 40, .query_key = 16, .chunk = 16, .causal = causal};
@@ -267,7 +267,7 @@ TEST_F(Portable, SignaturesOfFlash) {
   }
 }
 
-TEST_F(Portable, SignaturesOfAttentionUnits) {
+TEST_F(Portable, ReproducesSignaturesOfAttentionUnits) {
   const gau_presets::Sizes sizes{.channels = 40, .max_length = 128, .query_key = 16};
   expect_signature(random_model<Stack<GatedAttentionUnit<float>>>({.depth = 2, .block = gau_presets::gau_alpha(sizes)}),
                    "e2c0430ffaf46f69", "74966e3da50b8dc7");
@@ -275,7 +275,7 @@ TEST_F(Portable, SignaturesOfAttentionUnits) {
                    "deef93c193946775", "998fc8cb7881255c");
 }
 
-TEST_F(Portable, SignaturesOfSynthesizers) {
+TEST_F(Portable, ReproducesSignaturesOfSynthesizers) {
   using Block = MixerBlock<SynthesizerAttention<float>, GluFeedForward<float>>;
   expect_signature(random_model<Stack<Block>>({.depth = 1,
                                                .block = {.channels = 40,
@@ -287,7 +287,7 @@ TEST_F(Portable, SignaturesOfSynthesizers) {
                    "8004ec20c8a45c70", "92131d6cf66c237f");
 }
 
-TEST_F(Portable, SignaturesOfLightConvs) {
+TEST_F(Portable, ReproducesSignaturesOfLightConvs) {
   for (const auto& [form, expected, with_int8] :
        {std::tuple{ConvolutionForm::lightweight, "a396eec11ced578b", "b3a056576a48d2a9"},
         std::tuple{ConvolutionForm::dynamic, "24d9a17fc13628b4", "4c2f0bcd9c43f812"}}) {
@@ -300,7 +300,7 @@ TEST_F(Portable, SignaturesOfLightConvs) {
   }
 }
 
-TEST_F(Portable, SignaturesOfFnets) {
+TEST_F(Portable, ReproducesSignaturesOfFnets) {
   for (const auto& [length, expected, with_int8] : {std::tuple{Index{128}, "1d6fe787f8c59941", "023fb1cad21f5049"},
                                                     std::tuple{Index{22}, "f3d5d1b939f97ff6", "7c78f4b1e95a56a2"}}) {
     const FnetSizes sizes{.channels = 26, .hidden = 40, .depth = 2, .vocabulary = 31, .max_length = length};
@@ -308,7 +308,7 @@ TEST_F(Portable, SignaturesOfFnets) {
   }
 }
 
-TEST_F(Portable, SignaturesOfForecasters) {
+TEST_F(Portable, ReproducesSignaturesOfForecasters) {
   expect_signature(random_model<TinyTimeMixer<float>>({.series = 3,
                                                        .context = 21,
                                                        .patch = 6,
@@ -402,7 +402,7 @@ TEST_F(Portable, IsChosenForTheWholeRun) {
   EXPECT_EQ(arithmetic(), Arithmetic::fastest);
 }
 
-TEST_F(Portable, KeywordsEqualThoseOfAMicrocontroller) {  // tests/bare_metal/words.cpp
+TEST_F(Portable, KeywordsEqualThoseOfAMicrocontroller) {  // as in tests/bare_metal/words.cpp
   const std::string folder = GATED_REFERENCE_DIR "/../../examples/spot_words/";
   const auto model = load_model<GmlpImageClassifier<float>>(folder + "ten_words.safetensors");
   const Sound sound = read_wav(folder + "three_words.wav");

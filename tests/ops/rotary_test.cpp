@@ -69,7 +69,7 @@ TYPED_TEST(RotaryOf, DoesNotRotateTheFirstPosition) {
   EXPECT_TRUE(same_bits(this->rotated(x, 0, 6, Rotary::interleaved), x));
 }
 
-TYPED_TEST(RotaryOf, PreservesNormsAndIsRelative) {
+TYPED_TEST(RotaryOf, PreservesNormsAndEncodesRelativePositions) {
   using T = TypeParam;
   const auto q = random_matrix<T>(1, 8, 1), k = random_matrix<T>(1, 8, 2);
   for (const Rotary layout : {Rotary::interleaved, Rotary::half}) {
@@ -96,7 +96,7 @@ TYPED_TEST(RotaryOf, IsAccurateAtAnyPosition) {
   }
 }
 
-TYPED_TEST(RotaryOf, StaysWithinBounds) {
+TYPED_TEST(RotaryOf, ChangesNothingOutsideItsBlock) {
   using T = TypeParam;
   Matrix<T> whole = random_matrix<T>(6, 12, 1);
   const Matrix<T> before = whole, expected = this->rotated(whole.block(1, 2, 4, 7), 3, 6, Rotary::half);

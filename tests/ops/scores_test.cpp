@@ -200,7 +200,7 @@ TYPED_TEST(ScoresOf, NeverReadFutureKeysAndValues) {
   using T = TypeParam;
   constexpr T infinity = std::numeric_limits<T>::infinity(), huge = std::numeric_limits<T>::max();
   for (const ScoreKernel kernel : kernels) {
-    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270 spans two blocks
+    for (const auto& [queries, first] : {std::pair<Index, Index>{40, 0}, {1, 12}, {9, 31}, {270, 3}}) {  // 270: 2 query blocks
       const Index count = first + queries + 2;
       Attention<T> attention(queries, count, first);
       attention.scoring = {.kernel = kernel, .scale = T(0.3), .causal = true};

@@ -109,7 +109,7 @@ const auto fixed = [](auto& run, const Matrix<double>& matrix) {
   }
 };
 
-TEST(PrependToSeries, PrependsARowOfTheItemToEachSeries) {
+TEST(PrependToSeries, PrependsTheItemsRowToEachSeries) {
   const Sequences items = Sequences::of_lengths({2, 0, 1});
   const auto x = random_matrix<double>(6, 4, 1), first = random_matrix<double>(3, 4, 2);  // three series of two rows
   const Matrix<double> none = Matrix<double>::Zero(1, 4);
@@ -175,7 +175,7 @@ TEST(Reshape, CopiesOnlyIfRowsAreNotContiguous) {
   EXPECT_EQ(wide.data, place);
   EXPECT_TRUE(wide.is_owned()) << "still owned";
   EXPECT_EQ(test::message_of<ShapeError>([&] { reshape(run, RunMatrix<double>(input_view<double>(x)), 5); }),
-            "reshape: x is 6 × 4: its elements do not fill rows of 5. Choose columns that divide 24.");
+            "reshape: x is 6 × 4, which cannot be reshaped to 5 columns. Choose a number that divides 24.");
 }
 
 }  // namespace

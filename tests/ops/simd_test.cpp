@@ -59,7 +59,7 @@ TYPED_TEST(SimdOf, StoresTheFirstLanesOnly) {
   }
 }
 
-TYPED_TEST(SimdOf, ZeroesOtherLanesEvenIfNaN) {
+TYPED_TEST(SimdOf, ClearsLanesThatAreNotKeptEvenIfNaN) {
   for (std::size_t count = 0; count <= this->full; ++count) {
     std::vector<TypeParam> source = this->all(this->not_a_number);
     std::fill_n(source.begin(), count, TypeParam{3});
@@ -70,7 +70,7 @@ TYPED_TEST(SimdOf, ZeroesOtherLanesEvenIfNaN) {
   }
 }
 
-TYPED_TEST(SimdOf, WorksAtAnyAddress) {
+TYPED_TEST(SimdOf, LoadsFromAnyAddress) {
   const auto memory = this->counting(2 * this->full);
   for (std::size_t start = 0; start < this->full; ++start) {
     EXPECT_EQ(this->values_of(Simd<TypeParam>::load(memory.data() + start)).front(), static_cast<TypeParam>(start + 1));
@@ -121,7 +121,7 @@ TYPED_TEST(SimdOf, ReducesByAddAndMax) {
   EXPECT_EQ(Simd<TypeParam>::load(memory.data()).largest(), count);
 }
 
-TYPED_TEST(SimdOf, KeepsTheNaNOfTheFirstArgumentOfMinAndMax) {
+TYPED_TEST(SimdOf, MinAndMaxPropagateANaNFirstArgument) {
   const Simd<TypeParam> nan(this->not_a_number), one(TypeParam{1});
   for (const auto& values : {this->values_of(min(nan, one)), this->values_of(max(nan, one))}) {
     for (const TypeParam x : values) {
@@ -130,7 +130,7 @@ TYPED_TEST(SimdOf, KeepsTheNaNOfTheFirstArgumentOfMinAndMax) {
   }
 }
 
-TYPED_TEST(SimdOf, SelectLessComparesLaneByLane) {
+TYPED_TEST(SimdOf, SelectLessComparesStrictlyAndHandlesNaN) {
   const Simd<TypeParam> one(TypeParam{1}), two(TypeParam{2}), nan(this->not_a_number);
   EXPECT_EQ(this->values_of(select_less(one, two, one, two)), this->all(1));
   EXPECT_EQ(this->values_of(select_less(two, one, one, two)), this->all(2));

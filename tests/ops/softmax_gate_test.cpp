@@ -123,7 +123,7 @@ TEST(SoftmaxGate, FusedEpiloguesEqualJoin) {
   }
 }
 
-TEST(SoftmaxGate, KeepsSharedScores) {
+TEST(SoftmaxGate, LeavesSharedScoresUnchanged) {
   const auto x = random_matrix<double>(6, 5, 1), z = random_matrix<double>(6, 5, 2);
   const Matrix<double> before = z;
   Workspace<double> workspace;

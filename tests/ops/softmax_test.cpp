@@ -60,7 +60,7 @@ TYPED_TEST(SoftmaxOf, IsAccurateForManyColumns) {
     }
     for (Index j = 0; j < x.cols(); ++j) {
       const long double distance = largest - static_cast<long double>(x(i, j)), expected = std::exp(-distance) / sum;
-      // Rounding the distance before exp() adds a relative error proportional to the distance.
+      // Rounding the distance to the maximum before exp() adds a relative error proportional to this distance.
       ASSERT_TRUE(test::close(y(i, j), expected, 2 * this->epsilon * expected * std::max(1.0L, distance))) << i << ", " << j;
     }
   }
@@ -127,7 +127,7 @@ TYPED_TEST(SoftmaxOf, KeepsNaNInItsRow) {
   EXPECT_TRUE(y.row(2).array().isFinite().all());
 }
 
-TYPED_TEST(SoftmaxOf, StaysWithinBounds) {
+TYPED_TEST(SoftmaxOf, WritesOnlyWithinItsBlock) {
   Matrix<TypeParam> x = random_matrix<TypeParam>(8, 20, 6);
   const Matrix<TypeParam> before = x, expected = this->of(x.block(2, 3, 5, 13), true);
   softmax<TypeParam>(x.block(2, 3, 5, 13), this->workspace, {.causal = true});

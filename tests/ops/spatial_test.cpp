@@ -121,7 +121,7 @@ TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
           ASSERT_EQ(row.back(), T{-7}) << "written past the row";
         }
       }
-      // The weight times the identity. The product materialises the weight or reads it in place.
+      // Multiplies the weight by the identity: matmul() materialises the weight, or reads it in place.
       for (const auto& [first, count] : {std::pair<Index, Index>{0, 9}, {0, 1}, {3, 4}, {8, 1}}) {
         const Index depth = config.causal ? first + count : 9;
         Matrix<T> rows(count, depth);
@@ -139,7 +139,7 @@ TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
 
 TYPED_TEST(SpatialOf, EqualsItsFormulaInEveryForm) {
   using T = TypeParam;
-  for (const Index length : {1, 2, 17, 300}) {  // 300 tokens are three blocks of a causal weight
+  for (const Index length : {1, 2, 17, 300}) {  // 300 tokens span three blocks of a causal weight
     for (const Config& config : all_forms(length)) {
       const Numbers<T> numbers(config);
       const auto v = random_matrix<T>(length, 21, 6);
@@ -151,14 +151,14 @@ TYPED_TEST(SpatialOf, EqualsItsFormulaInEveryForm) {
   }
 }
 
-TEST(Spatial, EveryFormWorksInEveryRun) {
+TEST(Spatial, IsBitEqualInEveryRunWithCorrectGradients) {
   for (const Config& config : all_forms(12)) {
     SCOPED_TRACE(config.describe());
     expect_op<Numbers>(config, mixed, {.in = 6, .out = 6, .streams = config.causal});
   }
 }
 
-TYPED_TEST(SpatialOf, RunsAgreeBitForBitAcrossBlocks) {
+TYPED_TEST(SpatialOf, IsBitEqualInEveryRunAcrossBlocks) {
   for (const Config& config : all_forms(300)) {
     SCOPED_TRACE(config.describe());
     test::expect_same_in_every_run(Op(Numbers<TypeParam>(config), mixed, 21, 21),

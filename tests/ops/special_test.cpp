@@ -35,7 +35,7 @@ TYPED_TEST(SpecialOf, TanhIsExactlyOddAndBounded) {
   }
 }
 
-TYPED_TEST(SpecialOf, SaturatesExactly) {
+TYPED_TEST(SpecialOf, FunctionsSaturateExactly) {
   const TypeParam infinity = std::numeric_limits<TypeParam>::infinity();
   for (const TypeParam x : {TypeParam{150}, TypeParam(1e30), std::numeric_limits<TypeParam>::max(), infinity}) {
     EXPECT_EQ(test::on_scalar(vector_tanh, x), 1) << x;

@@ -55,7 +55,7 @@ TEST(TokenShift, IsTheIdentityForAmountZero) {
   EXPECT_EQ(shifted(numbered(3, 4), Sequences::single(3), 0, false), numbered(3, 4));
 }
 
-TEST(TokenShift, ZeroesTokensShiftedPastTheSequence) {
+TEST(TokenShift, ReadsZerosOutsideTheSequence) {
   Matrix<double> expected(2, 4);
   expected << 10, 0, 0, 0,  //
       20, 11, 0, 0;

@@ -25,7 +25,7 @@ endif()
 list(JOIN names "|" any_name)
 file(READ ${ROOT}/CMakePresets.json presets)
 
-# Appends to `problems` unless a file that a command names exists in the root or in the README's folder.
+# Appends to `problems` unless `path`, named in a command, exists in the root or in the README's folder.
 macro(expect_file path)
   if(NOT EXISTS ${ROOT}/${path} AND NOT EXISTS ${folder}/${path})
     string(APPEND problems "${readme}: there is no ${path}: ${line}\n")
@@ -42,7 +42,7 @@ foreach(readme IN LISTS README_FILES)
       string(FIND "${content}" "\n${help_${name}}" at)
       math(EXPR usages "${usages} + 1")
       if(at EQUAL -1)
-        string(APPEND problems "${readme}: its text is not what ${name} --help says:\n${help_${name}}\n")
+        string(APPEND problems "${readme}: its usage text differs from ${name} --help:\n${help_${name}}\n")
       endif()
     endif()
   endforeach()

@@ -13,9 +13,9 @@
 #include "tests/models/gmlps.hpp"
 #include "tests/stress/stress.hpp"
 
-// Tests random valid configurations of every kind of model. Each sequence of a ragged batch is bit-equal to the same sequence
-// alone. Threads and packed weights change no bit. Models round-trip through files. Stream steps are bit-equal to the batch.
-// Building a model with n values uses about n values of a ParameterBudget.
+// Tests random valid configurations of every kind of model. A sequence has the same output bits in a ragged batch and alone.
+// Threads and packed weights change no bit. Models round-trip through files. Streaming is bit-equal to forward(). A model with
+// n values consumes about n values of a ParameterBudget.
 //
 // A failure names the seed and the configuration. GATED_STRESS_SEED=<seed> GATED_STRESS_MODELS=1 runs only that configuration.
 
@@ -95,7 +95,7 @@ Index sum(const std::vector<Index>& lengths) {
   return total;
 }
 
-/// Saves `model` and returns the loaded model.
+/// Saves `model` to a file and loads it again.
 template <class Model>
 Model from_file(const Model& model) {
   const auto path = test::temporary("model.safetensors");

@@ -89,7 +89,7 @@ void expect_same_bits(const typename Model::Config& config, long count) {
   EXPECT_EQ(wrong, 0) << "of " << count << " splits";
 }
 
-TEST_F(Splits, NeverChangeABit) {
+TEST_F(Splits, NoSplitChangesABit) {
   const long count = from_environment("GATED_STRESS_SPLITS", 10000) / 7 + 1;
   for (const bool causal : {false, true}) {
     const GmlpConfig gmlp{.length = longest,

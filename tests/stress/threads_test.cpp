@@ -125,7 +125,7 @@ TEST(SixtyFourThreads, ShareAFlashForText) {
   expect_same_texts(model);
 }
 
-TEST(SixtyFourThreads, ShareADoubleFlashOfThePaper) {
+TEST(SixtyFourThreads, ShareThePapersFlashInDouble) {
   FlashLanguageModel<double> model(
       {.vocabulary = vocabulary,
        .position = PositionForm::sinusoid,

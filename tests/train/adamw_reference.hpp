@@ -1,6 +1,6 @@
 #pragma once
 
-/// Written by adamw_reference.py, which describes the arrays, with PyTorch 1.13.0a0.
+/// Written by adamw_reference.py with PyTorch 1.13.0a0. The script describes the arrays.
 
 // clang-format off
 

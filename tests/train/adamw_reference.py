@@ -12,7 +12,7 @@ import torch
 SIZES = {"weight": 15, "bias": 3, "norm": 5, "spatial": 6, "position": 4, "embedding": 8}
 KEPT_STEPS = (1, 2, 10)
 CASES = {
-    # name: (default weight decay, {parameter: (learning-rate factor, weight decay)}, clip to this norm)
+    # name: (default weight decay, {parameter: (learning-rate factor, weight decay), or None if frozen}, maximum gradient norm)
     "plain": (0.0, {}, None),
     "decay": (0.1, {"weight": (1, 0.1), "embedding": (1, 0.1)}, None),
     "uniform": (0.1, {name: (1, 0.1) for name in SIZES}, None),
@@ -80,7 +80,7 @@ def show(name, values, dtype):
 
 
 print("#pragma once\n")
-print(f"/// Written by adamw_reference.py, which describes the arrays, with PyTorch {torch.__version__.split('+')[0]}.\n")
+print(f"/// Written by adamw_reference.py with PyTorch {torch.__version__.split('+')[0]}. The script describes the arrays.\n")
 print("// clang-format off\n")
 print("namespace gated::test {\n")
 for dtype in (torch.float32, torch.float64):

@@ -103,7 +103,7 @@ TEST(GradientNorm, NeitherOverflowsNorUnderflows) {
   EXPECT_TRUE(std::isinf(gradient_norm(three_values<double>(1.7e308, 1.7e308, 0))));
 }
 
-TEST(GradientNorm, IsNonFiniteIfAValueIs) {
+TEST(GradientNorm, IsNonFiniteIfAnyValueIsNonFinite) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::nan("");
   EXPECT_TRUE(std::isinf(gradient_norm(three_values<double>(1, -inf, 0))));

@@ -52,7 +52,7 @@ class GMLPVision(nn.Module):
         self.to_logits = nn.Sequential(nn.LayerNorm(dim), nn.Identity(), nn.Linear(dim, num_classes))
 
     def forward(self, x):
-        patches = F.unfold(x, self.patch, stride=self.patch).transpose(1, 2)  # row by row; each patch: (channel, row, column)
+        patches = F.unfold(x, self.patch, stride=self.patch).transpose(1, 2)  # row-major patches of (channel, row, column)
         x = self.to_patch_embed(patches)
         for layer in self.layers:
             x = layer(x)
@@ -520,7 +520,7 @@ def other_cases():
 
 
 # Mean and standard deviation of initial values, by class and parameter name. Replaces ten_steps.initial_value() for names that
-# it does not know, and for classes that need another scale because they divide scores by another value.
+# it does not know, and for classes that scale their scores differently.
 VALUES = {
     r"LayerNorm\.(weight|scala)$|scaledsin_scalar$|circulant_pos_.$|gate\.proj\.bias$": (1.0, 0.2),
     r"gate\.proj\.weight$|sgu\.weight$": (0.0, 0.3),

@@ -65,7 +65,7 @@ void expect_differences(const std::string& name, std::span<double> values, std::
 ///
 /// `run(tape, model, x)` records the tested function and returns its output. If x has no columns, `run` uses its own inputs.
 /// The largest error allowed is `tolerance` times the largest gradient of the same parameter. If `seed` is given, every step
-/// draws noise from it.
+/// draws the same noise from it.
 template <class Model, class Run>
 void expect_gradients(Model model, Matrix<double> x, const Run& run, double tolerance = 1e-6, const TapeOptions& options = {},
                       std::optional<std::uint64_t> seed = {}) {

@@ -30,7 +30,7 @@ struct Kinds {
   }
 };
 
-/// Sets each value to `f(parameter, index)`, where `parameter` counts parameters and `index` counts their values.
+/// Sets each value to `f(parameter, index)`, where `parameter` is the number of its parameter and `index` its place in it.
 template <class Model, class F>
 void fill(Model& model, F&& f) {
   Index parameter = 0;

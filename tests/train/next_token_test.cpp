@@ -40,7 +40,7 @@ TEST(NextTokenTargets, RefuseModelsThatAreNotCausal) {
   EXPECT_TRUE(message.starts_with("next_token_targets: this LanguageModel is not causal")) << message;
   EXPECT_NE(message.find("causal = true"), std::string::npos);
 
-  // A scaled Toeplitz weight is always causal, but other layers of the block may not be.
+  // A scaled Toeplitz weight is always causal; the other layers of the block need not be.
   GmlpLanguageModelConfig scaled = gmlp_config(false);
   scaled.trunk.spatial = SpatialForm::scaled_toeplitz;
   EXPECT_EQ(next_token_targets(GmlpLanguageModel<float>(scaled), tokens, Sequences::single(7)).size(), 7u);

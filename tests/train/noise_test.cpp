@@ -46,7 +46,7 @@ const std::vector<TapeOptions> every_option{{.attention_dropout = 0.3},
                                             {.recompute = true, .attention_dropout = 0.3, .residual_dropout = 0.3},
                                             {.recompute = true, .scaled_depth = true}};
 
-TEST(Noise, GradientsMatchTheSampledModel) {
+TEST(Noise, GradientsAreCorrectWithEveryOption) {
   const auto model = model_of(3, 0.4);
   for (const TapeOptions& options : every_option) {
     expect_gradients(
@@ -183,7 +183,7 @@ TEST(Noise, DropoutKeepsTheMean) {
   EXPECT_FALSE(test::same_bits(y, again));  // a different mask
 }
 
-TEST(Noise, DropPathDropsBlocksButKeepsOne) {
+TEST(Noise, DropPathDropsBlocksButKeepsAtLeastOne) {
   const Matrix<double> x = random_matrix<double>(24, 5, 6);
   Gmlp<double> two = model_of(2, 0.5);
   Gmlp<double> first = model_of(1, 0), second = first;
@@ -197,8 +197,8 @@ TEST(Noise, DropPathDropsBlocksButKeepsOne) {
     EXPECT_FALSE(test::same_bits(y, x));
     ++counts[is_first ? 0 : (is_second ? 1 : 2)];
   }
-  // Four outcomes have probability 1/4 each: both blocks are kept, only the first, only the second, or neither. In the
-  // last case, drop path still keeps one of the two.
+  // Each of four draws has probability 1/4: keep both blocks, only the first, only the second, or neither. In the last case,
+  // drop path still keeps one of the two.
   EXPECT_NEAR(counts[0], 75, 30);
   EXPECT_NEAR(counts[1], 75, 30);
   EXPECT_NEAR(counts[2], 50, 30);

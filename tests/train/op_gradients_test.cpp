@@ -5,7 +5,7 @@
 #include "gated/train/recording.hpp"
 #include "tests/train/gradients.hpp"
 
-/// Gradients of ops with options combined. tests/ops tests options one by one.
+/// Gradients of ops with combinations of options. tests/ops tests each option by itself.
 
 namespace gated::op_gradients_test {
 namespace {

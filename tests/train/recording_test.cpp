@@ -306,8 +306,8 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// True if the tape keeps this layer's output only after a later step has changed it. The step adds a residual or tiny
-/// attention, or applies a rotation or a mask in place.
+/// True if a later op changes this layer's output in place before the tape keeps it: it adds a residual or tiny attention, or
+/// applies a rotation or a mask.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
   return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||
@@ -332,8 +332,8 @@ bool is_activated(const Matrix<float>& kept, const Matrix<float>& values) {
   return false;
 }
 
-/// Expects that the outputs of the model and of all its layers, including composite layers, are bit-equal to inference. If a
-/// layer records no matrix, another layer must have recorded its output.
+/// Expects that the outputs of the model and of all its layers, including composite layers, are bit-equal to inference. The
+/// output of a layer that records no matrix must be recorded by another layer.
 template <class Model, class Run, class Forward>
 void expect_inference(const Model& model, const Matrix<float>& x, const Run& run, const Forward& forward) {
   const auto expected = shown(model, forward);
@@ -473,7 +473,7 @@ TEST(Recording, AWarmStepAllocatesNothing) {
   });
 }
 
-/// Takes training steps with `options` and with drop path. Returns the number of allocations in the last step.
+/// Runs training steps with `options` and drop path. Returns the number of allocations in the last step.
 long allocations_of_last_step(const TapeOptions& options) {
   auto config = classifier(Pooling::mean);
   config.trunk.attention_width = 4;
@@ -488,7 +488,7 @@ long allocations_of_last_step(const TapeOptions& options) {
     tape.begin(model, gradient, random);
     tape.backward(cross_entropy(tape, record(tape, model, tape.constant(images)), labels));
   };
-  for (int i = 0; i < 20; ++i) {  // until every block has been kept at least once
+  for (int i = 0; i < 20; ++i) {  // until drop path has kept every block at least once
     step();
   }
   return test::allocations_during(step);
@@ -695,7 +695,7 @@ TEST(Recording, RefusesImagesOfOtherSizes) {
   EXPECT_THROW(tape.begin(model, shallow), ArgumentError);
 }
 
-/// The gradient of a text model. If `changes`, its inputs change between record() and backward().
+/// The gradient of a text model. If `changes`, its inputs are overwritten between record() and backward().
 template <class Model>
 Model gradient_of_text(const Model& model, bool changes, bool masks, bool recompute) {
   test::Text text = short_text;
@@ -735,7 +735,7 @@ TEST(Recording, CopiesTokensTypesMasksRowsAndTargets) {
   });
 }
 
-TEST(Recording, CopiesTheTargetsOfOptions) {
+TEST(Recording, CopiesBiasesAndMasksPassedByReference) {
   const auto unit = shaken<GatedAttentionUnit<double>>(small_encoder(9).trunk.block);
   auto config = cross();
   config.kernel = ScoreKernel::softmax_plus;  // its score scale depends on the number of visible keys

@@ -55,7 +55,7 @@ TEST(RegressionLoss, GradientsAreExact) {
   }
 }
 
-TEST(RegressionLoss, IsMinimalAtTheQuantile) {
+TEST(RegressionLoss, QuantileFormIsMinimalAtTheQuantile) {
   Matrix<double> target(1, 1000), y(1, 1000);
   for (Index j = 0; j < 1000; ++j) {
     target(0, j) = static_cast<double>(j);

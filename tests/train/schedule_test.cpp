@@ -57,7 +57,7 @@ TEST(Schedule, DecaysByItsForm) {
   }
 }
 
-TEST(Schedule, UsesTheBaseForOneStep) {
+TEST(Schedule, ASingleStepAfterWarmUpUsesTheBase) {
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .steps = 1}, 0.3, 0), 0.3);
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .warmup = 4, .steps = 5}, 0.3, 4), 0.3);
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .warmup = 4, .steps = 5}, 0.3, 5), 0.0);

@@ -13,7 +13,7 @@ struct StepResult {
   Model gradient;
 };
 
-/// One step of `run(tape, model, x)` with a random cotangent, and with noise if `seed` is given.
+/// Runs `run(tape, model, x)` forward, and backward from a random cotangent. Dropout is active only with a `seed`.
 template <class Model, class Run>
 StepResult<Model> step_of(const Model& model, const Matrix<typename Model::Scalar>& x, const Run& run, int threads = 1,
                           const TapeOptions& options = {}, std::optional<std::uint64_t> seed = 1) {

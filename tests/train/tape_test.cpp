@@ -114,7 +114,7 @@ TEST(Tape, RunsPushedFunctionsInReverse) {
   EXPECT_TRUE(Matrix<double>(tape.gradient(input)).isApprox(3 * x, 1e-15));
 }
 
-TEST(Tape, ParametersOfOtherModelsAreFixed) {
+TEST(Tape, ParametersOfOtherModelsReceiveNoGradient) {
   const Two model = two(3), other = two(3);
   Two gradient = zeros_like(model);
   Tape<double> tape;
@@ -141,7 +141,7 @@ TEST(Tape, AConstantReceivesNoGradient) {
   EXPECT_GE(bytes(true) - bytes(false), 2000 * 3 * sizeof(double));
 }
 
-TEST(Tape, MemoryDependsOnTokensNotOnLengths) {
+TEST(Tape, MemoryDependsOnTokensNotOnSequenceLengths) {
   Random random(1);
   const GatedAttentionUnit<float> model(gau_presets::flash_quad_junnyu({.channels = 8, .max_length = 256, .query_key = 4}),
                                         random);
@@ -155,7 +155,7 @@ TEST(Tape, MemoryDependsOnTokensNotOnLengths) {
     }
     return tape.bytes();
   };
-  EXPECT_NEAR(static_cast<double>(bytes(1)), static_cast<double>(bytes(16)), 2048) << "scores alone would be 256 KiB";
+  EXPECT_NEAR(static_cast<double>(bytes(1)), static_cast<double>(bytes(16)), 2048) << "stored scores would take 256 KiB";
 }
 
 /// A block that reads an outer variable b: y = x + second(x) ⊙ b.
@@ -199,7 +199,7 @@ TEST(Tape, BlocksCanReadPartsOfOuterVariables) {
                        auto run = run_over(tape, x);
                        const Variable b = run(model.first, x), own = tape.columns(b, 0, 1);
                        Variable y = tape.columns(run(model.second, x), 0, 2);
-                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, blocks would share a part
+                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, blocks would reuse a part
                          y = tape.block(y, times_columns(tape, b));
                        }
                        return multiply(run, tape.columns(run(model.first, b), 2, 1), own);
@@ -272,7 +272,8 @@ TEST(Tape, RefusesVariablesOfOtherStepsAndTapes) {
   auto run = run_over(tape, own);
   for (const Variable wrong : {earlier, elsewhere, Variable{}, Variable{own.index + 1, own.step}}) {
     EXPECT_EQ(test::message_of<ArgumentError>([&] { record(tape, model.second, wrong); }),
-              "Tape: the variable is absent, of another tape, or of an earlier begin(). Record it on this tape after begin().");
+              "Tape: the variable is absent, or belongs to another tape or an earlier begin(). Record it on this tape after "
+              "begin().");
     EXPECT_THROW(add(run, own, wrong), ArgumentError);
     EXPECT_THROW(tape.columns(wrong, 0, 1), ArgumentError);
     EXPECT_THROW(regression_loss(tape, wrong, x), ArgumentError);

@@ -362,7 +362,7 @@ def prove(folder, classes, tolerance):
         gradients = max((error for key, error in errors.items() if key.startswith("grad.")), default=None)
         print(f"{name:56s} {errors['output_f64']:8.1e}" + ("" if gradients is None else f"   gradients {gradients:8.1e}"))
         if missing or not max(errors.values()) <= tolerance:
-            raise SystemExit(f"{name}: the model is not the original. {missing} {errors}")
+            raise SystemExit(f"{name}: the results differ from the original's. Missing: {missing}; errors: {errors}")
         worst, count = max(worst, *errors.values()), count + 1
     print(f"{count} cases, largest error {worst:.1e}, relative to the largest element of each tensor")
     if count == 0:

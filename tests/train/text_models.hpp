@@ -32,7 +32,8 @@ struct Text {
   }
 };
 
-/// Sequences of 7, 0, 1 and 5 tokens: chunks, a part of a chunk, one token, and none. One id in six is padding.
+/// Sequences of 7, 0, 1 and 5 tokens: whole and partial chunks of 3 tokens, an empty sequence, and a single token. Id 0, one of
+/// the six, is padding for small_encoder().
 inline const Text short_text{Sequences::of_lengths({7, 0, 1, 5})};
 /// A text long enough for threads to share the work.
 inline const Text long_text{Sequences::of_lengths({150, 90})};

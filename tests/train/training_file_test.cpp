@@ -36,7 +36,7 @@ TrainingConfig<Regression<T>> busy_config() {
           .micro_batches = 2};
 }
 
-/// The bits of the losses of `steps` steps.
+/// The losses of the next `steps` steps, as bit patterns.
 template <class T>
 std::vector<std::uint64_t> losses_of(Training<Regression<T>>& training, Index steps) {
   std::vector<std::uint64_t> losses;
@@ -86,7 +86,7 @@ TEST(TrainingFile, NamesItsContents) {
   EXPECT_EQ(file.tensors().size(), 8u);
 }
 
-TEST(TrainingFile, IsNotWrittenWithinAStep) {
+TEST(TrainingFile, CannotBeSavedDuringAStep) {
   const auto path = temporary("run.safetensors");
   Training<Regression<float>> training(busy_config<float>(), Random(3));
   training.accumulate(test::RegressionLoss<float>{training.random});

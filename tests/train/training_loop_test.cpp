@@ -3,7 +3,7 @@
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 
-/// Tests whole training runs in a loop written by a user, on small tasks.
+/// Tests whole training runs with a user-written loop, on small tasks.
 
 namespace gated::training_loop_test {
 namespace {

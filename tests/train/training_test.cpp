@@ -85,7 +85,7 @@ TEST(Training, StartsFromTheGivenModelAndGenerator) {
   EXPECT_EQ(given.steps_done(), 0);
 }
 
-TEST(Training, AStepEqualsItsParts) {
+TEST(Training, AStepEqualsItsPartsCalledByHand) {
   Training<Regression<double>> training({.optimizer = {.weight_decay = 0.1},
                                          .schedule = {.form = ScheduleForm::linear, .warmup = 2, .steps = 9},
                                          .clip_norm = 0.5,
@@ -150,7 +150,7 @@ TEST(Training, FrozenParametersStayAndAddNothingToTheNorm) {
   EXPECT_NEAR(training.norm(), 3 * std::sqrt(2.0), 1e-6);
 }
 
-TEST(Training, ShowsTheMeanGradientBeforeClipping) {
+TEST(Training, HookSeesTheMeanGradientBeforeClipping) {
   Training<Regression<double>> plain({.clip_norm = 1e-3, .micro_batches = 2}, Random(3)), hooked = plain;
   std::vector<std::string> paths;
   double squares = 0;
@@ -266,7 +266,7 @@ TEST(Training, DropsTheGradientIfTheLossFunctionThrows) {
   expect_same(training, other);
 }
 
-TEST(Training, HasAConfigurationOnlyBetweenSteps) {
+TEST(Training, ReturnsItsConfigurationOnlyBetweenSteps) {
   Training<Regression<float>> training(busy_config(), Random(1));
   regress(training);
   EXPECT_EQ(training.config().progress.steps, 1);
@@ -318,7 +318,7 @@ TEST(Training, RefusesInvalidConfigurations) {
   EXPECT_NE(make([](Config& c) { c.model.in = 0; }).find("Linear"), std::string::npos);
 }
 
-TEST(Training, ChangesItsScheduleToAValidOneOnly) {
+TEST(Training, AcceptsOnlyValidNewSchedules) {
   Training<Regression<float>> training(busy_config(), Random(1));
   training.set_schedule({.steps = 80});
   EXPECT_EQ(training.config().schedule.steps, 80);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh cmake/packaging/npm/build.sh
 #
-# Installs what is missing (Emscripten and Eigen, with apt-get), and builds the npm package in build/npm.
+# Installs Emscripten and Eigen with apt-get if they are missing, and builds the npm package in build/npm.
 set -eu
 cd "$(dirname "$0")/../../.."
 

@@ -103,7 +103,7 @@ export async function open(bytes, { weights, products } = {}) {
 
 function inputOf(memory, about, x, { columns, lengths, mask, types, other, rows = 0 } = {}) {
   const ids = about !== null && about.readsTokens;
-  expect(!ids || Array.prototype.every.call(x, Number.isInteger), "This model reads token ids, expected integers.");
+  expect(!ids || Array.prototype.every.call(x, Number.isInteger), "This model reads token ids: its input must be integers.");
   const numbers = ids ? Int32Array.from(x) : x instanceof Float32Array ? x : Float32Array.from(x);
   const width = ids ? 1 : columns ?? about?.columns ?? 0;
   expect(width > 0, "This input accepts any number of columns. Set the option columns.");

@@ -1,4 +1,4 @@
-// node test.mjs <package> <examples> <expected.json>: the package's results equal the native library's, bit for bit.
+// node test.mjs <package> <examples> <expected.json>: checks that the package's results are bit-equal to the native library's.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

@@ -28,7 +28,7 @@ Result<T> run_gating(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::espnet_gating_names());
 }
 
-/// How the scores of an attention class depend on positions.
+/// The positions that the attention scores of the case's layer depend on.
 gated::ScorePosition score_position(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto type =

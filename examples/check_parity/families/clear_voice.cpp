@@ -48,7 +48,7 @@ gated::GatedFsmnConfig fsmn(const nlohmann::json& a, Index channels, bool dilate
           .dilated = dilated};
 }
 
-/// The configuration of a trunk. Kernel sizes and norms are hard-coded upstream.
+/// The configuration of a trunk. Its kernel sizes and norms are hard-coded in ClearerVoice-Studio.
 gated::MossFormer2Config trunk(const nlohmann::json& a, Index channels, bool dilated) {
   gated::MossFormerBlockConfig block{.channels = channels};
   block.attention.query_key = argument<Index>(a, "query_key_dim", 128);
@@ -60,7 +60,7 @@ gated::MossFormer2Config trunk(const nlohmann::json& a, Index channels, bool dil
   return {.depth = a.at("num_blocks"), .block = block};
 }
 
-/// Upstream has two files of layers, one with dilated FSMNs.
+/// True if the model in the file has dilated FSMNs.
 bool is_dilated(const CaseFile& file) { return gated::tensor_ending(file.file(), "fsmn.conv.conv2.weight") != nullptr; }
 
 template <class T>

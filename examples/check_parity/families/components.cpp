@@ -5,7 +5,7 @@
 #include "gated/layers/relative_bias.hpp"
 
 // Single functions of the originals: activations, norms, position codes, bucket tables, spatial forms, token shifts. A tensor's
-// name gives the function and its arguments: "layernorm_eps1e-5_noaffine.output", "t5.bucket.causal.b32.d128".
+// name states the function and its arguments: "layernorm_eps1e-5_noaffine.output", "t5.bucket.causal.b32.d128".
 
 namespace parity {
 
@@ -145,7 +145,7 @@ Matrix<T> offset_scaled(const CaseFile& file, const std::string& name) {
   return y;
 }
 
-/// Our function for the tensors whose names start with `beginning`. `name` is the tensor's name without ".output".
+/// Recomputes, with gated, tensors whose names start with `beginning`. `name` is the tensor's name without ".output".
 template <class T>
 struct Component {
   std::string_view beginning;

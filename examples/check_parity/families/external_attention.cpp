@@ -7,7 +7,7 @@ namespace parity {
 
 namespace {
 
-/// EAMLP's Attention: widens dim to coef·dim (coef is 4 by default), with coef·num_heads heads.
+/// EAMLP's Attention: a hidden width of coef·dim and coef·num_heads heads; coef is 4 by default.
 gated::ExternalAttentionConfig config_of(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto coefficient = argument<Index>(a, "coef", 4), channels = argument<Index>(a, "dim", 0);
@@ -54,7 +54,7 @@ Result<T> run_block(const CaseFile& file) {
   return run_layer<T>(file, block, all);
 }
 
-/// Transposes each image from rows × columns to columns × rows: from channels × pixels to pixels × channels, or back.
+/// Transposes each image from rows × columns to columns × rows.
 template <class T>
 Matrix<T> turned(const Matrix<T>& m, Index images, Index rows, Index columns) {
   Matrix<T> result(images * columns, rows);
@@ -65,7 +65,7 @@ Matrix<T> turned(const Matrix<T>& m, Index images, Index rows, Index columns) {
   return result;
 }
 
-/// EANet's head, whose convolutions are 1 × 1: pixels are tokens.
+/// EANet's head. Its convolutions are 1 × 1, so each pixel is a token.
 template <class T>
 Result<T> run_head(const CaseFile& file) {
   const auto& shape = file.shape("input");  // images, channels, height, width

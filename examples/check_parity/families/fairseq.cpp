@@ -10,7 +10,7 @@ namespace {
 
 using gated::ConvolutionForm;
 
-/// Runs a layer whose file has [time, batch, channels] tensors. Sets rows of padding to 0, as in the file.
+/// Runs a layer on the file's [time, batch, channels] input. Sets padding rows of the output to 0, as in the file.
 template <class T, class Layer>
 Result<T> run_time_first(const CaseFile& file, Layer& layer, const gated::NameMap& names) {
   file.load(layer, names);
@@ -65,7 +65,7 @@ Result<T> run_dynamic(const CaseFile& file) {
   return run_convolution<T>(file, ConvolutionForm::dynamic);
 }
 
-/// LightConvEncoderLayer or LightConvDecoderLayer, whose arguments begin with `side`.
+/// LightConvEncoderLayer or LightConvDecoderLayer. The names of its arguments begin with `side`.
 template <class T>
 Result<T> run_block(const CaseFile& file, const std::string& side, bool causal) {
   const auto& a = file.arguments();

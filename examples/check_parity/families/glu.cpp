@@ -10,7 +10,7 @@ namespace {
 using gated::GluFeedForwardConfig;
 using gated::GluLayout;
 
-/// Loads a gated feed-forward and runs it on `input`, forward and backward.
+/// Loads a GluFeedForward and runs it on `input`, forward and backward.
 template <class T>
 Result<T> run(const CaseFile& file, const GluFeedForwardConfig& config, const gated::NameMap& names) {
   gated::GluFeedForward<T> layer(config);
@@ -23,7 +23,8 @@ Result<T> run(const CaseFile& file, const GluFeedForwardConfig& config, const ga
   return result;
 }
 
-/// The configuration of timm's classes. `bias` is one flag or one per projection. `halves` divides hidden_features.
+/// Converts the constructor arguments of a timm GLU class, whose `bias` is one flag or one per projection. `halves` is 2 if
+/// hidden_features counts both halves of the gated projection, else 1.
 GluFeedForwardConfig timm_config(const CaseFile& file, const char* activation_if_none, Index halves) {
   const auto& arguments = file.arguments();
   const Index in = arguments.at("in_features"), hidden = argument<Index>(arguments, "hidden_features", in) / halves;

@@ -27,7 +27,7 @@ Result<T> run_flash_quad_gau(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::flash_quad_gau_names());
 }
 
-/// The encoder of a case, with a head if its class is `for_masked_words`.
+/// The encoder of a case, with a masked-word head if the class of the case is `for_masked_words`.
 gated::gau_presets::Encoder encoder(const CaseFile& file, std::string_view for_masked_words) {
   const auto& a = file.arguments();
   return {.vocabulary = a.at("vocab_size"),

@@ -26,7 +26,7 @@ Result<T> run(const CaseFile& file) {
   return run_classifier<T>(file, model, gated::kw_mlp_names());
 }
 
-/// From one second of sound to logits: MFCCs, then the classifier.
+/// Computes logits from one second of sound: MFCCs, then the classifier.
 template <class T>
 Result<T> run_audio(const CaseFile& file) {
   gated::GmlpImageClassifier<T> model(config_of(file));

@@ -6,7 +6,7 @@ namespace parity {
 
 namespace {
 
-/// The inputs of a recorded cross-attention other than its queries.
+/// The keys and values of a recorded cross-attention, with their sequences.
 template <class T>
 using OthersOf = typename gated::GatedCrossAttention<T>::template Others<gated::Recording<T>>;
 
@@ -15,7 +15,7 @@ Result<T> run_cross(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto channels = a.at("in_token_dims").get<Index>(), out = argument<Index>(a, "out_token_dims", channels);
   gated::require<gated::ArgumentError>(channels == out, "cross-attention from ", channels, " to ", out,
-                                       " channels, expected equal numbers");
+                                       " channels, expected as many output channels as input channels");
   gated::GatedCrossAttention<T> layer(gated::GatedCrossAttentionConfig{
       .channels = channels,
       .value = static_cast<Index>(argument(a, "expansion_factor", 2.0) * static_cast<double>(channels)),
@@ -39,8 +39,8 @@ Result<T> run_cross(const CaseFile& file) {
   return result;
 }
 
-/// The configuration of a gated attention unit with the arguments `a`. `missing` and `missing_activation` are the defaults of
-/// use_rel_bias and act_fn.
+/// The configuration of a gated attention unit with the constructor arguments `a`. `missing` and `missing_activation` are the
+/// default values of use_rel_bias and act_fn.
 gated::GatedAttentionUnitConfig unit_config(const nlohmann::json& a, Index channels, Index tokens, bool missing,
                                             const char* missing_activation) {
   gated::require<gated::ArgumentError>(
@@ -87,7 +87,7 @@ gated::PoseHeadConfig head_config(const CaseFile& file) {
           .simcc = {.split_ratio = argument(a, "simcc_split_ratio", 2.0)}};
 }
 
-/// Adds the positions, scores and visibility of the keypoints to the results, as far as the case has tensors for them.
+/// Adds the keypoints' positions, scores and visibility to the results, but only those for which `file` has a tensor.
 template <class T>
 void add_points(Result<T>& result, const CaseFile& file, const std::vector<gated::KeyPoint<T>>& points) {
   const auto count = static_cast<Index>(points.size());

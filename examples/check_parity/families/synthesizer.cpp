@@ -32,7 +32,7 @@ gated::SynthesizerAttentionConfig config_of(const CaseFile& file) {
   return config;
 }
 
-/// The parameters' names in the cases.
+/// Maps gated's parameter names to those in the cases.
 gated::NameMap names() {
   return {.origin = "the case",
           .rules = {{"query", "to_q"},

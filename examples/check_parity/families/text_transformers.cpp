@@ -7,7 +7,7 @@ namespace parity {
 
 namespace {
 
-/// The case's configuration as a config.json of its class.
+/// The case's configuration as a config.json that names the model's class.
 std::string config_json(const CaseFile& file) {
   auto json = file.arguments();
   json["architectures"] = {file.class_name()};

@@ -37,7 +37,7 @@ int train_external(const Options& options, const Data& data) {
 }
 
 constexpr Mixer mixers[] = {{"fourier", "a Fourier transform: FNet", train_fourier},
-                            {"synthesizer", "attention by learned weights: Synthesizer", train_synthesizer},
+                            {"synthesizer", "attention with learned weights: Synthesizer", train_synthesizer},
                             {"attention", "self-attention: a Transformer", train_attention},
                             {"external", "attention to learned memories: external attention", train_external}};
 

@@ -5,7 +5,7 @@ namespace digits {
 
 namespace {
 
-/// Trains a model that mixes patches by a 1-D convolution in row-major order. Its kernel reaches the rows above and below.
+/// Trains a model with a 1-D convolution over the patches in row-major order. Its kernel reaches the rows above and below.
 int train_convolution(const Options& options, const Data& data, gated::ConvolutionForm form) {
   return train_mixer<gated::LightConv<float>, gated::FeedForward<float>>(options, data, [form](auto& c) {
     c.position_grid = c.grid();  // a convolution sees neighbours, but no absolute positions

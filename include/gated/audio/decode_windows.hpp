@@ -22,8 +22,8 @@ struct DecodeWindows {
   /// True if `samples` samples are processed in one piece.
   bool is_one_pass(Index samples) const { return samples <= one_pass_length; }
 
-  /// The zero-padded length, as in ClearerVoice-Studio: `window` if samples < window, and window + stride if samples is below
-  /// window + stride. Otherwise, window + r zeros are appended with r = (samples - window) mod stride, or none if r = 0.
+  /// The zero-padded length, as in ClearerVoice-Studio: `window` if samples < window; else window + stride if samples is below
+  /// that; else samples + window + r with r = (samples - window) mod stride, or samples if r = 0.
   Index padded_length(Index samples) const {
     if (samples < window) {
       return window;
@@ -66,7 +66,8 @@ inline void expect_plan(Where where, const DecodeWindows& plan) {
                          plan.stride, ", expected 1 ≤ stride ≤ window.");
 }
 
-/// Returns `f(segment)`. Raises ShapeError unless it has one row per sample and `columns` columns; -1 allows any number.
+/// Returns `f(segment)`.
+/// Errors: ShapeError unless the result has one row per sample and `columns` columns; -1 allows any number of columns.
 template <class T, class F>
 Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, F& f) {
   Matrix<T> result = f(segment);
@@ -126,7 +127,7 @@ void enhance_in_windows(Index length, const DecodeWindows& plan, Read&& read, F&
   }
 }
 
-/// enhance_in_windows() for one channel that is in memory.
+/// Overload of enhance_in_windows() for a recording of one channel in memory.
 ///
 ///     const Matrix<float> clean = enhance_in_windows<float>(noisy, mossformer2_enhancement_windows(),
 ///                                                           [&](const ConstSignal<float>& segment) { return … ; });

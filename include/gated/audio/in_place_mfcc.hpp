@@ -16,7 +16,7 @@ namespace gated {
 /// mfcc() in memory provided by the caller. Neither the constructor nor operator() allocates.
 ///
 ///     alignas(64) static std::byte memory[60'000];
-///     InPlaceMfcc mfcc(keyword_mlp_mfcc(), memory);                    // takes required_bytes(keyword_mlp_mfcc())
+///     InPlaceMfcc mfcc(keyword_mlp_mfcc(), memory);                    // needs required_bytes(keyword_mlp_mfcc())
 ///     mfcc(std::span<const std::int16_t>(samples), coefficients);      // 98 × 40: bit-equal to mfcc()
 ///
 /// Samples are floats or 16-bit integers; integers are multiplied by 2⁻¹⁵.
@@ -104,7 +104,7 @@ class InPlaceMfcc {
     return count;
   }
 
-  /// Memory for `count` values, valid until the arena's innermost frame ends. The outermost frame is tables_.
+  /// Memory for `count` values in the frame tables_, which lasts as long as this object.
   template <class V>
   V* table(Index count) {
     static_assert(std::is_trivially_copyable_v<V>);

@@ -68,7 +68,7 @@ class MelTriangles {
     const double f = static_cast<double>(k) * static_cast<double>(options_.rate) / static_cast<double>(options_.fft);
     return options_.form == MelForm::kaldi ? mel_of(options_.form, f) : f;
   }
-  /// Calls `f(k, weight)` for each bin k of band b with a weight above 0, where places[k] = place(k).
+  /// Calls `f(k, weight)` for each bin k whose weight in band b is above 0. `places[k]` must be place(k).
   template <class Places, class F>
   void for_each_weight(Index b, const Places& places, const F& f) const {
     const double left = edge(b), centre = edge(b + 1), right = edge(b + 2);
@@ -143,7 +143,7 @@ class MelBank {
   }
 
  private:
-  /// The weights of a triangle, for its bins from `first` on; all are above 0.
+  /// The weights of a triangle for consecutive bins, starting at bin `first`. All are above 0.
   struct Band {
     Index first = 0;
     std::vector<double> weights;

@@ -19,7 +19,7 @@ struct MfccOptions {
   Index mels = 40;                ///< number of filters
   Index coefficients = 40;        ///< coefficients per frame, at most `mels`
   double least_power = 1e-10;     ///< lower bound of the mel energies (librosa's amin)
-  double range = 80;              ///< dB; lower bound of the levels: the highest level minus `range` (librosa's top_db)
+  double range = 80;              ///< in dB: levels are at least the highest level minus `range` (librosa's top_db)
 };
 
 /// KW-MLP's MFCC options (arXiv:2110.07749): one second at 16 kHz yields 98 frames of 40 coefficients.
@@ -72,7 +72,7 @@ inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOption
 /// Mel-frequency cepstral coefficients of one channel, as librosa's `melspectrogram`, `power_to_db` and `mfcc` compute them:
 /// |STFT|², mel filters, 10 log₁₀(max(·, least_power)), max(·, highest level - range), orthonormal DCT-II.
 ///
-/// The highest level is that of the whole sound, so the coefficients cannot be streamed.
+/// The highest level is taken over the whole sound, so the coefficients cannot be streamed.
 /// KW-MLP's input image [1, 40, 98] is the transpose of the result. Its patches are [40, 1]: token i is row i of the result.
 /// Shapes: the result is options.spectrum.frames(samples) × options.coefficients, one row per frame.
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.

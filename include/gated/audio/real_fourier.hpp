@@ -24,8 +24,8 @@ inline void separate(const FourierFactor<double>& turn, const double* a, const d
 ///
 ///     E_k = (Z_k + conj Z_{h-k}) / 2,   O_k = (Z_k - conj Z_{h-k}) / 2i,   X_k = E_k + e^(-2πik/n) O_k
 ///
-/// For an odd n, X is the complex transform of the n points. A call transforms up to one row per vector lane. A row's bins do
-/// not depend on the other rows. An object always uses the kernel form (instruction set) chosen at its construction.
+/// For an odd n, X is the complex transform of the n points x_t. A call transforms up to one row per vector lane. A row's bins
+/// do not depend on the other rows. An object always uses the kernel form (instruction set) chosen at its construction.
 /// Cost: about 2.5·n·log₂(n/2) flops per row; twice that for an odd n, several times that if n has a prime factor above 7.
 class RealFourier {
  public:

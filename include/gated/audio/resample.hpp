@@ -43,7 +43,7 @@ class ResamplingFilter {
   /// Number of input samples on each side of the output sample.
   Index taps() const { return static_cast<Index>(std::ceil(reach_)); }
 
-  /// Writes the weights of input samples 1 - taps() … taps() for an output sample at position `fraction`, in input samples.
+  /// Writes the weights of input samples 1 - taps() … taps() for an output sample `fraction` input samples after sample 0.
   void weigh(double fraction, Vector<double>& weights) const {
     weights.resize(2 * taps());
     for (Index j = 0; j < weights.size(); ++j) {
@@ -68,8 +68,8 @@ class ResamplingFilter {
 /// are below -90 dB. The delay is compensated: sample i of the result is at time i / to.
 /// Shapes: `samples` is frames × channels; the result has ceil(frames · to / from) frames.
 /// Errors: ArgumentError for a rate out of range.
-/// Cost: 128 · max(1, from / to) multiplications per sample of the result, in double, and a sine and a series of about 20 terms
-/// for each weight of the to / gcd(from, to) phases. Equal rates: one copy.
+/// Cost: 128 · max(1, from / to) multiplications in double per sample of the result. Each weight of the to / gcd(from, to)
+/// phases also costs a sine and a series of about 20 terms. Equal rates: one copy.
 template <class T>
 Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
   for (const Index rate : {from, to}) {

@@ -16,10 +16,10 @@ inline SpectrumOptions mossformer2_spectrum() {
 }
 
 /// istft(mask ⊙ stft(samples)): the mask scales the real and imaginary parts of each bin, as in ClearerVoice-Studio's
-/// MossFormer2_SE_48K. The last (samples - options.span()) mod hop samples, which no frame covers, are 0.
-/// Shapes: `mask` is options.frames(samples) × options.bins(); the result is as long as `samples`.
+/// MossFormer2_SE_48K. Of n samples, the last (n - options.span()) mod options.hop, which no frame covers, are 0 in the result.
+/// Shapes: for n samples, `mask` is options.frames(n) × options.bins(), and the result has n elements.
 /// Errors: ArgumentError for invalid options; ShapeError for a mask of another shape, or a sound shorter than a frame.
-/// Cost: that of stft() twice. Memory: a few frames, and two doubles per sample.
+/// Cost: twice that of stft(). Memory: a few frames, and two doubles per sample.
 template <class T>
 Vector<T> apply_mask(const ConstSignal<T>& samples, const ConstView<T>& mask, const SpectrumOptions& options) {
   detail::expect_spectrum("apply_mask", "mask", mask.rows(), mask.cols(), samples.size(), options);

@@ -14,12 +14,12 @@
 
 namespace gated {
 
-/// Options of stft(): its frames and transform. Frame f consists of the span() samples from sample f · hop on. Incomplete
+/// Options of stft(): the window, the hop and the FFT size. Frame f starts at sample f · hop and has span() samples. Incomplete
 /// frames are dropped, and nothing is padded (`center=False` in torch and librosa).
 struct SpectrumOptions {
   Window window = {};  ///< multiplies each frame
   Index length = 480;  ///< samples per window
-  Index hop = 160;     ///< samples from one frame to the next
+  Index hop = 160;     ///< samples from the start of one frame to that of the next
   Index fft = 0;       ///< FFT size; 0 for `length`. A shorter window is centred and zero-padded on both sides
 
   /// Samples per frame: the FFT size.
@@ -106,7 +106,7 @@ class OverlapAdd {
   /// Sample t of y; final once no later frame covers it.
   template <class T>
   T sample(Index t) const {
-    constexpr double covered = 1e-11;  // torch.istft raises an error if Σ w² is smaller
+    constexpr double covered = 1e-11;  // torch.istft raises an error if Σ w² is below this
     return squares_[t] > covered ? static_cast<T>(sum_[t] / squares_[t]) : T{0};
   }
   template <class T>
@@ -181,8 +181,8 @@ Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& o
 }
 
 /// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², where frame f starts at sample f · hop (Griffin
-/// and Lim 1984). Samples where Σ_f w² is 0 are set to 0. They include the last (samples - options.span()) mod hop, which no
-/// frame covers, and, with a Hann window, the first.
+/// and Lim 1984). Samples where Σ_f w² is 0 are set to 0: for example, the last (samples - options.span()) mod hop samples,
+/// which no frame covers, and with a Hann window the first sample.
 /// Shapes: the spectrum is options.frames(samples) × options.bins().
 /// Errors: ArgumentError for invalid options; ShapeError for a spectrum of another shape, or a sound shorter than a frame.
 /// Cost: that of stft().

@@ -14,8 +14,8 @@ enum class WindowForm {
   hamming  ///< 0.54 - 0.46 cos φ
 };
 
-/// A window function. The angle φ of weight i = 0 … n - 1 is 2πi/n if it is periodic (the default of torch and librosa), or
-/// 2πi/(n - 1) if it is symmetric (Kaldi).
+/// A window function. The angle φ of weight i = 0 … n - 1 is 2πi/n for a periodic window (the default of torch and librosa),
+/// and 2πi/(n - 1) for a symmetric one (Kaldi).
 struct Window {
   WindowForm form = WindowForm::hann;  ///< the formula
   bool periodic = true;                ///< false for a symmetric window, whose last weight equals the first

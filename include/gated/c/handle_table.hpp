@@ -36,7 +36,7 @@ enum class Access {
 /// Cost: a lookup is one atomic compare-and-swap, without a lock. A slot has 24 bytes and is reused.
 template <class T, unsigned kind>
 class HandleTable {
-  static_assert(kind >= 1 && kind <= 3, "A handle has two bits for its kind, and must not be 0.");
+  static_assert(kind >= 1 && kind <= 3, "kind must be 1 to 3: it has two bits in a handle, and a handle must not be 0.");
   using Number = std::uintptr_t;
   static constexpr int index_bits = sizeof(Number) == 8 ? 24 : 14;
   static constexpr std::uint32_t closed = ~std::uint32_t{0};  // user count that marks a slot without an object
@@ -165,7 +165,7 @@ class HandleTable {
     free_.reserve(first + count);
     auto slots = std::make_unique<Slot[]>(count);
     for (std::size_t i = 0; i < count; ++i) {
-      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // generation 1: no handle is small
+      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // generation 1: handles are large
       free_.push_back(first + count - 1 - i);
     }
     chunks_[chunk].store(slots.release(), std::memory_order_release);  // never freed: stale handles still look up their slots

@@ -32,7 +32,7 @@ struct ModelInput {
   OutputRows rows = OutputRows::all;        ///< which rows to compute
   const ModelInput* other = nullptr;        ///< a second sequence: keys, values or known future covariates
 
-  /// Raises ArgumentError if `is_set`. Call it for a `member` that the model would ignore.
+  /// Raises ArgumentError if `is_set`, where `member` is an input that the model does not use.
   void expect_unset(bool is_set, const char* member) const {
     require<ArgumentError>(!is_set, where, ": input->", member, " is set, but this model does not use it. Leave it NULL.");
   }
@@ -76,8 +76,8 @@ class OpenedModel {
   virtual void prepare_image(const PixelView& picture, View<float> row) const = 0;
 
  protected:
-  /// The caller's split of `rows` rows into sequences. If it is not set, sequences of `length` rows, or one sequence if
-  /// `length` is 0 or does not divide `rows`.
+  /// The caller's split of `rows` rows into sequences. Without one, every `length` rows form a sequence; if `length` is 0 or
+  /// does not divide `rows`, all rows form one.
   static Sequences sequences_of(const ModelInput& input, Index rows, Index length) {
     if (input.sequences) {
       return *input.sequences;
@@ -142,7 +142,7 @@ class Opened final : public OpenedModel {
       const Sequences sequences = sequences_of(input, static_cast<Index>(input.tokens.size()));
       if (input.rows == OutputRows::pooled) {
         require<ArgumentError>(input.mask.empty(), input.where,
-                               ": a pooled output takes no mask. Leave the hidden tokens out.");
+                               ": pooled outputs do not support a mask. Remove the hidden tokens from the input.");
         return model().pooled(input.tokens, sequences, y, workspace, input.types);
       }
       model().forward(input.tokens, sequences, y, workspace, input.mask, input.types);

@@ -18,15 +18,15 @@
 
 namespace gated {
 
-/// `count` rounded up to whole cache lines of `T`: adjacent arrays of this size all start on a cache line.
+/// `count` rounded up to whole cache lines of `T`, so that adjacent arrays of this size all start on a cache line.
 template <class T>
 constexpr std::size_t whole_cache_lines(std::size_t count) {
   constexpr std::size_t line = static_cast<std::size_t>(cache_line_bytes) / sizeof(T);
   return (count + line - 1) / line * line;
 }
 
-/// Asks for 2 MiB pages for the part of the `bytes` bytes at `memory` that consists of whole pages (Linux's madvise; a no-op on
-/// other systems). With 4 KiB pages, a matmul touches more pages than the TLB has entries.
+/// Requests 2 MiB pages for the `bytes` bytes at `memory`, except for partly filled pages at the ends (Linux's madvise; a no-op
+/// on other systems). With 4 KiB pages, a matmul touches more pages than the TLB has entries.
 inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t page = std::uintptr_t{1} << 21;

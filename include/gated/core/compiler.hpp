@@ -19,7 +19,7 @@
 
 #include <version>
 
-// Thread support. It is missing on bare metal and, by default, on WebAssembly.
+// Thread support, which is missing on bare metal and, by default, on WebAssembly.
 #if (defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)) || defined(_LIBCPP_HAS_NO_THREADS) || \
     (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__))
 #define GATED_HAS_THREADS 0

@@ -49,8 +49,8 @@ struct Contract {
   bool takes_length(Index length) const {
     return length >= shortest && length <= longest && (multiple == 1 || length % multiple == 0);
   }
-  /// True if the layer, called by another layer, accepts `given` rows split into `sequences`. If the layer changes the number
-  /// of rows, `sequences` describes its output rows, and only the number of input rows is checked.
+  /// For calls by another layer: true if this layer accepts an input of `given` rows, split into `sequences`. If the layer
+  /// changes the number of rows, `sequences` describes its output rows, and only the number of input rows is checked.
   bool takes_rows(Index given, const Sequences& sequences) const {
     if (rows != of_rows) {
       return given % of_rows == 0;
@@ -148,7 +148,7 @@ inline void expect_input(Where where, const Contract& contract, Index rows, Inde
 /// Raises ArgumentError unless a layer with this contract streams.
 inline void expect_streaming(Where where, const Contract& contract) {
   require<ArgumentError>(contract.unstreamable == nullptr || !contract.is_causal(), where, ": ", contract.unstreamable);
-  require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so it cannot be streamed. ",
+  require<ArgumentError>(contract.is_causal(), where, ": an output depends on later tokens, so the layer cannot be streamed. ",
                          contract.unstreamable != nullptr
                              ? contract.unstreamable
                              : "Build it with causal = true, or use forward() on whole sequences.");

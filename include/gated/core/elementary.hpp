@@ -54,7 +54,7 @@ inline double exp(double x) {
     return x > 0 ? std::numeric_limits<double>::infinity() : x < 0 ? 0 : x;
   }
   constexpr auto series = inverse_factorials<15>(0, 1, 1);
-  x = rounded(x);  // keeps a product passed by the caller from being fused
+  x = rounded(x);  // stops the compiler from fusing a product passed by the caller
   const double n = std::floor(rounded(x * std::numbers::log2e) + 0.5);
   const double r = (x - rounded(n * ln2_high)) - rounded(n * ln2_low);
   return std::ldexp(polynomial(series, r), static_cast<int>(n));
@@ -96,7 +96,7 @@ inline Turn turn(double angle) {
   constexpr auto of_cosine = inverse_factorials<9>(0, 2, -1);
   // π/2 as a sum of three parts. Products of the first two with n < 2²⁰ are exact.
   constexpr double high = 1.57079632673412561417, middle = 6.07710050630396597660e-11, low = 2.02226624879595063154e-21;
-  angle = rounded(angle);  // keeps a product passed by the caller from being fused
+  angle = rounded(angle);  // stops the compiler from fusing a product passed by the caller
   const double n = std::floor(rounded(angle * (2 / std::numbers::pi)) + 0.5);
   const double r = ((angle - rounded(n * high)) - rounded(n * middle)) - rounded(n * low), square = rounded(r * r);
   const double sine = r - rounded(rounded(r * square) * polynomial(of_sine, square)), cosine = polynomial(of_cosine, square);

@@ -177,8 +177,8 @@ inline std::string join(std::initializer_list<TextPart> parts) {
 
 }  // namespace detail
 
-/// Sets the function that receives error messages under `-fno-exceptions`, and returns the previous one. The function may log,
-/// or leave by longjmp. No effect if exceptions are enabled.
+/// Sets the function that receives error messages under `-fno-exceptions`, and returns the previous one. The function may log
+/// the message, or leave by longjmp. No effect if exceptions are enabled.
 inline ErrorHandler set_error_handler(ErrorHandler handler) { return std::exchange(detail::error_handler(), handler); }
 
 /// Concatenates texts and numbers: `text("x has ", 3, " rows")`.

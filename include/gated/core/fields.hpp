@@ -38,7 +38,7 @@ struct Field {
   Shape (Owner::*shape)() const;
 };
 
-/// A parameter. `shape` returns its shape in a checkpoint; omit it if that is the matrix's rows × columns.
+/// A parameter. `shape` returns its shape in a checkpoint; omit `shape` if checkpoints store the matrix as rows × columns.
 template <class Owner, class Member>
 constexpr Field<Owner, Member> field(const char* name, Member Owner::*member, Role role,
                                      Shape (Owner::*shape)() const = nullptr) {

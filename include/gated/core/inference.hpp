@@ -46,7 +46,7 @@ class Inference : public RunMemory<T> {
   Mask mask() const { return mask_; }
 
   using RunMemory<T>::make;
-  /// A matrix for the result of `epilogue`. Reuses an operand of the epilogue that has this shape and no other handle.
+  /// A rows × columns matrix for the result of `epilogue`. Reuses an operand of this shape that has no other handle.
   Matrix make(Index rows, Index columns, const Epilogue<Derived>& epilogue) {
     for (const Matrix* x : {&epilogue.residual, &epilogue.gate, &epilogue.added}) {
       if (x->is_owned() && x->rows() == rows && x->columns() == columns) {
@@ -198,8 +198,8 @@ class Inference : public RunMemory<T> {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// Returns the body's result y, copied to the call's place if necessary. If the place is optional, y stays in its own
-    /// memory if that outlives the call. Releases `given`, the body's arguments, so that y is the only handle of its rows.
+    /// Returns the body's result y, after copying it to place_ if it is elsewhere. With stays_, a y whose memory outlives the
+    /// call is not copied. First releases `given`, the body's arguments, so that y is the only handle of its rows.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
@@ -224,7 +224,7 @@ class Inference : public RunMemory<T> {
       run_.running_ = &running_;
       ++run_.depth_;
     }
-    bool is_new() const { return made_.use() != nullptr; }  // checks use(), not data: made_ may be empty
+    bool is_new() const { return made_.use() != nullptr; }  // checks use(), not data: made_ may have no elements
 
     static void let_go(Matrix& x) { x.reset(); }
     static void let_go(Epilogue<Derived>& epilogue) {

@@ -3,8 +3,7 @@
 #include "gated/core/compiler.hpp"
 
 /// @file
-/// Keeps the form (instruction set) of the kernels fixed for a whole run, on all its threads: use_kernels() affects only later
-/// runs.
+/// Fixes the form (instruction set) of the kernels for a whole run, on all its threads. use_kernels() affects only later runs.
 ///
 /// A form is an int here; ops/kernel_form.hpp has the names.
 

@@ -48,7 +48,7 @@ inline void expect_mask(Where where, Mask mask, const Sequences& sequences, cons
   }
 }
 
-/// The mask as scalars 0 and 1, in memory taken from `memory`, such as a workspace; nullptr for an empty mask.
+/// The mask as scalars 0 and 1, allocated from `memory`, such as a workspace; nullptr for an empty mask.
 template <class T, class Memory>
 const T* mask_values(Mask mask, Memory& memory) {
   if (mask.empty()) {

@@ -55,7 +55,7 @@ struct MatrixView {
   MatrixView rows(Index first, Index number) const { return {detail::shifted(data, first * stride), number, columns_, stride}; }
   /// The columns `first` … `first` + `number` - 1.
   MatrixView columns(Index first, Index number) const { return {detail::shifted(data, first), rows_, number, stride}; }
-  /// The block of `rows` rows and `number` columns from (row, column) on. A block of an absent matrix is absent.
+  /// The block of `rows` rows and `number` columns that starts at (row, column). A block of an absent matrix is absent.
   MatrixView block(Index row, Index column, Index rows, Index number) const {
     return {detail::shifted(data, row * stride + column), rows, number, stride};
   }
@@ -114,7 +114,7 @@ void expect_apart(Where where, const ConstView<T>& x, const View<T>& y) {
                          ", and would overwrite unread input. Use separate memory, or y = x.");
 }
 
-/// A view of the caller's read-only matrix as the input of a run. Casting const away is safe: the run never writes to it.
+/// A mutable view of the caller's read-only matrix, for a run's input. Casting const away is safe: the run never writes to it.
 template <class T>
 MatrixView<T> input_view(const ConstView<T>& x) {
   return {const_cast<T*>(x.data()), x.rows(), x.cols(), x.outerStride()};

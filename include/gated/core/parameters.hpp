@@ -17,7 +17,7 @@
 /// Visits the parameters of any model that lists its fields().
 ///
 /// Loading, saving, counting, summaries, gradients and optimisers use for_each_parameter(). Gradients and an optimiser's
-/// moments have the type of the model, and for_each_parameter() visits several such models in lockstep.
+/// moments have the model's type, so for_each_parameter() can visit them in lockstep with the model.
 
 namespace gated {
 
@@ -96,7 +96,7 @@ void walk_field(const ParameterVisitor<T, count>& visit, const PathNode* parent,
       expect_same_structure(members[k]->rows() == first.rows() && members[k]->cols() == first.cols(), path);
       values[k] = {members[k]->data(), static_cast<std::size_t>(members[k]->size())};
     }
-    if (first.size() != 0) {  // else absent, such as the bias of a layer without bias
+    if (first.size() != 0) {  // an empty parameter is absent, such as an unused bias
       const Shape natural = Member::ColsAtCompileTime == 1 ? Shape{first.size()} : Shape{first.rows(), first.cols()};
       visit({&path, field.shape == nullptr ? natural : (layers[0]->*(field.shape))(), field.role}, values);
     }
@@ -120,7 +120,7 @@ constexpr auto operator||(ScalarTag<A>, ScalarTag<B>) {
   return ScalarTag<std::conditional_t<std::is_void_v<A>, B, A>>{};
 }
 
-/// The `Scalar` of a layer or matrix, or of the first parameter among its fields or elements; void if there is none.
+/// The scalar type of `Member`: its `Scalar`, that of the first parameter in its fields or elements, or void if it has none.
 template <class Member>
 constexpr auto scalar_of() {
   if constexpr (requires { typename Member::Scalar; }) {
@@ -153,7 +153,7 @@ requires(std::is_same_v<std::remove_const_t<Model>, std::remove_const_t<Others>>
   using Layer = std::remove_const_t<Model>;
   using T = typename decltype(detail::scalar_of<Layer>())::Type;
   constexpr std::size_t count = 1 + sizeof...(Others);
-  if constexpr (!std::is_void_v<T>) {  // else there are no parameters
+  if constexpr (!std::is_void_v<T>) {  // void: a model without parameters
     const auto call = [&](const ParameterInfo& info, const std::array<std::span<T>, count>& values) {
       [&]<std::size_t... k>(std::index_sequence<k...>) {
         f(info, detail::values_in<std::tuple_element_t<k, std::tuple<Model, Others...>>>(values[k])...);

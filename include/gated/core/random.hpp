@@ -81,7 +81,7 @@ void fill_normal(std::span<T> values, double deviation, Random& random) {
     value = static_cast<T>(deviation * random.normal());
   }
 }
-/// The same for a matrix or vector, in memory order.
+/// Fills a matrix or vector with N(0, deviation²), in memory order.
 template <class M>
 void fill_normal(Eigen::PlainObjectBase<M>& values, double deviation, Random& random) {
   fill_normal(std::span(values.data(), static_cast<std::size_t>(values.size())), deviation, random);
@@ -94,7 +94,7 @@ void fill_uniform(std::span<T> values, double bound, Random& random) {
     value = static_cast<T>(bound * (2.0 * random.uniform() - 1.0));
   }
 }
-/// The same for a matrix or vector, in memory order.
+/// Fills a matrix or vector uniformly from [-bound, bound), in memory order.
 template <class M>
 void fill_uniform(Eigen::PlainObjectBase<M>& values, double bound, Random& random) {
   fill_uniform(std::span(values.data(), static_cast<std::size_t>(values.size())), bound, random);

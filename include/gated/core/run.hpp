@@ -9,21 +9,21 @@
 /// @file
 /// Runs the body of a layer over a batch.
 ///
-/// A layer states its formula once, in `apply(run, x, …)`. The type of `run` decides what is computed: Batch runs whole
-/// sequences, Stream (core/stream.hpp) the next tokens of one sequence, Recording (train/recording.hpp) whole sequences whose
-/// gradients are needed. All three offer
+/// A layer states its formula once, in `apply(run, x, …)`. The type of `run` decides what is computed. A Batch computes whole
+/// sequences, and a Recording (train/recording.hpp) also records the ops for training. A Stream (core/stream.hpp) computes the
+/// next tokens of one sequence. All three offer:
 ///
 ///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), and run(layer, x, more…)
 ///     run(layer, std::move(x))            the same; may overwrite x, because it is moved
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
 ///     run[x]                              the values of x
-///     run.rows(x), run.columns(x)         its rows and columns
-///     run.columns(x, first, count)        some of its columns, in place
-///     run.split(std::move(x), n, m, …)    all of its columns, in parts that can be moved one by one
+///     run.rows(x), run.columns(x)         the numbers of rows and columns of x
+///     run.columns(x, first, count)        `count` columns of x from column `first`, in place
+///     run.split(std::move(x), n, m, …)    all columns of x in parts of n, m, … columns, to be moved one by one
 ///     run.sequences(), run.mask()         the split into sequences, and the token mask
 ///     run.position()                      the position of the run's first token; above 0 only in a stream
 ///
-/// A composite layer depends neither on the type of run nor on where its result goes. Only ops depend on the type of run.
+/// Only ops depend on the type of run. A composite layer depends neither on that type nor on where its result is stored.
 
 namespace gated {
 
@@ -53,8 +53,8 @@ class Batch : public Inference<Batch<T>, T> {
     gated::expect_rows(where, contract, rows, this->sequences());
   }
 
-  /// Applies `layers` to x one after the other, to one group of sequences at a time: a group's activations stay in cache from
-  /// layer to layer. See for_each_group().
+  /// Applies all `layers` to one group of sequences, then to the next group: a group's activations stay in cache from layer to
+  /// layer. See for_each_group().
   template <class L>
   Matrix blocks(const std::vector<L>& layers, Matrix x, double = 0) {
     if (layers.empty()) {

@@ -55,7 +55,8 @@ class RunMatrix : public MatrixView<T> {
   /// A handle to `rows`, which must be part of this matrix. Shares its reference count.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// True if a caller or a layer nested less deeply than `depth` owns the matrix's memory; then counts the handle there.
+  /// If a caller or a layer at a nesting depth below `depth` owns the matrix's memory, counts the handle there and returns
+  /// true. Otherwise returns false.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {
@@ -69,7 +70,7 @@ class RunMatrix : public MatrixView<T> {
   }
 
  private:
-  /// Counts one more handle. All handles of a part together count as one handle of its whole.
+  /// Counts one more handle. All handles to a part together count as one handle to the whole matrix.
   static void hold(MatrixUse* use) {
     while (use != nullptr && use->count++ == 0) {
       use = use->whole;

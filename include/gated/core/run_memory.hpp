@@ -30,7 +30,7 @@ class RunMemory {
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
-    const bool is_owned = x.is_owned();  // before the parts share x
+    const bool is_owned = x.is_owned();  // checked before the parts add handles to x
     const auto part = [&](Index width) {
       const MatrixView<T> rows = x.columns(std::exchange(first, first + width), width);
       if (!is_owned) {
@@ -41,7 +41,8 @@ class RunMemory {
     return {part(widths)...};
   }
 
-  /// An uninitialised matrix, valid until the running layer returns. Uses the result memory if free and of this shape.
+  /// An uninitialised matrix, valid until the running layer returns. Uses the memory of the layer's result if that is free and
+  /// has this shape.
   Matrix make(Index rows, Index columns) {
     if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
       return Matrix(place_->rows, place_->use);
@@ -75,14 +76,14 @@ class RunMemory {
 
   Workspace<T>& workspace_;
   const Place* place_ = nullptr;  // where the running layer's result goes
-  Index depth_ = 1;               // nesting depth: 1 outside all layers, 0 for a caller's memory
+  Index depth_ = 1;               // nesting depth of the running layer: 1 outside all layers; 0 marks memory of the caller
 
  private:
-  /// Scalars per MatrixUse: a whole cache line, to keep the following rows aligned.
+  /// Scalars reserved for a MatrixUse: a whole cache line, which keeps the rows behind it aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 
-  /// Constructs a MatrixUse at `memory`, for a new matrix or for a part of the matrix counted by `whole`.
+  /// Constructs at `memory` the MatrixUse of a new matrix or, given `whole`, of a part of the matrix with that MatrixUse.
   MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
     return ::new (static_cast<void*>(memory)) MatrixUse{.depth = depth_, .whole = whole};
   }

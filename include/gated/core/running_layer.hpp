@@ -49,7 +49,7 @@ struct RunningLayer {
   /// The outermost layer.
   const RunningLayer& outermost() const { return outer == nullptr ? *this : outer->outermost(); }
 
-  /// Appends the path of this layer inside `whole`, the layer that called it.
+  /// Appends the path of this layer within `whole`, its enclosing layer.
   void write_name(const RunningLayer& whole, std::string& out) const {
     out += out.empty() ? "" : ".";
     if (!whole.type->write_path(whole.layer, layer, type->tag, out)) {

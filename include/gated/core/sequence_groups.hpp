@@ -31,7 +31,7 @@ void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
     f(Index{0}, sequences, workspace);
     return;
   }
-  const auto run = [&](Index group, Workspace<T>& scratch) {  // a group is the sequences that begin in its `step` rows
+  const auto run = [&](Index group, Workspace<T>& scratch) {  // a group: the sequences that begin in `step` consecutive rows
     const Index first = sequences.first_from(group * step), last = sequences.first_from((group + 1) * step);
     if (first < last) {
       f(sequences.offset(first), sequences.part(first, last - first), scratch);

@@ -15,8 +15,8 @@ namespace gated {
 
 /// The split of a ragged batch: sequence b owns the rows offset(b) … offset(b) + length(b) - 1.
 ///
-/// A batch is never padded, so padding cannot change a result. Layers over channels ignore the split; only layers that mix
-/// tokens use it.
+/// A batch is never padded, so padding cannot change a result. Only layers that mix tokens use the split; other layers ignore
+/// it.
 ///
 ///     Sequences::uniform(8, 196)              // eight images of 196 tokens
 ///     Sequences::of_lengths({512, 37, 129})   // three texts, 678 rows

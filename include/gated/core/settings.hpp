@@ -76,7 +76,7 @@ concept ConfiguredModel = requires(const typename Model::Config& config) {
   std::string_view(Model::architecture);
 };
 
-/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). A nested configuration is one setting.
+/// Calls `f(name, member)` for each setting of `config`, in the order of fields(). A nested configuration is a single setting.
 template <class F, detail::HasSettings Config>
 void for_each_setting(F&& f, Config& config) {
   std::apply([&](const auto&... setting) { (f(setting.name, config.*(setting.member)), ...); },

@@ -16,8 +16,8 @@
 
 namespace gated {
 
-/// The memory of one causal sequence while it streams, made by start() and owned by the caller. A copy branches the sequence.
-/// If two threads extend one state at the same time, one of them gets an error.
+/// The memory of one causal sequence while it streams, made by start() and owned by the caller. Copy it to branch the
+/// sequence. If two threads extend one state at the same time, one of them gets an error.
 ///
 /// Holds the matrices that ops request with remember(), in execution order. Their sizes are fixed when the state is made.
 template <class T>
@@ -33,13 +33,14 @@ class State {
 
   /// Discards the tokens from `position` on.
   /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model keeps only sums over the tokens
-  /// (FLASH), or if its attention window has dropped tokens: copy the state beforehand instead.
+  /// (FLASH), or if its attention window has dropped tokens. In both cases, keep a copy of the state at `position` instead.
   void rewind(Index position) {
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
-    require<ArgumentError>(position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
-                           rewindable_ == 0 ? "only sums over the tokens" : "only the last tokens",
-                           ", so it cannot return to an earlier position. To return to a position, copy the state there.");
+    require<ArgumentError>(
+        position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
+        rewindable_ == 0 ? "only sums over the tokens" : "only the last tokens",
+        ", so it cannot return to an earlier position. To return to a position later, copy the state at that position.");
     position_ = position;
   }
 
@@ -65,7 +66,7 @@ class State {
   template <class>
   friend class Stream;
 
-  /// The memory of an op. Large memory uses large pages, because a step may read a column over all tokens.
+  /// The memory of an op. Large memory uses large pages, because a step may read a whole column of it.
   struct Memory : Matrix<T> {
     Memory(Index rows, Index columns) : Matrix<T>(rows, columns) {
       ask();
@@ -91,8 +92,8 @@ class State {
 
 /// A run over the next tokens of the sequence that a state remembers. Appends the tokens to the sequence.
 ///
-/// start() makes a state by a run over zero tokens, in which each op that needs memory allocates it. With an existing state, a
-/// run over zero tokens checks the state against the model.
+/// start() makes a state by running the layer over zero tokens; during this run, each op that needs memory allocates its own.
+/// With an existing state, a run over zero tokens checks the state against the model.
 template <class T>
 class Stream : public Inference<Stream<T>, T> {
   using Base = Inference<Stream<T>, T>;
@@ -112,8 +113,8 @@ class Stream : public Inference<Stream<T>, T> {
   Stream(Workspace<T>& workspace, State<T>& state, Index tokens, Where checked = "extend")
       : Base(workspace, Sequences::single(tokens), {}, nullptr), state_(state), checked_(checked) {}
 
-  /// Makes the state of an empty sequence for `layer`, by a run over `no_input`. Its capacity is `wanted` tokens, or as many as
-  /// the layer can serve if `wanted` is `unlimited`.
+  /// Makes the state of an empty sequence by running `layer` on `no_input`, which has no rows. The state's capacity is `wanted`
+  /// tokens, or as many as the layer can serve if `wanted` is `unlimited`.
   /// Errors: ArgumentError if the layer cannot stream or `wanted` < 0; ShapeError if `wanted` is more than the layer can serve.
   template <class L, class In>
   static State<T> start(const L& layer, const In& no_input, Index wanted) {

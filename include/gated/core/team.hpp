@@ -41,7 +41,7 @@ inline void pause() {
 #endif
 }
 
-/// Lets threads sleep until a condition holds. Not std::atomic::wait(), because GCC 12's implementation hangs on Windows.
+/// Lets threads sleep until a condition holds. Replaces std::atomic::wait(), which hangs on Windows with GCC 12.
 class Bell {
  public:
   /// Sleeps until `done()` returns true. The loads in `done`, and the store before ring(), must be sequentially consistent.
@@ -55,7 +55,7 @@ class Bell {
 
   bool has_sleepers() const { return sleepers_.load() > 0; }
 
-  /// Wakes up to `count` sleepers.
+  /// Wakes at most `count` sleepers.
   void ring(int count) {
     { const std::lock_guard lock(mutex_); }  // otherwise, a thread between its check and its sleep would miss the call
     if (count >= sleepers_.load()) {
@@ -154,7 +154,7 @@ class Team {
 
   void start(int wanted) {
     for (int worker = 1; worker <= wanted; ++worker) {
-      // A plain function pointer: GCC exports std::thread's instantiations from shared libraries even for hidden types.
+      // A function pointer, because GCC exports std::thread's instantiations from shared libraries even for hidden types.
       constexpr auto serve_team = +[](void* team, int i) { static_cast<Team*>(team)->serve(i); };
       system_->threads.emplace_back(serve_team, static_cast<void*>(this), worker);
     }

@@ -103,7 +103,7 @@ void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
   }
   if constexpr (requires { run.starts(); }) {
     if (run.starts()) {
-      return;  // a state may be made before the weights are set
+      return;  // a state can be created before the weights are set
     }
   }
   const auto raise_for = [&](const char* what) {

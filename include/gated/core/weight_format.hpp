@@ -26,7 +26,7 @@ namespace gated {
 enum class WeightFormat {
   float32,   ///< unchanged
   bf16,      ///< the upper half of a float, rounded to nearest even: 16 bits
-  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per 32 columns of a row: 9 bits per weight, 10 if prepared
+  int8,      ///< q · s with an integer |q| ≤ 127 and a float s per 32 columns of a row: 9 bits per weight, 10 when packed
   int8_rows  ///< the same with one s per row: just over 8 bits per weight; the fastest with int8_products()
 };
 

@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// The names of the values 0, 1, … of `E`, in the order of its definition: the result of names_of(E).
+/// Pairs the values 0, 1, … of `E` with `words`, their names in configurations. Each names_of(E) returns such pairs.
 template <class E, class... Words>
 constexpr auto words_for(Words... words) {
   std::array<std::pair<E, std::string_view>, sizeof...(Words)> list{std::pair{E{}, std::string_view(words)}...};

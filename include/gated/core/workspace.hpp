@@ -28,8 +28,8 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 
 /// Scratch memory, threads, prepared weights and an optional hook. Use one Workspace per calling thread.
 ///
-/// Threads share a const model, each with its own workspace; if two threads use one workspace at the same time, one gets an
-/// error. forward() allocates nothing after its first call with a given shape; a stream allocates nothing after its first step.
+/// Threads share a const model, each with its own workspace. Concurrent use of one workspace throws ArgumentError.
+/// forward() allocates nothing after its first call with a given shape; a stream allocates nothing after its first step.
 ///
 ///     Workspace<float> workspace(Threads{2});
 ///     auto logits = model.forward(images, workspace);
@@ -101,7 +101,7 @@ class Workspace {
   [[nodiscard]] typename Arena<T>::Frame inner_frame() { return arena_.frame(); }
   T* take(Index count) { return arena_.take(count); }
   MatrixMap<T> matrix(Index rows, Index columns) { return arena_.matrix(rows, columns); }
-  /// Makes room for `count` more scalars, in up to 16 pieces: a later step of a stream then allocates nothing.
+  /// Reserves `count` more scalars, in up to 16 pieces, so later steps of a stream allocate nothing.
   void reserve(Index count) {
     const auto frame = arena_.frame();
     arena_.take(count + 16 * cache_line_bytes / static_cast<Index>(sizeof(T)));  // each piece fills whole cache lines

@@ -22,8 +22,8 @@ namespace gated {
 ///
 /// write() writes to a temporary file in the same directory, "NAME.DIGITS.tmp"; commit() syncs it to disk and renames it. The
 /// permissions of a replaced file are kept, and symbolic links are followed. Without commit() the destructor removes the
-/// temporary file. The next AtomicFile for the same path removes temporary files of killed processes. Threads and processes may
-/// write to one path concurrently: each locks its own temporary file, and the last commit wins.
+/// temporary file. The next AtomicFile for the same path removes temporary files left by killed processes. Threads and
+/// processes may write to one path concurrently: each locks its own temporary file, and the last commit wins.
 ///
 /// Errors: FileError, with a message that starts with the path, if the directory is not writable, the disk is full, or the path
 /// exists and is not a regular file.

@@ -79,7 +79,7 @@ GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::mov
   }
   const fs::file_status old = fs::status(path_, error);
   if (fs::exists(old) && !fs::is_regular_file(old)) {
-    raise<FileError>(path_.string(), fs::is_directory(old) ? ": is a directory, cannot write a file there."
+    raise<FileError>(path_.string(), fs::is_directory(old) ? ": is a directory, expected a file."
                                                            : ": is not a regular file and is not replaced.");
   }
   detail::remove_left_behind_of(path_);

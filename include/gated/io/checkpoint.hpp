@@ -63,15 +63,15 @@ class ParametersToWrite {
 
 /// Reads every parameter of `model` from `file`; `map` translates parameter paths to tensor names.
 ///
-/// Loading is strict: each parameter needs a tensor of the same shape in F64, F32, F16 or BF16 (rounded to the model's scalar
-/// type) or in I8 with scales (io/weight_tensors.hpp). Each tensor needs a parameter, unless the map ignores it or ties it to
-/// another tensor. The file may store shared tensors only once, like files of safetensors.torch.save_model() in Python.
+/// Loading is strict: each parameter needs a tensor of the same shape. Each tensor needs a parameter, unless the map ignores it
+/// or ties it to another tensor. Tensors are F64, F32, F16 or BF16, rounded to the model's scalar type, or I8 with scales
+/// (io/weight_tensors.hpp). The file may store shared tensors only once, as safetensors.torch.save_model() does in Python.
 /// Constants, such as rotary frequencies, are read if the file stores them and computed otherwise.
-/// Errors: one FileError of at most 12 lines for all missing, unexpected, mis-shaped and unconvertible tensors: the number and
-/// the first tensors of each kind. Tensors whose names differ only in the block number share a line. The error also names the
-/// file's likely origin and the preset with the same shapes. FileError if SafetensorsFile::verify() fails. ArgumentError as in
-/// NameMap::in_file(). After an error the model is unchanged.
-/// Cost: one pass over the file, one for its checksum, and one if values may overflow (F64 to float).
+/// Errors: one FileError of at most 12 lines for all missing, unexpected, mis-shaped and unconvertible tensors, with the count
+/// and the first names of each kind. Tensors whose names differ only in the block number share a line. The error also names
+/// the file's origin and the preset with these shapes, if recognised. FileError if SafetensorsFile::verify() fails.
+/// ArgumentError as in NameMap::in_file(). After an error the model is unchanged.
+/// Cost: one pass to read the file, one to verify its checksum and, if values may overflow (F64 to float), one to check them.
 template <class Model>
 void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& map = {}) {
   file.verify();
@@ -84,9 +84,9 @@ void load_parameters(Model& model, const SafetensorsFile& file, const NameMap& m
 /// same map restores the model.
 ///
 /// `dtype` is F64, F32, F16 or BF16; the default is the model's scalar type. If `weights` is a quantized format, projections
-/// and embeddings take half or a quarter of the bytes (io/weight_tensors.hpp). `metadata` is free text; save_model() adds the
-/// entries that load_model() needs. save_parameters() adds a checksum, "gated.checksum", which is verified on loading. Equal
-/// models and metadata give equal files. The write is atomic.
+/// and embeddings have half or a quarter of their float32 size (io/weight_tensors.hpp). `metadata` is free text; save_model()
+/// adds the entries that load_model() needs. save_parameters() adds a checksum, "gated.checksum", which is verified on loading.
+/// Equal models and metadata give equal files. The write is atomic.
 /// Errors: ArgumentError for a value that overflows `dtype` or, in a quantized format, is not finite; for two parameters with
 /// the same name; for a checksum in `metadata`; and for weights stored outside the model (load_prepared(), load_mapped()).
 /// FileError if the file cannot be written.

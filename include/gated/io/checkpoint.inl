@@ -162,7 +162,7 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
                                        names.is_of_head(std::string_view(tensor.name).substr(names.prefix.size())));
       })) {
     for (TensorToWrite& tensor : tensors) {
-      tensor.name.erase(names.prefix.size(), names.body.size());  // the file has no head: names omit `body`
+      tensor.name.erase(names.prefix.size(), names.body.size());  // names in a file without a head omit `body`
     }
   }
   require<ArgumentError>(metadata.count(checksum_key) == 0, "save_parameters: metadata contains \"", checksum_key,

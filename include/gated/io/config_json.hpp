@@ -139,7 +139,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
       read_json(elements[i], out[i], text(key, "[", i, "]"), where);
     }
   } else {
-    static_assert(std::integral<T>, "unsupported type of setting: use one that setting() lists");
+    static_assert(std::integral<T>, "unsupported setting type: use a type that setting() documents");
     using Limits = std::numeric_limits<T>;
     out = static_cast<T>(read_whole(json, Limits::min(), Limits::max(), key, where));
   }
@@ -147,7 +147,7 @@ void read_json(const Json& json, T& out, const std::string& key, const std::stri
 
 }  // namespace detail
 
-/// Writes `config` as JSON, in the order of fields(): on one line, or indented by `indent` spaces if `indent` ≥ 0.
+/// Writes the settings of `config` as JSON in the order of fields(): indented by `indent` spaces, or on one line if negative.
 /// Errors: ArgumentError for non-finite numbers, strings that are not UTF-8, and enum values that names_of() does not list.
 template <detail::HasSettings Config>
 std::string to_json(const Config& config, int indent = -1) {

@@ -19,14 +19,14 @@ inline void add_fnet_blocks(NameMap& names, const std::string& ours, const std::
 
 }  // namespace detail
 
-/// Name map to load FNetEncoder as FnetEncoder.
+/// Name map to load transformers' FNetEncoder as gated's FnetEncoder.
 inline NameMap fnet_encoder_names() {
   NameMap names{.origin = "transformers"};
   detail::add_fnet_blocks(names, "blocks.*.", "layer.*.");
   return names;
 }
 
-/// Name map to load FNetModel, FNetForMaskedLM or FNetForPreTraining as Fnet with the matching FnetHead.
+/// Name map to load transformers' FNetModel, FNetForMaskedLM or FNetForPreTraining as gated's Fnet with the matching FnetHead.
 inline NameMap fnet_names() {
   NameMap names{.origin = "transformers",
                 .body = "fnet.",

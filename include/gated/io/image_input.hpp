@@ -24,7 +24,7 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
                          ", expected 0 < crop_share ≤ 1.");
   const auto target_of = [&](Index edge) { return static_cast<Index>(static_cast<double>(edge) / crop_share); };
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
-  // The edge that is shorter relative to its target is resized to exactly the target.
+  // Scale so that one edge equals its target and the other is at least its target.
   ImageSize to = from;
   const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may be 32 bits wide
   if (product(from.width, target_height) <= product(from.height, target_width)) {
@@ -77,8 +77,8 @@ inline Image evaluation_crop(const Image& image, ImageSize size, double crop_sha
 ///
 /// Channels are converted as in with_channels(): alpha is dropped, grey is repeated for RGB models, and RGB becomes grey for
 /// models of one channel.
-/// Errors: ArgumentError for three pixel means or deviations with a one-channel model (timm has three by default), a picture
-/// that is empty or has more than 2²⁸ pixels, or a stride shorter than a row; ShapeError if `row` has the wrong shape.
+/// Errors: ArgumentError if a model of one channel has three pixel means or deviations (timm's default), if the picture is
+/// empty or has more than 2²⁸ pixels, or if the stride is shorter than a row; ShapeError if `row` has the wrong shape.
 /// Cost: resize() of the cropped rows and columns; no allocation if the picture has the same size as the previous one.
 template <class T>
 class ImageInput {

@@ -94,8 +94,8 @@ inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
 /// PNG decoding is exact, palettes and transparency included; 16-bit channels keep their upper 8 bits. JPEG pixels differ from
 /// libjpeg's by a few levels, which the standard permits. EXIF orientation is ignored. Error messages refer to the file as
 /// `name`.
-/// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), states 2²⁸ pixels or
-/// more, or states more pixels than its bytes can encode.
+/// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), declares 2²⁸ pixels
+/// or more, or declares more pixels than its bytes can encode.
 /// Cost: one decompression, single-threaded.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -122,7 +122,7 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
                      " pixels, expected fewer than ", most,
                      ". Scale it down or cut it into parts first, for example with ImageMagick: convert PICTURE -resize ",
                      "2048x2048 SMALL.png.");
-  // JPEG needs at least one bit per block of 64 pixels. Deflate compresses at most 1032 : 1, and a PNG pixel may take only one
+  // JPEG needs at least one bit per block of 64 pixels. Deflate compresses at most 1032 : 1, and a PNG pixel has at least one
   // bit.
   const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
   require<FileError>(count <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",

@@ -108,7 +108,7 @@ class Resizer {
   template <class Row>
   void run(const ResizePlan& plan, const Row& row, std::uint8_t* out) {
     prepare(plan);
-    const std::size_t bytes = sums_.size();  // per row of the crop
+    const std::size_t bytes = sums_.size();  // bytes per row of the crop
     for (Index y = top_; y < bottom_; ++y) {
       resize_row(row(y), plan.channels, wide_.data() + static_cast<std::size_t>(y - top_) * bytes);
     }
@@ -193,8 +193,8 @@ inline Image crop(const Image& image, Index left, Index top, Index width, Index 
   expect_image("crop", image);
   require<ArgumentError>(
       left >= 0 && top >= 0 && width >= 1 && height >= 1 && width <= image.width - left && height <= image.height - top,
-      "crop: ", width, " × ", height, " pixels from (", left, ", ", top, ") on do not lie inside ", image.width, " × ",
-      image.height, ".");
+      "crop: ", width, " × ", height, " pixels at (", left, ", ", top, ") do not lie inside the image of ",
+      image.width, " × ", image.height, ".");
   Image part{width, height, image.channels};
   part.pixels.reserve(static_cast<std::size_t>(width * height * image.channels));
   for (Index y = top; y < top + height; ++y) {

@@ -24,8 +24,8 @@ namespace gated {
 ///     model.forward(coefficients, scores);                              // bit-equal to load_model(file).forward()
 ///
 /// The file is written by save_model(), or by save_parameters() without a name map, as F32, BF16, or I8 with scales. Weights
-/// are decoded a few rows at a time, so bf16 and int8 save flash and cost no RAM. The scores are bit-equal to those of a
-/// GmlpImageClassifier in the same arithmetic and, with Arithmetic::portable, the same on every machine.
+/// are decoded a few rows at a time, so bf16 and int8 save flash without using more RAM. The scores are bit-equal to those of
+/// a GmlpImageClassifier in the same arithmetic. With Arithmetic::portable, they are the same on every machine.
 /// Shapes: `image` is tokens × patch width, prepared as for GmlpImageClassifier; `scores` is 1 × classes.
 /// Errors: ArgumentError if the configuration is not a KW-MLP's. A KW-MLP's patches are rows of a one-channel image; it has
 /// mean pooling, a head, NormPosition::res_post and split gates with one dense spatial weight, but no attention and no shift.
@@ -170,7 +170,7 @@ class InPlaceKwMlp {
     return {static_cast<std::byte*>(first) + bytes, room - bytes};
   }
 
-  /// Decodes a weight a few rows at a time. Calls `multiply(first, rows, bias)` for the rows from `first` on.
+  /// Decodes a weight in groups of rows and calls `multiply(first, rows, bias)` for each group, which starts at row `first`.
   template <class F>
   void for_each_rows(const Affine& layer, const F& multiply) {
     const auto frame = workspace_.frame();

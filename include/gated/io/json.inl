@@ -224,7 +224,7 @@ class JsonReader {
 
   bool fault(std::string_view what) {
     const std::string_view before = json_.substr(0, at_);
-    const std::size_t line = before.rfind('\n');  // npos, on line 1, acts as -1
+    const std::size_t line = before.rfind('\n');  // on line 1, npos acts as -1
     problem = text("invalid JSON at line ", 1 + std::count(before.begin(), before.end(), '\n'), ", column ", at_ - line, ": ",
                    what, ".");
     return false;

@@ -12,7 +12,7 @@
 
 namespace gated::detail {
 
-/// Writes JSON in document order: indented by `indent` spaces per level or, if `indent` is negative, on one line.
+/// Writes JSON in document order, indented by `indent` spaces per level, or on one line if `indent` is negative.
 class JsonWriter {
  public:
   explicit JsonWriter(int indent = -1) : indent_(indent) {}

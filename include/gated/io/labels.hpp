@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// Encodes `labels` for the metadata of a file. labels_of() reads them back:
+/// Encodes `labels` for a file's metadata, from which labels_of() reads them back. For example:
 ///
 ///     save_model(model, "birds.safetensors", {{"labels", labels_text({"robin", "wren"})}});
 ///

@@ -178,7 +178,7 @@ class LoadReport {
     }
   }
 
-  /// A hint if the file's names are of another origin than expected, or its shapes match a preset; otherwise empty.
+  /// A hint if the file's names are not those of the name map's origin, or if its shapes match a preset; otherwise empty.
   std::string recognised() const {
     const Origin* const origin = origin_of(file_);
     if (origin == nullptr) {
@@ -205,7 +205,7 @@ class LoadReport {
     return nearest.empty() || edit_distance(name, nearest) > 1 + name.size() / 3 ? std::string_view() : nearest;
   }
 
-  /// Our name, followed by the file's if it differs.
+  /// A parameter's path, followed by its name in the file if that differs.
   static std::string labelled(const std::string& path, const std::string& name) {
     return path == name ? path : text(path, " (in the file: ", name, ")");
   }

@@ -79,21 +79,21 @@ inline void add_lucidrains_trunk(NameMap& names, const std::string& ours, const 
 
 }  // namespace detail
 
-/// Name map to load SpatialGatingUnit alone as our SpatialGatingUnit.
+/// Name map to load a checkpoint of lucidrains' SpatialGatingUnit as our SpatialGatingUnit.
 inline NameMap lucidrains_gate_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_gate(names, "", "", {});
   return names;
 }
 
-/// Name map to load gMLPBlock alone as GmlpBlock without its norm.
+/// Name map to load a checkpoint of a gMLPBlock as a GmlpBlock without norm.
 inline NameMap lucidrains_block_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_block(names, "", "", {});
   return names;
 }
 
-/// Name map to load Attention alone as TinyAttention.
+/// Name map to load a checkpoint of lucidrains' Attention as TinyAttention.
 inline NameMap lucidrains_attention_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   names.add("", "", {{"qkv", "to_qkv"}, {"proj_out", "to_out"}});

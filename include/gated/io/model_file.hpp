@@ -44,9 +44,9 @@ namespace detail {
 }  // namespace detail
 
 /// Reads the configuration from the metadata of `file`. Files from save_model() and examples/convert have gated's
-/// configuration; their tensors have gated's names or those of their origin (origin_of()). For gMLP image classifiers, timm's
+/// configuration; their tensors have gated's names or the original code's (origin_of()). For gMLP image classifiers, timm's
 /// configuration is accepted too: `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
-/// Errors: FileError if the configuration is missing or for another architecture than `Model`; ArgumentError if it is invalid.
+/// Errors: FileError for a missing configuration or an architecture other than `Model`'s; ArgumentError for invalid settings.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   const auto config = file.metadata().find("config");
@@ -67,16 +67,16 @@ ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
   detail::refuse_architecture(file, found, Model::architecture);
 }
 
-/// While the result lives, refuses models far larger than `file`: an untrusted configuration must not allocate more memory than
-/// the file's size justifies. The limit leaves room for constants that the file does not store. load_parameters() reports
-/// smaller mismatches.
+/// While the returned object exists, models far larger than `file` are refused, as an untrusted configuration could otherwise
+/// exhaust the memory. The limit leaves room for constants that the file does not store. load_parameters() reports smaller
+/// mismatches.
 ParameterBudget budget_of(const SafetensorsFile& file);
 
 /// Loads the model in `file`, built from the configuration in its metadata.
 ///
-/// Errors: those of describe_model() and load_parameters(); FileError for a model far larger than the file, before the model's
-/// memory is touched.
-/// Cost: one pass over the file. Memory for the model and, while loading, for one tensor of the mapped file.
+/// Errors: those of describe_model() and load_parameters(); FileError for a model far larger than the file, raised before the
+/// model's memory is touched.
+/// Cost: one pass over the file. Memory: the model and, while loading, one tensor of the mapped file.
 template <ConfiguredModel Model>
 Model load_model(const SafetensorsFile& file) {
   const auto description = describe_model<Model>(file);
@@ -97,7 +97,7 @@ Model load_model(const std::filesystem::path& path) {
 }
 
 /// The configuration from which load_model() rebuilds `model`: model.config(), or else the member model.config. A Training has
-/// the function, because its configuration changes over time.
+/// the function config(), because its configuration changes over time.
 template <class Model>
 decltype(auto) configuration_of(const Model& model) {
   if constexpr (requires { model.config(); }) {
@@ -118,11 +118,11 @@ std::vector<std::string> parameter_shapes(const Model& model) {
   return shapes;
 }
 
-/// Raises ArgumentError unless `model` has all parameters of `config`; a moved-from model does not.
+/// Raises ArgumentError unless `model` has all parameters of `config`; a moved-from model lacks them.
 /// Cost: builds a model of `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
-  if constexpr (requires { model.model; }) {  // a training run: the moments have the model's shapes
+  if constexpr (requires { model.model; }) {  // a training run: its moments are not compared
     return expect_whole(model.model, config.model);
   }
   const HollowWeights hollow;

@@ -32,7 +32,7 @@ struct FileTensor {
   std::string name;
   std::vector<Index> shape;
   std::vector<std::string> elsewhere = {};  ///< names to try next: a file may store a shared tensor under one name only
-  Index first = 0, rows = 0;                ///< the parameter's rows, if the tensor also has others; `rows` = 0: all
+  Index first = 0, rows = 0;                ///< the parameter's first row in the tensor and its number of rows; 0 rows: all
 
   /// True if the parameter has only some of the tensor's rows.
   bool is_part() const { return rows > 0; }
@@ -78,18 +78,18 @@ struct NameMap {
     std::string ours;    ///< a pattern for the beginning; empty matches every path
     std::string theirs;  ///< the replacement; its n-th `*` is the component matched by the n-th `*` of `ours`
     ShapeForm form = ShapeForm::same;
-    std::vector<std::string> stacked_with = {};  ///< tensors of the parameter's rows 1, 2, …; `theirs` is row 0
+    std::vector<std::string> stacked_with = {};  ///< tensors that form rows 1, 2, … of the parameter; `theirs` forms row 0
     bool shared = false;                         ///< all blocks share one tensor; files may store it under block 0's name only
     Index part = 0;                              ///< index of the parameter in a tensor that stacks `parts` parameters
     Index parts = 1;
     std::vector<Piece> pieces = {};  ///< if not empty, replaces `theirs`: the parameter is a stack of these rows
   };
 
-  /// A Rule of string literals: a list of them compiles to a table instead of code.
+  /// A Rule made of string literals. The compiler turns a list of them into a table instead of code.
   struct RuleText {
     const char *ours, *theirs;
     ShapeForm form = ShapeForm::same;
-    std::array<const char*, 1> stacked_with = {};  ///< as in Rule, but at most one
+    std::array<const char*, 1> stacked_with = {};  ///< as in Rule, but at most one tensor
     bool shared = false;
     Index part = 0, parts = 1;
   };
@@ -106,7 +106,7 @@ struct NameMap {
   /// load_parameters() detects this. save_parameters() writes `body` if the model has parameters of the head.
   std::string body = {};
   std::vector<std::string> heads = {};  ///< beginnings of the head's tensor names: "cls."
-  std::vector<Rule> rules = {};         ///< in order of precedence
+  std::vector<Rule> rules = {};         ///< the rules, in order of precedence
   std::vector<Tie> tied = {};           ///< weights stored under two names, given without `prefix` and `body`
   /// Names of tensors to ignore, without `prefix` and `body`: "blocks.*.attn.position_ids". To load part of a larger file, list
   /// the first component of every name that does not begin with `prefix`.

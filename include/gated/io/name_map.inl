@@ -22,8 +22,9 @@ inline std::vector<Index> shape_in_file(const Shape& shape, ShapeForm form, std:
       break;
     case ShapeForm::drop_leading_one:
     case ShapeForm::pointwise_convolution:
-      require<ArgumentError>(shape.rank() >= 1 && shape[0] == 1, "NameMap: the rule's form drops a leading 1, but ", path, " ",
-                             shape.describe(), " has none.");
+      require<ArgumentError>(shape.rank() >= 1 && shape[0] == 1,
+                             "NameMap: the rule's form drops a leading dimension of 1, but ", path, " ", shape.describe(),
+                             " has none.");
       out.erase(out.begin());
       if (form == ShapeForm::pointwise_convolution) {
         out.push_back(1);

@@ -33,7 +33,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 /// The candidate with the smallest edit distance to `name`, the first one in a tie; empty if there are no candidates.
 ///
-/// Skips names longer than 256 bytes, and all after the first 2,000: candidates may come from an untrusted file.
+/// Skips names longer than 256 bytes, and all candidates after the first 2,000: they can come from an untrusted file.
 template <class Names>
 std::string_view nearest_name(std::string_view name, const Names& candidates) {
   constexpr std::size_t longest = 256, most = 2000;

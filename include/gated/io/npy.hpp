@@ -16,7 +16,7 @@
 /// @file
 /// NumPy's .npy files, as numpy.save() writes them.
 ///
-/// The format: "\x93NUMPY", a version, the length of a header, the header as a Python dictionary such as
+/// The format: "\x93NUMPY", a version, the header's length, the header as a Python dictionary such as
 /// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, and the elements.
 
 namespace gated {
@@ -184,7 +184,7 @@ inline std::pair<Index, Index> matrix_size(const std::vector<Index>& shape) {
 }  // namespace detail
 
 /// Parses an .npy file in memory, which must outlive the result. Error messages refer to the file as `name`.
-/// Errors: FileError for malformed files, strings, objects and big-endian numbers.
+/// Errors: FileError for malformed files, and for arrays of strings, objects, structures or big-endian numbers.
 /// Cost: reads the header only.
 inline NpyArray parse_npy(std::span<const std::byte> file, std::string_view name) {
   return detail::NpyParser(file, name).parse();
@@ -192,7 +192,7 @@ inline NpyArray parse_npy(std::span<const std::byte> file, std::string_view name
 
 /// `array` as a matrix: the last dimension becomes the columns, all others together the rows. A one-dimensional array becomes a
 /// column.
-/// Errors: FileError if an element does not fit T; floating arrays are not read as integers.
+/// Errors: FileError if an element does not fit T, or if T is an integer and the elements are floating-point numbers.
 template <detail::Readable T>
 Matrix<T> to_matrix(const NpyArray& array, std::string_view name) {
   const auto [rows, columns] = detail::matrix_size(array.shape);

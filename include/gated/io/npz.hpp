@@ -74,7 +74,7 @@ class ZipParser {
            " has 4 GiB or more, which is not supported. Use safetensors.");
     expect(number<4>(local) == 0x04034B50, printable(name), " is not at the offset in the archive's directory.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
-    expect(size <= file_.size() - held_, "the archive's files overlap.");  // otherwise thousands could share the same bytes
+    expect(size <= file_.size() - held_, "the archive's files overlap.");  // otherwise thousands of files could share bytes
     held_ += size;
     expect(crc32(bytes) == number<4>(entry + 16), printable(name),
            " is damaged: its checksum is wrong. Copy or download the file again.");

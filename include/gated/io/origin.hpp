@@ -16,7 +16,7 @@ namespace gated {
 
 /// The first tensor whose name is `ending`, or ends with it after a dot; nullptr if there is none.
 const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending);
-/// Counts i = 0, 1, … for as long as a tensor name ends with `before`, then i, then `after`.
+/// The smallest i = 0, 1, … for which no tensor name ends with `before`, i and `after`, joined.
 Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after);
 
 /// A kind of checkpoint, and how to open it.
@@ -25,8 +25,8 @@ struct Origin {
   const char* header;                ///< the header that declares `names`: "gated/io/lucidrains.hpp"
   const char* names;                 ///< the function that returns the name map: "lucidrains_trunk_names"
   const char* model;                 ///< the model to build: "Gmlp"
-  std::array<const char*, 2> marks;  ///< endings of tensor names that identify the origin. The first is a full name
-                                     ///< in the model; in a larger file, a prefix precedes it
+  std::array<const char*, 2> marks;  ///< endings of tensor names that identify the origin. marks[0] is a full name; in a
+                                     ///< file of a larger model, it has a prefix
   NameMap (*map)(const SafetensorsFile& file, std::string_view prefix);  ///< calls `names`
   const char* layout = "";  ///< the function that derives the argument of `names` from a file: "lucidrains_layout"
   bool (*fits)(const SafetensorsFile& file) = nullptr;           ///< a further condition, if two models have the same names

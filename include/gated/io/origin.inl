@@ -52,7 +52,7 @@ inline bool is_plain_forecaster(const SafetensorsFile& file) {
                       [](const auto& named) { return named.first.find("residual_forecaster.") != std::string::npos; });
 }
 
-/// The name map of the MossFormer2 mask network in `file`, which has one or two speakers.
+/// The name map that loads the MossFormer2 mask network in `file` for its first speaker only.
 inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_view) {
   const TensorEntry* const parts = tensor_ending(file, "conv1d_out.bias");
   const TensorEntry* const own = tensor_ending(file, "output.0.bias");
@@ -60,8 +60,8 @@ inline NameMap mossformer2_se_names_in(const SafetensorsFile& file, std::string_
       parts == nullptr || own == nullptr || own->count() == 0 ? 0 : static_cast<Index>(parts->count() / own->count()) - 1);
 }
 
-/// True for a KW-MLP, whose names are those of an early gMLPVision. A gMLPVision has square patches of three channels on a
-/// square grid.
+/// True for a KW-MLP, which has the tensor names of an early gMLPVision. Only a gMLPVision has square patches of three channels
+/// on a square grid.
 inline bool is_keyword_mlp(const SafetensorsFile& file) {
   const TensorEntry* const patches = tensor_ending(file, "to_patch_embed.1.weight");
   const TensorEntry* const spatial = tensor_ending(file, "layers.0.fn.fn.sgu.proj.weight");
@@ -73,7 +73,7 @@ inline bool is_keyword_mlp(const SafetensorsFile& file) {
          !(patches->shape[1] % 3 == 0 && is_square(patches->shape[1] / 3) && is_square(spatial->shape[0]));
 }
 
-/// True for WeNet's files. ESPnet's use the same names, but have no position table and store the feature statistics elsewhere.
+/// True for WeNet's files. ESPnet's files have the same names, but no position table, and store feature statistics elsewhere.
 inline bool is_of_wenet(const SafetensorsFile& file) {
   return tensor_ending(file, "embed.pos_enc.pe") != nullptr || tensor_ending(file, "global_cmvn.istd") != nullptr;
 }
@@ -113,7 +113,7 @@ inline bool has_tensor(const SafetensorsFile& file, std::string_view ending, con
   return tensor != nullptr && tensor->shape == shape;
 }
 
-/// preset_of() for one kind of timm's models.
+/// preset_of() for one kind of timm model.
 template <class Config>
 std::string timm_preset(const SafetensorsFile& file) {
   using Models = TimmModels<Config>;

@@ -27,7 +27,7 @@ struct Opening {
   WeightPlace place = WeightPlace::packed;
   std::optional<WeightFormat> format = {};
 
-  /// True if tensors of format `found` in the file are packed in that format.
+  /// True if tensors that the file stores in format `found` keep this format when packed.
   bool keeps(WeightFormat found) const { return !format || *format == found; }
 };
 
@@ -147,8 +147,8 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 ///
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
 /// Errors: those of load_model(), and of prepare() for `format`.
-/// Cost: one pass over the file. Memory for the packed weights and, while loading, for one more weight and one mapped tensor,
-/// if the system commits memory on first touch (Linux, macOS). Address space is also reserved for a float model.
+/// Cost: one pass over the file. Memory: the packed weights and, while loading, one more weight and one mapped tensor, if the
+/// system commits memory on first touch (Linux, macOS). Address space is also reserved for a float model.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file, std::optional<WeightFormat> format = {}) {
   return detail::open_prepared<Model>(file, {.format = format});
@@ -169,7 +169,7 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path, std::optio
 ///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
 /// Use it in programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare();
-/// long-running programs should use load_prepared(). Weights of another type than the model's are packed as in load_prepared(),
+/// long-running programs should use load_prepared(). Weights of a type other than the model's are packed as in load_prepared(),
 /// as are unaligned weights and weights stacked from several tensors. Spatial weights and vectors are copied. Every run needs a
 /// workspace that uses `weights`, and the model cannot be trained or saved. Do not modify or truncate the file while it is
 /// mapped; replacing it, as save_model() does, is safe (MappedFile). Bytes given to SafetensorsFile::parse() must outlive the

@@ -61,7 +61,8 @@ class SafetensorsFile {
   /// `T` is float, double or an integer type. See convert.hpp for rounding and for the values that fit.
   /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. An error leaves
   /// `out` unchanged.
-  /// Cost: one pass, or two if values may not fit.
+  /// Cost: one pass between equal types, and from a floating type to one at least as wide; otherwise two, the first to check
+  /// that all values fit.
   template <detail::Readable T>
   void read(std::string_view name, std::span<T> out) const {
     const TensorEntry& entry = tensor(name);

@@ -42,8 +42,7 @@ inline constexpr std::size_t max_safetensors_header = 100'000'000;
 
 /// Parses a safetensors file in memory; the result refers to `file`.
 ///
-/// Errors: FileError, starting with `name`, for any violation of the format, which the file comment describes. Never reads
-/// outside `file`.
+/// Errors: FileError, with a message that starts with `name`, for any violation of the format. Never reads outside `file`.
 /// Cost: proportional to the header; the data is not touched.
 SafetensorsContents parse_safetensors(std::span<const std::byte> file, std::string_view name);
 
@@ -56,7 +55,7 @@ inline constexpr const char* checksum_key = "gated.checksum";
 /// It is the XXH64 of the number of metadata entries, the entries in order of key, and the tensors in order of name. Each
 /// string and each tensor's bytes are preceded by their length, and each shape by its rank; numbers are 64-bit little-endian.
 ///
-/// `done(bytes)` is called with each tensor's bytes once they have been read.
+/// Calls `done(bytes)` for each tensor after reading its bytes.
 /// Cost: one pass over the data.
 std::string checksum_of(const SafetensorsContents& contents, FunctionRef<void(std::span<const std::byte>)> done);
 

@@ -92,7 +92,7 @@ class HeaderCursor {
 
 }  // namespace detail
 
-/// Finds tensors in the bytes of a safetensors file. Nothing is copied and nothing allocated: the file may lie in flash.
+/// Finds tensors in the bytes of a safetensors file. It copies and allocates nothing, so the file can stay in flash.
 ///
 /// SafetensorsFile (io/safetensors.hpp) does more: it accepts escaped names and offsets of 10⁹ and above, indexes the tensors
 /// and verifies checksums.

@@ -6,9 +6,9 @@
 /// stb's image reader and writer in the namespace gated::detail::stb.
 
 // Reader and writer are compiled into each translation unit that includes this header. They are inside our namespace, so they
-// clash neither with another copy nor with a program's own stb. The exception: g++ at -O0 merges two readers, because stb
-// declares its functions extern "C". All headers that stb includes are included here first, outside the namespace. The reader's
-// SIMD code is disabled: it would include more headers, and the pixels are the same without it.
+// clash neither with another copy nor with a program's own stb. One exception: at -O0, g++ merges our reader with the other
+// copy, because stb declares its functions extern "C". All headers that stb includes are included here first, outside the
+// namespace. The reader's SIMD code is disabled: it would include more headers, and the pixels are the same without it.
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -96,7 +96,7 @@ GATED_EACH_STB_MACRO(GATED_PUSH_MACRO)
 #define STBI_NO_LINEAR
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
-// Zeroed: for a damaged PNG file, the decoder returns memory that it has not written.
+// Zeroes the memory, because for a damaged PNG file the decoder returns memory that it has not written.
 #define STBI_MALLOC(size) ::std::calloc(1, static_cast<::std::size_t>(size))
 #define STBI_REALLOC(memory, size) ::std::realloc(memory, static_cast<::std::size_t>(size))
 #define STBI_FREE(memory) ::std::free(memory)
@@ -132,7 +132,7 @@ namespace gated::detail::stb {
 #include <stb_image_write.h>
 #endif
 }  // namespace gated::detail::stb
-#undef stbi__err  // also a function: a second copy of stb must be able to define it
+#undef stbi__err  // also the name of a function, which a second copy of stb defines
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

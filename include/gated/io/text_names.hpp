@@ -12,7 +12,7 @@ namespace gated {
 /// The numbers of rows in Llama's query, key and value tensors, for H query heads of width a and G key and value heads.
 struct LlamaLayout {
   Index queries = 0;    ///< H·a
-  Index keys = 0;       ///< G·a, in the key tensor and in the value tensor
+  Index keys = 0;       ///< G·a, in each of the key and value tensors
   Index groups = 1;     ///< G
   Index gates = 0;      ///< gate rows of all heads, part of the query tensor: H, H·a or 0
   bool is_tied = true;  ///< the embedding may also be stored as lm_head.weight
@@ -35,7 +35,7 @@ inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
 }
 
 /// Detects the layout of the model whose tensor names begin with `prefix` (NameMap::prefix), with or without a head. Detects
-/// gates only in files with query and key norms, because it takes the head width from the norms.
+/// gates only in files with query norms, because it reads the head width from these norms.
 inline LlamaLayout llama_layout(const SafetensorsFile& file, std::string_view prefix = "") {
   const auto size = [&](std::string_view name, std::size_t axis) {
     auto found = file.tensors().find(text(prefix, "model.layers.0.self_attn.", name, ".weight"));

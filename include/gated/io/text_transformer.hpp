@@ -44,7 +44,7 @@ class TextFields : public ConfigFields {
                                                              : *value_named<Activation>(word);
   }
 
-  /// The rotary base: the field `key` or, in newer files, `rope_parameters`, which may have one base per `kind` of layer.
+  /// The rotary base: the field `key` or, in newer files, `rope_parameters`, which may set a base for the layers of a `kind`.
   /// Errors: ArgumentError for rotary embeddings that are scaled or partial.
   double rotary_base(const char* key, double missing, const char* kind = nullptr) const {
     const char* const why = "but only plain rotary embeddings are supported.";

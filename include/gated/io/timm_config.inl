@@ -45,7 +45,7 @@ inline ImageSize image_size_from(const Json& value, const std::string& key, cons
   return image_size_of(value.elements(), key, where);
 }
 
-/// Arguments of timm that are applied once all have been read.
+/// Arguments of timm that are applied after all arguments have been read.
 struct TimmArguments {
   std::array<double, 2> ratio{};  ///< hidden / channels, of the token MLP and of the channel MLP
   Index hidden = 0;               ///< hidden channels of the channel MLP; 0 to use the ratio
@@ -235,7 +235,7 @@ Config timm_config(std::string_view json, const std::string& where) {
   if (const detail::Json* const described = arguments.find("pretrained_cfg")) {
     require<ArgumentError>(described->is_object(), where, ": pretrained_cfg = ", detail::shown_json(*described),
                            ", expected an object.");
-    for (const auto& [key, value] : described->entries()) {  // read before the arguments, which override them
+    for (const auto& [key, value] : described->entries()) {  // pretrained_cfg is read first: the arguments override it
       detail::read_timm_images(value, key, where, config);
     }
   }

@@ -88,7 +88,7 @@ class ForecasterFields : public ConfigFields {
 
 /// Raises ArgumentError for TinyTimeMixer r3, a different model of the same name.
 inline void expect_no_ttm_r3(const ForecasterFields& fields) {
-  constexpr const char* why = "which only TinyTimeMixer r3 has, a different model. It is not supported.";
+  constexpr const char* why = "which only TinyTimeMixer r3 has. gated does not support this model.";
   for (const char* const key : {"decompose", "multi_scale", "multi_quantile_head", "use_fft_embedding"}) {
     fields.expect(key, {false, nullptr}, why);
   }
@@ -100,8 +100,8 @@ inline void expect_no_ttm_r3(const ForecasterFields& fields) {
 
 }  // namespace detail
 
-/// Converts the `config.json` of a TinyTimeMixerForPrediction (granite-tsfm). Missing fields take the original's defaults;
-/// unknown fields are ignored.
+/// Converts the `config.json` of a TinyTimeMixerForPrediction (granite-tsfm). Missing fields have the defaults of
+/// granite-tsfm; unknown fields are ignored.
 /// Errors: ArgumentError, naming the field, for invalid values, contradictions, and unsupported models such as r3.
 inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& where = "config.json") {
   const detail::ForecasterFields f(json, where);

@@ -244,7 +244,7 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::clamp(step, -steps, steps - 1)));
 }
 
-/// The most bytes of samples in a file: its sizes are 32-bit numbers, and its header has less than 64 bytes.
+/// The most bytes of samples in a WAV file: its sizes are 32-bit numbers, and its header has fewer than 64 bytes.
 inline constexpr std::uint64_t most_wav_bytes = 0xFFFFFFFF - 64;
 
 /// Appends the encoded samples `x`, which are frames × channels, to `bytes`.

@@ -51,7 +51,7 @@ class WavFile {
 ///     WavWriter file("clean.wav", 1, 16000);
 ///     while (…) file.write(block);          // frames × channels
 ///
-/// After each call the file on disk is valid and holds everything written so far, so the program may stop at any time. If the
+/// After each call the file on disk is valid and holds everything written so far, so the program can stop at any time. If the
 /// disk is full, the file holds the frames that fit.
 ///
 /// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate
@@ -110,7 +110,7 @@ class WavWriter {
     require<FileError>(done, path_.string(), ": cannot be written: ", std::generic_category().message(errno), ".");
   }
 
-  /// Writes the header for the frames so far, and the padding after an odd number of bytes.
+  /// Writes the header for the frames so far, and a padding byte if their samples have an odd number of bytes.
   void finish() {
     const std::vector<std::byte> begin = header();
     const bool padded = data_bytes() % 2 == 0 || (std::fseek(file_, 0, SEEK_END) == 0 && std::fputc(0, file_) == 0);

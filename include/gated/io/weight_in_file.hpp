@@ -82,7 +82,7 @@ class WeightInFile {
     return value;
   }
 
-  /// Decodes to.rows() rows of the weight, from row `first` on, into `to`.
+  /// Decodes rows `first` … first + to.rows() - 1 of the weight into `to`.
   void read(Index first, const MatrixView<float>& to) const {
     for (Index i = 0; i < to.rows(); ++i) {
       for (Index j = 0; j < columns(); ++j) {

@@ -26,7 +26,7 @@ namespace detail {
 /// The name of the scales of tensor `name`.
 inline std::string scale_name(std::string_view name) { return std::string(name) + ".scale"; }
 
-/// The int8 format with this many scales per row.
+/// The int8 format that has `scales` scales per row of `columns` columns.
 inline WeightFormat format_of_scales(Index scales, Index columns) {
   return scales == scales_per_row(WeightFormat::int8, columns) ? WeightFormat::int8 : WeightFormat::int8_rows;
 }
@@ -84,7 +84,7 @@ inline bool are_rows(const std::vector<FileTensor>& parts, const Shape& shape) {
 /// A copy of a weight's codes, gathered from rows of several tensors.
 class GatheredCodes {
  public:
-  /// Appends rows. Returns false if they differ from earlier rows in format or number of columns.
+  /// Appends `rows`. Returns false if their format or number of columns differs from that of earlier rows.
   bool append(const WeightCodes& rows) {
     if (rows_ > 0 && (rows.format != format_ || rows.columns != columns_)) {
       return false;

@@ -25,7 +25,7 @@ struct BatchNorm : Layer<BatchNorm<T>> {
   Vector<T> mean, variance;  ///< C, running statistics
 
   BatchNorm() = default;
-  /// weight = variance = 1, bias = mean = 0.
+  /// Sets weight and variance to 1, and bias and mean to 0.
   explicit BatchNorm(Index channels, double eps_ = 1e-5) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "BatchNorm: channels = ", channels, " must be positive, and eps = ", eps_,
                            " must not be negative.");

@@ -28,8 +28,8 @@ struct BranchOptions {
 ///     Branch<FeedForward<float>> branch({.channels = 512, .layer_scale = 1e-4}, {.channels = 512, .hidden = 2048});
 ///
 /// A mixer is any layer whose y has the shape of x. If its apply() takes an epilogue, its last op is fused with s and the
-/// residual. Otherwise, and with res-post-norm, these need one more pass. Streaming, masks and sequence lengths are up to the
-/// mixer.
+/// residual. Otherwise, and with res-post-norm, s and the residual need one more pass. Streaming, masks and sequence lengths
+/// are up to the mixer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options.
 /// Cost: the mixer's.

@@ -18,7 +18,7 @@ namespace gated {
 struct BranchformerLayerConfig {
   Index channels = 0;                                 ///< C
   Index heads = 8;                                    ///< h, attention heads
-  ScorePosition position = ScorePosition::offset;     ///< the positions that the attention scores depend on
+  ScorePosition position = ScorePosition::offset;     ///< position dependence of the attention scores
   Index hidden = 0;                                   ///< F, hidden width of the feed-forwards; 0 for 4·C
   Index gate_hidden = 0;                              ///< U, hidden width of the gating MLP; 0 for 6·C
   Index gate_kernel = 31;                             ///< K, taps of the gate's convolution
@@ -26,7 +26,7 @@ struct BranchformerLayerConfig {
   bool macaron = true;                                ///< adds a first feed-forward; both feed-forwards are then scaled by ½
   bool feed_forward = true;                           ///< adds a last feed-forward
   bool causal = false;                                ///< no convolution reads a later token
-  bool causal_attention = false;                      ///< no attention to later tokens; with `causal` too, the layer streams
+  bool causal_attention = false;                      ///< no attention to later tokens; streaming also needs `causal`
   bool norm_before_padding = true;                    ///< option of the gate: see ConvolutionalGatingConfig
   bool linear_after_convolution = false;              ///< option of the gate: see ConvolutionalGatingConfig
   Activation gate_activation = Activation::identity;  ///< activation of the gate

@@ -16,12 +16,12 @@ namespace gated {
 
 /// The options of a convolutional gating MLP.
 struct ConvolutionalGatingConfig {
-  Index channels = 0;                                 ///< C, of the input and the output
+  Index channels = 0;                                 ///< C, channels of the input and the output
   Index hidden = 0;                                   ///< F, width between the projections; the gate is F/2 wide
   Index kernel = 31;                                  ///< K, taps; odd unless causal
   bool causal = false;                                ///< a token reads the K - 1 tokens before it and no later ones
-  bool norm_before_padding = true;                    ///< pads with zeros after the norm; if false, before it, as WeNet does
-                                                      ///< in causal models: the norm then turns the padding into its bias
+  bool norm_before_padding = true;                    ///< pads with zeros after the norm. If false (causal only: WeNet), pads
+                                                      ///< before the norm, which turns the zeros into its bias
   bool linear_after_convolution = false;              ///< adds a linear layer after the convolution: W_g (F/2 × F/2), b_g
   Activation gate_activation = Activation::identity;  ///< activation of the gate, applied last
   double norm_eps = 1e-5;                             ///< ε of the gate's norm: 1e-5 in WeNet, 1e-12 in ESPnet
@@ -39,7 +39,7 @@ struct ConvolutionalGatingConfig {
 /// §3.3). W_g and b_g are optional.
 ///
 /// Mixes tokens with a depthwise convolution of K taps; a stream remembers K - 1 tokens. Masks are not supported: the unit
-/// reads padding inside a sequence like any token.
+/// reads padding inside a sequence like any other token.
 /// Shapes: x is N × F, y is N × F/2.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: N·F·K flops, and N·F²/2 with W_g.

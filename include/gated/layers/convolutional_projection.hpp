@@ -17,7 +17,7 @@ struct ConvolutionalProjectionConfig {
   NormForm norm = NormForm::scale_norm;      ///< norm of the input
   double norm_eps = 1e-5;                    ///< ε of the norm
   Activation activation = Activation::silu;  ///< activation of the projection
-  Index kernel = 17;                         ///< taps; odd unless causal
+  Index kernel = 17;                         ///< K, the number of taps; odd unless causal
   bool causal = false;                       ///< no token sees a later one
 
   template <class C = ConvolutionalProjectionConfig>
@@ -31,7 +31,7 @@ struct ConvolutionalProjectionConfig {
 /// y = z + conv(z) with z = act(W norm(x) + b) and a depthwise convolution without bias: MossFormer2's FFConvM
 /// (arXiv:2312.11825, §2.2).
 ///
-/// In a layer's body, run() accepts an epilogue for this layer, as it does for Linear.
+/// In another layer's apply(), run() accepts an epilogue for this layer, as it does for Linear.
 /// Shapes: x is N × C, y is N × out.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
 /// Cost: 2·N·out·(C + K) flops.

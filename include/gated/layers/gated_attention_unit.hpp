@@ -12,8 +12,8 @@ namespace gated {
 /// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W). Queries q and keys k are scaled and shifted copies of z, and
 /// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
 ///
-/// n is the length of the sequence. A fully masked sequence attends to nothing, so y = x plus the bias of W_o; with a softmax
-/// kernel, such a sequence is an error. In a layer's body: run(unit, x, score_bias).
+/// n is the length of the sequence, B the relative bias. A fully masked sequence attends to nothing, so y = x plus the bias of
+/// W_o; with a softmax kernel, such a sequence is an error. In a layer's body: run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes, a mask of the wrong length, or
 /// a sequence longer than the Toeplitz bias.
@@ -88,7 +88,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   }
 
   using Layer<GatedAttentionUnit>::forward;
-  /// Also adds `bias` to the scores of every sequence. It must cover the longest sequence: n × n scores for n tokens.
+  /// As Layer::forward(), but adds `bias` to each sequence's scores. For sequences of up to n tokens, `bias` is at least n × n.
   void forward(ConstView<T> x, const Sequences& sequences, ConstView<T> bias, View<T> y, Workspace<T>& workspace,
                Mask mask = {}) const {
     constexpr Where where(name, "forward");
@@ -110,7 +110,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
                         ", expected at least ", n, " × ", n, " (query × key).");
   }
 
-  /// Also adds the constant `score_bias` to the scores of every sequence: see forward().
+  /// Adds `score_bias`, if given, to the scores of every sequence as a constant; see forward().
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, const MatrixView<const T>& score_bias = {}) const {
     if (score_bias) {

@@ -39,7 +39,7 @@ struct GatedAttentionUnitConfig {
   Index query_key = 128;                                  ///< S (s in the papers), width of queries and keys
   Index out = 0;                                          ///< channels of the output; 0 for C
   Index max_length = 0;                                   ///< L, for ScoreScale::max_length and Toeplitz biases
-  ProjectionLayout projection = ProjectionLayout::fused;  ///< one matrix for u, v and z, or two; must match the checkpoint
+  ProjectionLayout projection = ProjectionLayout::fused;  ///< weight layout for u, v and z; must match the checkpoint
   bool bias = true;                                       ///< adds biases to the projections
   bool offset_bias = true;                                ///< adds a shift β to queries and keys
   Activation activation = Activation::silu;               ///< activation of u, v and z

@@ -22,7 +22,7 @@ struct GatedCrossAttentionConfig {
   Index query_key = 128;                                   ///< S, width of q and k
   bool bias = false;                                       ///< adds biases to the projections
   Activation activation = Activation::silu;                ///< activation of u and q
-  Activation key_value_activation = Activation::identity;  ///< activation of k and v: none by default, but used in bert4keras
+  Activation key_value_activation = Activation::identity;  ///< activation of k and v, as in bert4keras; identity: none
   NormForm norm = NormForm::scale_norm;                    ///< norm of the queries' input
   double norm_eps = 1e-5;                                  ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                 ///< maps scores to attention weights
@@ -125,7 +125,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
     expect_all_tokens(run, "attention to another sequence");
     bool is_given = given.sequences != nullptr;
-    if constexpr (Run::records) {  // without recording, an empty key looks like a missing one
+    if constexpr (Run::records) {  // unchecked in inference: an empty key looks like a missing one
       is_given = is_given && given.key && given.value;
     }
     require<ArgumentError>(is_given, name, ": key, value or sequences is missing. Pass all three.");

@@ -136,9 +136,9 @@ struct Layer {
   /// or equal up to rounding if a Toeplitz weight uses the FFT (see mix_tokens()). y does not depend on how the tokens are
   /// divided into calls.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
-  /// Errors: ShapeError for wrong sizes or past the state's capacity, ArgumentError for a state of another configuration.
-  /// After these errors, the state is unchanged. If memory runs out in a call that allocates, discard the state and start()
-  /// again.
+  /// Errors: ShapeError for wrong sizes or for tokens beyond the state's capacity; ArgumentError for a state of another
+  /// configuration. These leave the state unchanged. If memory runs out in a call that allocates, discard the state and call
+  /// start() again.
   /// Cost: no allocation after a first call with at least as many tokens and the same workspace.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
   /// extend() for plain memory without Eigen.
@@ -153,12 +153,12 @@ struct Layer {
           { Self::name } -> std::convertible_to<const char*>;
         },
         "name: a layer needs `static constexpr const char* name`");
-    static_assert(detail::HasFields<Self>, "fields: a layer needs `static constexpr auto fields()`, see core/fields.hpp");
+    static_assert(detail::HasFields<Self>, "fields: a layer needs `static constexpr auto fields()`; see core/fields.hpp");
     static_assert(
         requires(const Self& self) {
           { self.contract() } -> std::same_as<Contract>;
         },
-        "contract: a layer needs `Contract contract() const`, see core/contract.hpp");
+        "contract: a layer needs `Contract contract() const`; see core/contract.hpp");
     static_assert(
         requires(Self & self, Random & random) {
           { self.initialize(random) } -> std::same_as<void>;

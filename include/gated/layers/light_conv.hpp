@@ -39,7 +39,7 @@ struct LightConvConfig {
 };
 
 /// y = W₂ conv(u) + b₂ with u = (W₁ x + b₁) ⊙ σ(W_g x + b_g) (arXiv:1901.10430, §3.3), or u = W₁ x + b₁ without a gate. See
-/// LightweightConvolution. Masked tokens are read as u = 0.
+/// LightweightConvolution. For masked tokens, u is 0.
 ///
 /// Shapes: x and y are rows × C; W₁ and W_g are D × C, W₂ is C × D.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.

@@ -16,7 +16,7 @@
 
 namespace gated {
 
-/// The order of OffsetScale's rows, which depends on the implementation.
+/// The order of OffsetScale's rows, which differs between implementations.
 enum class OffsetScaleOrder {
   lucidrains,  ///< local query, global query, local key, global key
   paper        ///< local query, local key, global query, global key
@@ -31,7 +31,7 @@ struct MixedChunkAttentionConfig {
   Index value = 0;                                           ///< E (e in the paper), width of u and v, usually 2·C
   Index query_key = 128;                                     ///< S (s in the paper), width of queries and keys
   Index chunk = 256;                                         ///< c, tokens per chunk
-  ProjectionLayout projection = ProjectionLayout::separate;  ///< one matrix for u, v and z, or two; must match the checkpoint
+  ProjectionLayout projection = ProjectionLayout::separate;  ///< one or two matrices for u, v and z; must match the checkpoint
   Activation activation = Activation::silu;                  ///< activation of u, v and z
   NormForm norm = NormForm::layer_norm;                      ///< norm of the input
   double norm_eps = 1e-5;                                    ///< ε of the norm

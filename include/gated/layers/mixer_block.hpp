@@ -89,7 +89,7 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
     const auto expect_channels = [&](const char* mixer, const auto& options) {
       if constexpr (requires { options.channels; }) {
         require<ArgumentError>(options.channels == 0 || options.channels == c.channels, name, ": ", mixer,
-                               ".channels = ", options.channels, ", but the block has ", c.channels, ". Leave it 0.");
+                               ".channels = ", options.channels, ", but the block has ", c.channels, ". Leave it at 0.");
       }
     };
     expect_channels("token_mixer", c.token_mixer);

@@ -10,8 +10,8 @@
 
 namespace gated {
 
-/// y = x ⊙ weight_i + bias_i: each row i of weight and bias computes another query or key from the same x (arXiv:2202.10447,
-/// §2.2).
+/// y = x ⊙ weight_i + bias_i: each row i of weight and bias computes a different query or key from the same x
+/// (arXiv:2202.10447, §2.2).
 ///
 /// In a layer's body: run(offset_scale, x, i).
 /// Shapes: x and y are N × S.

@@ -87,7 +87,8 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
     });
   }
 
-  /// Calls `f(image, first pixel, patch, offset in the patch)` for each line of patch.width pixels within a patch.
+  /// Calls `f(image, first pixel, patch, offset in the patch)` for each line of patch.width pixels in each patch of each image;
+  /// `patch` counts across all images.
   template <class F>
   void for_each_line(Index images, const Workspace<T>& workspace, const F& f) const {
     parallel_for(workspace.threads(), images * grid().height, [&](Index task, Index) {

@@ -45,8 +45,8 @@ struct RelativeAttentionConfig {
 ///     S_ij = ((q_i + u) · k_j + (q_i + v) · P(i - j)) / √w                  P(r) = W_pos s(r)
 ///     s(r) = [sin(r f_0), cos(r f_0), sin(r f_1), …]                        f_k = 10000^(-2k/C)
 ///
-/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j): W_pos and v keep their
-/// names but not their meaning. With ScorePosition::none, S_ij = q_i · k_j / √w.
+/// (Transformer-XL, arXiv:1901.02860, §3.3). With ScorePosition::key, P(j) replaces P(i - j), so W_pos and v score
+/// absolute positions. With ScorePosition::none, S_ij = q_i · k_j / √w.
 ///
 /// b_k, the bias of keys, adds the same value to all scores of a query: it has no effect, and its gradient is only rounding
 /// error. Masked tokens are not attended to.

@@ -18,8 +18,8 @@ namespace gated {
 /// The form of a relative bias.
 enum class RelativeBiasForm {
   none,
-  t5,       ///< 32 buckets; distances ≥ 128 in one direction share a bucket (T5, arXiv:1910.10683): FLASH-pytorch
-  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions: FLASH paper, JunnYu, mmpose
+  t5,       ///< 32 buckets; distances ≥ 128 in one direction share a bucket (T5, arXiv:1910.10683); used by FLASH-pytorch
+  toeplitz  ///< one value per offset, w[L-1 + (j-i)], for up to L positions; used by the FLASH paper, JunnYu and mmpose
 };
 
 constexpr auto names_of(RelativeBiasForm) { return words_for<RelativeBiasForm>("none", "t5", "toeplitz"); }
@@ -78,8 +78,8 @@ struct RelativeBias {
 
   /// A pointer to the first head's bias at offset j - i = 0, valid for offsets up to ±(length - 1); nullptr if there is no
   /// bias. The next head's bias starts stride(length, room) elements later. A T5 bias is computed in scratch taken from
-  /// `memory`, such as a run. The scratch has room for max(length, room) positions, so its size is constant while a sequence
-  /// grows up to `room`.
+  /// `memory`, for example a run. The scratch has room for max(length, room) positions, so its size is constant while a
+  /// sequence grows up to `room`.
   template <class Memory>
   const T* for_length(Index length, Memory& memory, Index room = 0) const {
     if (form == RelativeBiasForm::none || length == 0) {

@@ -19,7 +19,7 @@ namespace gated {
 
 /// How heads compute attention.
 enum class AttentionForm {
-  softmax,     ///< softmax(q kᵀ / √w) v (arXiv:1706.03762): the Transformer baseline
+  softmax,     ///< softmax(q kᵀ / √a) v (arXiv:1706.03762): the Transformer baseline
   mixed_chunk  ///< local relu² plus global linear attention in each head: the FLASH paper's MC-TFM
 };
 
@@ -38,7 +38,7 @@ constexpr auto names_of(AttentionGate) { return words_for<AttentionGate>("none",
 struct SelfAttentionConfig {
   Index channels = 0;                                       ///< C
   Index heads = 12;                                         ///< H
-  Index key_value_heads = 0;                                ///< G; H / G adjacent heads share keys and values (GQA); 0 for H
+  Index key_value_heads = 0;                                ///< G, number of key and value heads (GQA); 0 for H
   Index head_width = 0;                                     ///< a, channels per head; 0 for C / H
   AttentionForm form = AttentionForm::softmax;              ///< how heads compute attention
   Index chunk = 256;                                        ///< c, tokens per chunk of mixed-chunk attention
@@ -109,7 +109,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
 
   SelfAttentionConfig config;
   Linear<T> qkv;                      ///< (H + 2G)·a × C: the rows of q, then k, then v, each head by head
-  OffsetScale<T> global_qk;           ///< rows q, k; mixed-chunk only
+  OffsetScale<T> global_qk;           ///< row 0 for queries, row 1 for keys; mixed-chunk only
   std::optional<Norm<T>> query_norm;  ///< a
   std::optional<Norm<T>> key_norm;    ///< a
   RotaryEmbedding<T> rotary;

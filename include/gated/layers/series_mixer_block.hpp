@@ -17,7 +17,7 @@ namespace gated {
 struct SeriesMixerBlockConfig {
   Index channels = 0;                              ///< d, features of a patch
   Index patches = 0;                               ///< n, patches per series
-  Index series = 0;                                ///< M, number of series per item, which are mixed; 0 for no series mixer
+  Index series = 0;                                ///< M, number of series per item; 0 for no series mixer
   Index expansion = 2;                             ///< hidden width of the MLPs, as a multiple of their input width
   bool gated = true;                               ///< adds a softmax gate to each mixer
   bool mixes_single_patch = true;                  ///< keeps the patch mixer even if a series has a single patch
@@ -101,7 +101,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 };
 
 /// h ← h + mixer(norm(h)) with three mixers in turn (arXiv:2306.09364, §3; arXiv:2401.03955, §3). The mixers act on the series
-/// of an item (optional), the patches of a series, and the features of a patch. Each is a Branch.
+/// of an item (optional), the patches of a series, and the features of a patch. Each mixer is a Branch.
 ///
 /// In the series mixer, the gate precedes the MLP; in the others, it follows the MLP. Norms run over the features of a patch.
 /// Shapes: x and y are rows × d; the n patches of a series are consecutive rows. A sequence consists of whole items (M · n

@@ -88,12 +88,11 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   }
 
   Contract contract() const {
-    return {.in = config.channels,
-            .out = config.channels,
-            .sees = config.causal && !config.centred ? Sees::past : Sees::all,
-            .unstreamable = config.causal && config.centred
-                                ? "Its convolutions see later tokens. Build it with centred = false."
-                                : nullptr};
+    return {
+        .in = config.channels,
+        .out = config.channels,
+        .sees = config.causal && !config.centred ? Sees::past : Sees::all,
+        .unstreamable = config.causal && config.centred ? "The convolutions see later tokens. Set centred = false." : nullptr};
   }
 
   template <class Run>

@@ -16,7 +16,7 @@ namespace gated {
 /// The type of a model's position embedding.
 enum class PositionForm {
   none,
-  sinusoid,        ///< computed for each position, without a limit: FLASH-pytorch
+  sinusoid,        ///< computed for each position, with no length limit: FLASH-pytorch
   sinusoid_table,  ///< a stored table of max_length rows: JunnYu's FLASH-Quad
   learned          ///< a learned table of max_length rows: BERT, FNet (layers/learned_position.hpp)
 };
@@ -69,7 +69,7 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
   /// Raises ShapeError if the table has fewer than `length` positions.
   void expect_length(Where where, Index length) const {
     require<ShapeError>(length <= contract().longest, where, ": a sequence has ", length,
-                        " tokens, but the position table holds ", table.rows(),
+                        " tokens, but the position table has ", table.rows(),
                         " positions. Build the model with a larger max_length, or with position = sinusoid.");
   }
 

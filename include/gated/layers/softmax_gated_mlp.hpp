@@ -23,7 +23,7 @@ constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before
 
 /// y = g(W₂ gelu(W₁ x + b₁) + b₂) with g(h) = h ⊙ softmax(W h + b) (arXiv:2306.09364, §3), or with the gate before the MLP
 /// (GatePlace). The configuration defines the MLP and the gate's projection. Both run over the channels of each token
-/// (SoftmaxGatedFeedForward) or the tokens of each channel (SoftmaxGatedTokenMlp).
+/// (SoftmaxGatedFeedForward) or over the tokens of each channel (SoftmaxGatedTokenMlp).
 ///
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.

@@ -26,7 +26,7 @@ struct SpatialGatingUnitConfig {
   Index channels = 0;                            ///< F, channels of the input; the split form outputs F/2
   GateForm form = GateForm::split;               ///< form of s(Z)
   SpatialProjectionConfig spatial{};             ///< options of W
-  Activation activation = Activation::identity;  ///< activation of the gate, applied after b and a are added
+  Activation activation = Activation::identity;  ///< act: activation of the gate, applied to W LN(v) + b + a
   double norm_eps = 1e-5;                        ///< ε of the LayerNorm
 
   /// Output channels.

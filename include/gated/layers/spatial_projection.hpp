@@ -34,8 +34,8 @@ struct SpatialProjectionConfig {
   Index rows() const { return outputs > 0 ? outputs : length; }
 };
 
-/// The contract of a layer of spatial projections whose y has as many tokens as x. `of_tokens` is the contract of the first
-/// projection.
+/// The contract of a layer that consists of spatial projections and keeps the number of tokens. `of_tokens` is the contract of
+/// the first projection.
 inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
   of_tokens.in = of_tokens.out = channels;
   of_tokens.of_rows = of_tokens.rows = 1;
@@ -44,17 +44,17 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 
 /// y = W v + b over the tokens of each sequence: f_{W,b} of the gMLP paper (arXiv:2105.08050, eq. 4).
 ///
-/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]. With `causal`, the terms j > i are skipped, so later tokens never
-/// affect row i of y, not even as infinity or NaN. With `outputs`, a sequence of N tokens becomes one of M tokens.
-/// Causal weights, which include all scaled Toeplitz weights, are expanded in scratch, 128 rows at a time. Others are read in
-/// place. Toeplitz weights are never expanded to N² elements. Non-causal ones use the FFT for sequences of at least
-/// `fourier_from` tokens, causal ones for at least six tiles. A tile is `fourier_from` tokens, rounded down to a power of two.
-/// The FFT changes results by a few roundings of the largest value. Streams are tiled differently, so that no step waits for a
-/// large tile; their outputs equal those of forward() up to the same error: see mix_tokens().
+/// y[i, c] = Σ_j W[head(c), i, j] · v[j, c] + b[head(c), i]. With `causal`, the terms j > i are skipped, so later tokens do
+/// not affect row i of y, even if they are infinity or NaN. With `outputs`, a sequence of N tokens becomes one of M tokens.
+/// Causal weights, which include all scaled Toeplitz weights, are expanded in scratch, 128 rows at a time. Non-causal weights
+/// are read in place. Toeplitz weights are never expanded to N² elements, and use the FFT for sequences of at least
+/// `fourier_from` tokens or, if causal, six tiles. A tile is `fourier_from` tokens, rounded down to a power of two. The FFT
+/// adds an error of a few roundings of the largest value. Streams are tiled differently, so that no step waits for a large
+/// tile; their outputs equal those of forward() up to the same error: see mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
 /// ArgumentError if streamed without a causal weight.
-/// Cost: 2·N²·C flops per sequence, about half of it when causal. For the FFT, see mix_tokens().
+/// Cost: 2·N²·C flops per sequence, about half of that if causal. For the FFT, see mix_tokens().
 template <class T>
 struct SpatialProjection : Layer<SpatialProjection<T>> {
   static constexpr const char* name = "SpatialProjection";
@@ -152,8 +152,8 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     return w;
   }
 
-  /// Multiplies the top-left n × n corner of every head's W by `mask`, which is n × n, or 1 × n for all rows. A mask of zeros
-  /// and ones permanently removes connections between tokens.
+  /// Multiplies the top-left n × n corner of every head's W elementwise by `mask`, which is n × n, or 1 × n for all rows. A
+  /// mask of zeros and ones permanently removes connections between tokens.
   /// Errors: ArgumentError unless W is dense and `outputs` is 0; ShapeError for a mask of the wrong size.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();
@@ -181,7 +181,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .longest = config.length,
             .remedy = is_square ? " Resize the spatial weight; for shorter sequences, length_policy = slice uses its corner."
                                 : " Build it with length = the number of tokens per sequence.",
-            .unstreamable = is_square ? nullptr : "An MLP over tokens needs all of them."};
+            .unstreamable = is_square ? nullptr : "An MLP over tokens needs the whole sequence."};
   }
 
   auto apply(auto& run, const auto& v, const auto& then) const {

@@ -14,7 +14,8 @@
 
 namespace gated {
 
-/// How a Synthesizer parameterises its scores S.
+/// How a Synthesizer parameterises its scores S. q_i is the query of token i; R, R₁, R₂, Π, A and B are learned. For L, a, k, c
+/// and b, see SynthesizerAttentionConfig.
 enum class SynthesizerForm {
   random,             ///< S_ij = R_ij, learned: L² values per head
   factorized_random,  ///< S = R₁ R₂ᵀ: 2·L·k values per head
@@ -66,10 +67,10 @@ struct SynthesizerAttentionConfig {
 /// their rows.
 /// Without the softmax, the random form would be a spatial projection.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for sequences
-/// of more than L tokens.
-/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus synthesize(). A stream's
-/// state has L·h·a elements, or twice as many with dot products.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for sequences of more than L
+/// tokens.
+/// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus those of synthesize(). A
+/// stream's state has L·h·a elements, or twice as many with dot products.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;

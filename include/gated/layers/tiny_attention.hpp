@@ -16,7 +16,7 @@ struct TinyAttentionConfig {
   Index width = 64;     ///< a, width of query, key and value
   Index out = 0;        ///< channels of the output, which is added to the gate
   bool causal = false;  ///< no token sees a later one
-  bool bias = false;    ///< adds a bias to q, k and v: none in g-mlp-pytorch, but implied by the paper's parameter counts
+  bool bias = false;    ///< adds a bias to q, k and v, as the paper's parameter counts imply; g-mlp-pytorch has none
 };
 
 /// y = softmax(q kᵀ / √a) v W_out + b with (q, k, v) = x W_qkv: one head (arXiv:2105.08050, §4.3).
@@ -25,7 +25,7 @@ struct TinyAttentionConfig {
 /// plus `.weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ShapeError for wrong sizes.
-/// Cost: 2·rows·a·(3C + out) + 4·N²·a flops per sequence; scratch rows × 4a + 256·N.
+/// Cost: 2·rows·a·(3C + out) flops, plus 4·N²·a per sequence of N tokens; scratch rows × 4a + 256·N.
 template <class T>
 struct TinyAttention : Layer<TinyAttention<T>> {
   static constexpr const char* name = "TinyAttention";

@@ -15,7 +15,7 @@ struct TokenGluConfig {
 
   Index channels = 0;                        ///< C
   Index length = 0;                          ///< N, tokens
-  Index hidden = 0;                          ///< M, width of gate and up projection: half of timm's hidden_features
+  Index hidden = 0;                          ///< M, width of the gate and up projections: half of timm's hidden_features
   Activation activation = Activation::silu;  ///< activation of the gate
 
   const TokenGluConfig& checked() const {

@@ -48,8 +48,8 @@ struct TokenMlpConfig {
   }
 };
 
-/// y = W₂ act(W₁ norm(x) + b₁) + b₂ over the tokens of each sequence, shared by all channels (arXiv:2105.01601, eq. 1). The
-/// norm, also over the tokens, is optional (ViT-FF, arXiv:2105.02723). See Mlp.
+/// y = W₂ act(W₁ norm(x) + b₁) + b₂ over the tokens of each sequence, with the same weights for all channels (arXiv:2105.01601,
+/// eq. 1). The norm, also over the tokens, is optional (ViT-FF, arXiv:2105.02723). See Mlp.
 ///
 /// The weights multiply x from the left, so x needs no transpose.
 /// Shapes: x and y are rows × C; W₁ is M × N, W₂ is N × M.

@@ -11,7 +11,7 @@ namespace gated {
 struct TokenProjectionConfig {
   Index channels = 0;                                ///< C
   Index length = 0;                                  ///< N, tokens
-  Index heads = 1;                                   ///< number of matrices W; each mixes C / heads channels
+  Index heads = 1;                                   ///< number of matrices W; each applies to C / heads channels
   bool causal = false;                               ///< no token sees a later one
   SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
   LengthPolicy length_policy = LengthPolicy::exact;  ///< policy for sequences shorter than N tokens

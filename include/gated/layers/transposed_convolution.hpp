@@ -42,8 +42,8 @@ struct TransposedConvolution {
   /// PyTorch's initialisation: uniform in ±1 / √window.
   void initialize(Random& random) { fill_uniform(weight, 1 / std::sqrt(static_cast<double>(weight.cols())), random); }
 
-  /// Converts the frames x to waves, one per sequence. Backward: with the frames ∂frames of ∂wave, ∂x = ∂frames weightᵀ and
-  /// ∂weight = xᵀ ∂frames.
+  /// Converts the frames x to waves, one per sequence. Backward: ∂x = ∂frames weightᵀ and ∂weight = xᵀ ∂frames, where ∂frames
+  /// are the frames of ∂wave.
   template <class Run>
   MatrixOf<Run> wave(Run& run, const MatrixOf<Run>& x, Index samples) const {
     expect_set(run, "weight", weight);

@@ -42,7 +42,8 @@ inline GatedAttentionUnitConfig lucidrains(const Sizes& sizes) {
           .relative_bias_scale = std::sqrt(static_cast<double>(sizes.channels))};
 }
 
-/// JunnYu's FLASH-Quad: like paper(), but A = relu²(q kᵀ / L + B), and a mask hides queries as well as keys.
+/// JunnYu's FLASH-Quad: like paper(), but with ScaleNorm, A = relu²(q kᵀ / L + B), and a mask that hides queries as well as
+/// keys.
 inline GatedAttentionUnitConfig flash_quad_junnyu(const Sizes& sizes) {
   GatedAttentionUnitConfig config = paper(sizes);
   config.norm = NormForm::scale_norm_rsqrt;

@@ -95,7 +95,7 @@ class Generation {
 /// The range ends after `tokens` tokens or at the model's maximum length; without either limit, it continues until you leave
 /// the loop. To control memory, threads and states, use Sampler and extend().
 /// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream, or weights stored outside
-/// the model (load_prepared()). ArgumentError also without `tokens` if the model remembers every token (GAU, Transformer).
+/// the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token (GAU, Transformer).
 /// ShapeError for more tokens than the model's maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>

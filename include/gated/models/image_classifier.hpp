@@ -36,7 +36,7 @@ struct ImageClassifierConfig {
   Pooling pooling = Pooling::mean;       ///< pooling before the head
   bool stem_norm = false;                ///< a norm after the patch embedding
   ImageSize position_grid{0, 0};         ///< grid of learned positions, interpolated to the image's grid; 0 × 0 for none
-  bool pre_logits = false;               ///< tanh(W x + b) before the head, as in ViT; counted in the gMLP paper's parameters
+  bool pre_logits = false;               ///< tanh(W x + b) before the head, as in ViT and the gMLP paper's parameter counts
   NormForm norm = NormForm::layer_norm;  ///< type of the final and the stem norm
   double norm_eps = 1e-6;                ///< ε of both norms
   // Image preparation is separate from forward(): see io/image_input.hpp.
@@ -92,7 +92,8 @@ void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkCon
 
 /// Normalises pixels p in [0, 1] in place, as the model expects: (p - mean) / deviation, channel by channel. `images` has one
 /// row per image.
-/// Errors: ShapeError; ArgumentError if means or deviations differ by channel and there are not three channels.
+/// Errors: ShapeError if `images` has the wrong width; ArgumentError if means or deviations differ by channel and the model
+/// does not have three channels.
 template <class T, class TrunkConfig>
 void scale_pixels(View<T> images, const ImageClassifierConfig<TrunkConfig>& config) {
   const Index area = config.image.area();
@@ -147,7 +148,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     config.trunk = c.sized_trunk();
     if (const Index* const length = detail::length_setting(c.trunk)) {
       require<ArgumentError>(*length == 0 || *length == c.tokens(), name, ": the trunk's length = ", *length,
-                             ", but image and patch give ", c.tokens(), " tokens. Leave it 0 to have it computed.");
+                             ", but images have ", c.tokens(), " tokens. Leave it 0 to have it computed.");
     }
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
     require<ArgumentError>(std::count(c.pixel_deviation.begin(), c.pixel_deviation.end(), 0.0) == 0, name,

@@ -20,7 +20,7 @@ namespace gated {
 /// Other tokens, such as a class token, precede the patches and are skipped.
 /// Errors: ArgumentError for an invalid head; ShapeError if the grid is empty or has more patches than the projection has
 /// tokens.
-/// Cost: N² elements.
+/// Cost: N² elements, where N is the number of tokens of the projection.
 template <class T>
 Matrix<T> patch_weight(const SpatialProjection<T>& projection, Index head, ImageSize grid) {
   require<ArgumentError>(head >= 0 && head < projection.config.heads, "patch_weight: head = ", head, ", expected 0 … ",
@@ -122,7 +122,8 @@ double toeplitz_error(const SpatialProjection<T>& projection, Index head, Index 
 }
 
 /// The share of Σ W² that lies in the windows around the tokens: 1 if no filter reaches beyond its window; 0 / 0 is 0.
-/// Shapes, errors and cost: those of mean_filter().
+/// Shapes and errors: those of mean_filter().
+/// Cost: patches².
 template <class T>
 double energy_share(ConstView<T> w, ImageSize grid, Index window) {
   double inside = 0;

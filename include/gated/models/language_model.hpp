@@ -110,7 +110,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
                       field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
   }
 
-  /// Scales sinusoids to the magnitude of the embeddings: unscaled sinusoids would dominate the embeddings and hamper learning.
+  /// Initialises the layers, and scales sinusoids to the magnitude of the embeddings: unscaled, they would hamper learning.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));

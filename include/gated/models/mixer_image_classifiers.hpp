@@ -17,7 +17,7 @@ namespace gated {
 template <class T>
 using MlpMixer = Stack<MixerBlock<TokenMlp<T>, FeedForward<T>>>;
 
-/// The blocks of a gMixer: gated feed-forward layers replace both MLPs (timm).
+/// The blocks of a gMixer: those of an MLP-Mixer with gated feed-forward layers in place of both MLPs (timm).
 template <class T>
 using GMixer = Stack<MixerBlock<TokenGlu<T>, GluFeedForward<T>>>;
 
@@ -66,7 +66,7 @@ struct ImageClassifierForConfig<ResmlpImageClassifierConfig, T> {
 
 }  // namespace detail
 
-/// The classifier type of a configuration.
+/// The type of the image classifier with configuration `Config` and scalar `T`.
 template <class Config, class T>
 using ImageClassifierFor = typename detail::ImageClassifierForConfig<Config, T>::type;
 

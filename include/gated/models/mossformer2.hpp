@@ -131,15 +131,15 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
   }
 };
 
-/// The mask network of MossFormer2_SE_48K: from log mel features of speech at 48 kHz (audio/log_mel.hpp) to a mask.
+/// The mask network of MossFormer2_SE_48K: maps log mel features of 48 kHz speech (audio/log_mel.hpp) to a mask.
 ///
 /// It has 54,999,498 parameters. The published network has 55,262,154: it computes an unused second mask (`speakers` = 2).
 inline MaskNetworkConfig mossformer2_se_48k() {
   return {.features = 180, .outputs = 961, .trunk = {.depth = 24, .block = {.channels = 512}}};
 }
 
-/// The mask network of MossFormer2_SS_16K and SS_8K, which separates two speakers: 55,735,394 parameters with the encoder and
-/// decoder of SpeechSeparator.
+/// The mask network of MossFormer2_SS_16K and SS_8K, which separates two speakers. With SpeechSeparator's encoder and decoder,
+/// it has 55,735,394 parameters.
 inline MaskNetworkConfig mossformer2_ss() {
   return {.features = 512,
           .outputs = 512,

@@ -27,7 +27,7 @@ constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", 
 
 /// How weights are converted to another length.
 enum class LengthResize {
-  exact,     ///< keeps the weights between tokens that exist in both lengths; ArgumentError if impossible
+  exact,     ///< keeps the weights between tokens that both lengths have; ArgumentError if impossible
   by_offset  ///< exact if possible; otherwise moves the filters like GridResize::by_offset
 };
 
@@ -159,14 +159,14 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 /// Converts `model` to another image size, with the same patch size. To go from 224 to 384 pixels, the gMLP paper "tiles" the
 /// spatial kernels and fine-tunes, but it does not state the rule (arXiv:2105.08050 and its discussion on OpenReview).
 ///
-/// Let the old grid have n patches down (across) and the new one n', let p' be a patch of the new grid, and W' the new weight.
-/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid; b'[p'] = b[p]. Down and across,
-///   p = ⌊(p' + 1/2) n / n'⌋ is the old patch at the same place in the image. Filters move as a whole: on a larger grid, each
-///   row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, wherever p + Δ is in the old grid.
-///   On a smaller grid, this holds everywhere.
+/// W' and b' are the new weight and bias. In each dimension, the old grid has n patches and the new one n'.
+/// * by_offset: W'[p', p' + Δ] = W[p, p + Δ], and 0 if p + Δ is outside the old grid; b'[p'] = b[p]. For the new patch p', the
+///   old patch at the same place in the image is p = ⌊(p' + 1/2) n / n'⌋ in each dimension. Filters move as a whole: on a
+///   larger grid, each row keeps its sum. A translation-invariant W stays translation-invariant, bit for bit, wherever p + Δ is
+///   in the old grid. On a smaller grid, this holds everywhere.
 /// * bilinear: W' = A W Bᵀ and b' = A b. A interpolates bilinearly between patch centres (align_corners = false), one dimension
-///   after the other. B is A with each column scaled to sum to 1; on a coarser grid, B's triangular filter is as wide as a new
-///   patch. Row sums are interpolated: W' 1 = A (W 1).
+///   after the other. B is A with each column scaled to sum to 1; on a coarser grid, the interpolation filter of B is wider by
+///   the factor n / n'. Row sums are interpolated: W' 1 = A (W 1).
 /// A class token c keeps W[c, c] and b[c]. W'[p', c] is W[p, c] for by_offset; bilinear interpolates W[·, c] with A. With both
 /// methods, the class token's new weights on the patches are B times the old ones.
 ///
@@ -180,7 +180,7 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 /// the right, it reaches 70.5 % with bilinear and 81.9 % with by_offset.
 /// Errors: ArgumentError for an image that is empty or that the patches do not tile, for spatial weights that are not dense,
 /// and for bilinear resizing of causal weights.
-/// Cost: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
+/// Cost, with N tokens before and N' after: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
 template <class Block, class C>
 ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, C>>& model, ImageSize image,
                                              GridResize method) {
@@ -242,7 +242,7 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
   return to;
 }
 
-/// Converts `model`, of gMLP blocks or mixer blocks with TokenProjection, to a sequence length of `length` tokens.
+/// Converts `model`, a stack of gMLP blocks or of mixer blocks with TokenProjection, to a sequence length of `length` tokens.
 ///
 /// | spatial weight  | shorter                                  | longer                                                     |
 /// |-----------------|------------------------------------------|------------------------------------------------------------|
@@ -251,11 +251,11 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
 /// | dense, causal   | the top-left corner: W' = W[:n', :n']    | by_offset only: W'[:n, :n] = W; the last filter repeats    |
 /// | dense           | by_offset only: moved filters            | by_offset only: moved filters                              |
 ///
-/// Here n and n' are the old and new lengths, w is the Toeplitz kernel, x and y are its position scales. Exact: except for
-/// non-causal dense weights, W' and W agree on all tokens that both have, and biases are cut at the end or repeat their last
-/// value. So a causal model keeps its output for the first min(n, n') tokens, also with by_offset. Non-causal dense weights
-/// follow resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if i + Δ is
-/// outside the old length. This changes the output of every text. Accuracy: a shortened causal model computes the same as
+/// Here n and n' are the old and new lengths, w is the Toeplitz kernel, and x and y are its position scales. Exact, except for
+/// non-causal dense weights: W' and W agree on all tokens that both lengths have. Biases are cut at the end or repeat their
+/// last value. So a causal model keeps its output for the first min(n, n') tokens, also with by_offset. Non-causal dense
+/// weights follow resize_grid() in one dimension: W'[i', i' + Δ] = W[i, i + Δ] with i = ⌊(i' + 1/2) n / n'⌋, and 0 if i + Δ
+/// is outside the old length. This changes the output for every text. Accuracy: a shortened causal model computes the same as
 /// before. A shortened model that is not causal sees truncated texts, unlike in training. A lengthened model looks no further
 /// back than before and must be fine-tuned to use the new positions. The LengthPolicy is kept.
 /// Errors: ArgumentError for length < 1, and for dense weights that need LengthResize::by_offset.

@@ -25,7 +25,7 @@ namespace detail {
 /// Maps each new position on an axis to the old position whose filter it reuses.
 using Positions = std::vector<Index>;
 
-/// The old position nearest to each new one if both axes span the same extent: ⌊(i' + 1/2) n / n'⌋.
+/// For each of n' new positions i', the nearest of n old ones if both axes span the same extent: ⌊(i' + 1/2) n / n'⌋.
 inline Positions same_place(Index old_size, Index new_size) {
   Positions positions;
   for (Index i = 0; i < new_size; ++i) {
@@ -34,7 +34,7 @@ inline Positions same_place(Index old_size, Index new_size) {
   return positions;
 }
 
-/// The old position nearest to each new one if both axes start at the same point, with the same spacing: min(i', n - 1).
+/// For each new position i', the nearest of n old ones if both axes have the same start and spacing: min(i', n - 1).
 inline Positions same_start(Index old_size, Index new_size) {
   Positions positions;
   for (Index i = 0; i < new_size; ++i) {
@@ -71,8 +71,8 @@ Matrix<T> selection(const Positions& positions, Index old_size) {
   return s;
 }
 
-/// A variant of interpolation() that keeps sums: every column sums to 1. On a coarser axis the triangle is as wide as a new
-/// cell; a narrower triangle would skip old cells.
+/// A variant of interpolation() that keeps sums: every column sums to 1. On a coarser axis, the triangular filter reaches one
+/// new cell to each side; a narrower filter would skip old cells.
 template <class T>
 Matrix<T> redistribution(Index old_size, Index new_size) {
   Matrix<T> b =

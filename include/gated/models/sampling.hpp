@@ -57,7 +57,7 @@ class Sampler {
     require<ArgumentError>(vocabulary > 0, "Sampler: vocabulary = ", vocabulary, " must be positive.");
     require<ArgumentError>(sampling.temperature >= 0 && std::isfinite(sampling.temperature),
                            "Sampler: temperature = ", sampling.temperature,
-                           ", expected a finite number ≥ 0; 0 takes the most probable token.");
+                           ", expected a finite number ≥ 0; 0 picks the most probable token.");
     require<ArgumentError>(sampling.top_k >= 0, "Sampler: top_k = ", sampling.top_k, ", expected ≥ 0; 0 keeps all tokens.");
     require<ArgumentError>(sampling.top_p > 0 && sampling.top_p <= 1, "Sampler: top_p = ", sampling.top_p,
                            ", expected 0 < top_p ≤ 1; 1 keeps all tokens.");

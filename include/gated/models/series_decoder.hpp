@@ -12,8 +12,8 @@ namespace gated {
 
 /// y = trunk(adapter(x) + raw(patches)) for the backbone's features x; `adapter` and `raw` are optional.
 ///
-/// Shapes: for N tokens per series, x is (series · N) × (backbone channels) and y is (series · N) × (decoder channels);
-/// `patches` is (series · n) × P for n patches per series. If N = n + 1, `raw` reads a patch of zeros for the prefix.
+/// Shapes: for N tokens per series, x is (series · N) × (backbone channels) and y is (series · N) × (decoder channels). For n
+/// patches of P values per series, `patches` is (series · n) × P. If N = n + 1, `raw` reads a patch of zeros for the prefix.
 template <class T>
 struct SeriesDecoder : Layer<SeriesDecoder<T>> {
   static constexpr const char* name = "SeriesDecoder";

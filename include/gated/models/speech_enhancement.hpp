@@ -17,8 +17,8 @@ struct SpeechEnhancement {
   DecodeWindows windows{};     ///< windows for long recordings
 };
 
-/// The settings of MossFormer2_SE_48K, for a network of mossformer2_se_48k(): sound at 48 kHz, 961 bins, 4-second windows for
-/// recordings of more than 20 seconds.
+/// The settings of MossFormer2_SE_48K, for a network configured by mossformer2_se_48k(): sound at 48 kHz, 961 bins, 4-second
+/// windows for recordings of more than 20 seconds.
 inline SpeechEnhancement mossformer2_enhancement() {
   return {.features = mossformer2_features(), .spectrum = mossformer2_spectrum(), .windows = mossformer2_enhancement_windows()};
 }

@@ -69,7 +69,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     return {.sees = Sees::itself, .in_note = "a wave per row", .unstreamable = "Its norms need whole waves."};
   }
 
-  /// Writes the wave of each speaker in each wave of x to y.
+  /// Separates each wave of x, and writes the waves of its speakers to y.
   void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
     constexpr Where where(name, "forward");
     expect_shape<T>(where, "y", y, x.rows(), config.masks.speakers * x.cols());

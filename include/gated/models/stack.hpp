@@ -15,8 +15,8 @@
 
 namespace gated {
 
-/// The options of a stack of blocks. Blocks may differ in options such as norms, windows and rotary bases, but not in channels,
-/// causality, length or masks:
+/// The options of a stack of blocks. Blocks can differ in options such as norms, windows and rotary bases, but must agree in
+/// channels, causality, length and masks. For example:
 ///
 ///     {.depth = 12, .block = global, .others = {local}, .kinds = {0, 1, 1}}   // every third block is global
 template <class BlockConfig>

@@ -21,7 +21,7 @@ struct TextModel {
   /// True if no output depends on a later token.
   bool is_causal() const { return self().contract().is_causal(); }
 
-  /// The logits (or hidden states) of all tokens of all sequences.
+  /// Computes the logits (or hidden states) of every token.
   void forward(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const {
     forward(tokens, sequences, output, workspace, Mask(), types);
   }

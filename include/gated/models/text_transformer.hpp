@@ -31,8 +31,8 @@ struct DecoderSizes {
   Index hidden = 0;                          ///< F
   Index depth = 0;                           ///< layers
   Index heads = 0;                           ///< H
-  Index key_value_heads = 0;                 ///< G; 0 for H
-  Index head_width = 0;                      ///< a; 0 for C / H
+  Index key_value_heads = 0;                 ///< G; 0 means H
+  Index head_width = 0;                      ///< a; 0 means C / H
   double rotary_base = 10000;                ///< rotary base of all layers
   double eps = 1e-5;                         ///< ε of all norms
   HeadForm head = HeadForm::tied;            ///< no head, or logits with the embedding matrix (tied) or a separate one

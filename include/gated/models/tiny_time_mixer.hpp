@@ -21,8 +21,9 @@ namespace gated {
 ///
 /// A row is a series, oldest value first. The series of an item form a sequence: they share a frequency token, and are mixed if
 /// the model mixes series. Items are independent, and the series of all items share each matmul.
-/// Shapes: x is (series of all items) × L, y is (forecast series of all items, ascending within an item) × out().
-/// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
+/// Shapes: x is (series of all items) × in(), y is (forecast series of all items, ascending within an item) × out().
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError or ArgumentError from forward() for invalid
+/// inputs.
 /// Cost: 7.8 M multiply-adds per series for ttm_512_96(); no allocation with a warm workspace.
 template <class T>
 struct TinyTimeMixer {
@@ -35,7 +36,7 @@ struct TinyTimeMixer {
     /// always marks a gap, as in pandas, and is read as 0, as in the data sets of the original code.
     Mask observed = {};
     Tokens resolution = {};     ///< a frequency token per item, if the model uses them
-    MatrixOf<Run> future = {};  ///< rows × F or wider: row i continues row i of x; only rows of known series are read
+    MatrixOf<Run> future = {};  ///< rows × out() or wider: row i continues row i of x; only rows of known series are read
   };
   static constexpr const char* name = "TinyTimeMixer";
   static constexpr const char* architecture = "gated.TinyTimeMixer";
@@ -185,7 +186,7 @@ struct TinyTimeMixer {
   }
 
  private:
-  static constexpr Index each[]{0};  // selects every row, as an item of one series
+  static constexpr Index each[]{0};  // with items of one series, selects every row
 
   void expect_series(const char* what, const std::vector<Index>& list) const {
     for (std::size_t i = 0; i < list.size(); ++i) {

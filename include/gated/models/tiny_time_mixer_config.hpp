@@ -79,7 +79,7 @@ struct TinyTimeMixerConfig {
   bool raw_residual = false;                                ///< the decoder also reads the raw patches
   Index expansion = 2;                                      ///< hidden width of all MLPs, as a multiple of their input
   bool gated = true;                                        ///< softmax gates in all blocks
-  bool mixes_single_patch = false;                          ///< mix patches even if there is only one: PatchTSMixer
+  bool mixes_single_patch = false;                          ///< mixes patches even if there is only one, as PatchTSMixer does
   double norm_eps = 1e-5;                                   ///< ε of all norms
   double dropout = 0.2;                                     ///< dropout in the backbone's MLPs, in training
   double head_dropout = 0.2;                                ///< dropout in the decoder's MLPs and before the head, in training
@@ -90,7 +90,7 @@ struct TinyTimeMixerConfig {
 
   /// Number of patches per series, without the prefix.
   Index patches() const { return stride > 0 && patch > 0 && context >= patch ? (context - patch) / stride + 1 : 0; }
-  /// Rows per series in the trunk: its patches, and the prefix if there are resolutions.
+  /// Rows per series in the trunk: one per patch, and the prefix if there are resolutions.
   Index tokens() const { return patches() + (resolutions > 0 ? 1 : 0); }
   /// Output values per series.
   Index given() const { return filter > 0 ? filter : horizon; }

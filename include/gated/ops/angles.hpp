@@ -15,7 +15,7 @@ namespace gated {
 /// and every k.
 ///
 /// A position is split as 64·a + b. The cosines and sines of both parts are computed in double and combined by the angle-sum
-/// identities. So a long sequence needs only about 1/60 of the sine evaluations. A position's result is independent of the
+/// identities. So a long sequence needs about one sine evaluation per 60 angles. A position's result is independent of the
 /// start of the sequence. Error: below 4e-16, plus the error of rounding the angles of both parts to double.
 template <class T, class F>
 void for_each_angle(const Vector<T>& frequencies, Index first, Index positions, const F& f) {

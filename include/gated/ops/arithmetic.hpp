@@ -11,7 +11,7 @@
 /// @file
 /// The choice between fastest and portable arithmetic.
 
-// A program has kernels for both kinds if it defines GATED_PORTABLE in all translation units, or links gated::compiled.
+// A program also has portable kernels if it defines GATED_PORTABLE in all translation units, or links gated::compiled.
 #if defined(GATED_PORTABLE)
 #define GATED_HAS_PORTABLE_KERNELS 1
 #else
@@ -87,10 +87,10 @@ inline int arithmetic_of_new_run() {
 /// FFT, and sums over MPI ranks, whose order is up to the MPI library.
 ///
 /// Errors: ArgumentError for portable arithmetic if part of the program was compiled without GATED_PORTABLE.
-/// Cost: include/gated/README.md has measurements.
+/// Cost: see the measurements in include/gated/README.md.
 inline void use_arithmetic(Arithmetic arithmetic) {
 #if GATED_HAS_PORTABLE_KERNELS
-  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // with 0 and 16, float expressions are evaluated in float
+  static_assert(FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16,  // 0 or 16: float expressions have float precision
 
                 "Portable arithmetic needs floats that are computed as floats: compile with -mfpmath=sse.");
 #endif

@@ -40,7 +40,7 @@ struct SequenceHead {
     const Index width = x.columns() / heads;
     return x.block(sequences.offset(b), head * width, sequences.length(b), width);
   }
-  /// This head's block of the epilogue of a result with `columns` columns.
+  /// The part of `epilogue` for this head's block of y, where y has `columns` columns.
   template <class T>
   Epilogue<T> of(const Epilogue<T>& epilogue, const Sequences& sequences, Index columns) const {
     const Index width = columns / heads;
@@ -69,7 +69,7 @@ void for_each_head(const Sequences& sequences, Index heads, const F& f) {
 }
 
 /// Returns a function that passes a head's attention weights to the run's hook as "weights.b" or, if there are several heads,
-/// "weights.b.head". If `in_parts`, appends the part's index to the name. Returns an empty function if there is no hook.
+/// "weights.b.head". If `in_parts`, appends the index of the stream's part. Returns an empty function if there is no hook.
 template <class Run, class T = typename Run::Scalar>
 WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = false) {
   if constexpr (!Run::records) {
@@ -90,7 +90,7 @@ WeightsWatcher<T> watcher(Run& run, const SequenceHead& at, bool in_parts = fals
 ///     ∂v = (A ⊙ D)ᵀ ∂y        ∂A = (∂y vᵀ) ⊙ D
 ///     ∂S = w ∂A ⊙ kernel'(S), or A ⊙ (∂A - Σ_j A_ij ∂A_ij / w) for a softmax
 ///     ∂q = scale · ∂S k       ∂k = scale · ∂Sᵀ q
-///     ∂bias_ij = ∂S_ij        ∂relative[o] = Σ_{j-i=o} ∂S_ij, both times scale if bias_inside
+///     ∂bias_ij = ∂S_ij        ∂relative[o] = Σ_{j-i=o} ∂S_ij; both are multiplied by scale if bias_inside
 ///
 /// Accumulates into `to`. Recomputes scores, 256 queries at a time, instead of storing them.
 /// Shapes: q is M × S, k is N × S, v is N × E, dy is M × E; the matrices of `to` have the shapes of q, k and v.
@@ -192,7 +192,7 @@ void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& s
 struct RecentRows {
   Index reach, count;  ///< `count`: capacity of the buffer in rows, ≥ min(tokens of the stream, reach + 1)
 
-  /// The position of the buffer's first row after the row at `position` is stored.
+  /// The position of the buffer's first row once the row at `position` is stored.
   Index begin(Index position) const {
     const Index step = count - reach;
     return position < count ? 0 : ((position - count) / step + 1) * step;
@@ -206,7 +206,7 @@ struct RecentRows {
   }
 };
 
-/// y = attend() for the next tokens of a stream. The stream remembers all keys and values or, with a reach, the latest.
+/// y = attend() for the next tokens of a stream. The stream remembers all keys and values or, with a reach, only recent ones.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_in_stream(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, AttentionViews<T> x) {
   const bool forgets = in.reach < unlimited_reach;

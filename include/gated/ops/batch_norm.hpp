@@ -18,7 +18,7 @@ struct BatchNormParameters {
 /// ∂weight = Σ ∂y ⊙ x̂ and ∂bias = Σ ∂y over the tokens. The statistics are constants.
 ///
 /// Shapes: x and y are N × C.
-/// Cost: one pass over x, two backward.
+/// Cost: one pass over x, and two in the backward pass.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> batch_normalise(Run& run, MatrixOf<Run> x, const BatchNormParameters<T>& norm) {
   const auto y = run.reuse(x);

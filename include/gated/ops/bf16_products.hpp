@@ -22,8 +22,8 @@ struct Bf16Panels {
   bool has_codes() const { return prepared.format == WeightFormat::bf16; }
   bool has_scales() const { return prepared.is_quantized() && !has_codes(); }
 
-  /// The panel from `column` on: bf16 codes are returned in place; any other format is packed into `packed`. Codes with scales
-  /// are decoded to `numbers` first.
+  /// The panel that starts at `column`. Bf16 codes are returned in place; any other format is packed into `packed`. Codes with
+  /// scales are first decoded into `numbers`.
   const float* panel(Index column, float* packed, float* numbers) const {
     const Index width = kernels<ProductKernels<float>>().panel_columns;
     if (has_codes()) {
@@ -95,10 +95,10 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 
 }  // namespace detail::gemm
 
-/// An engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float. It takes a little over half
-/// the time of float products, with relative errors near 2⁻⁸. Products with a triangular first factor (causal mixing) stay in
-/// float. Returns nullptr without AVX512-BF16, in portable arithmetic, or if a form below AVX-512 is selected; all products
-/// then stay in float.
+/// A matmul engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float. Its products take a
+/// little over half the time of float products, with relative errors near 2⁻⁸. Products with a triangular first factor (causal
+/// mixing) stay in float. Returns nullptr without AVX512-BF16, in portable arithmetic, or if a form below AVX-512 is selected;
+/// all products then stay in float.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::bf16);  // rounds the weights once
 ///     workspace.use(prepared);

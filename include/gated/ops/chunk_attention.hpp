@@ -29,7 +29,7 @@ void remember_backward(const ConstView<T>& k, const ConstView<T>& v, T share, co
   matmul(k, memory, dv, workspace, {.factor = share, .added = dv});
 }
 
-/// Backward pass of the global part if all tokens of `parts` (a sequence or, with own_chunk, a chunk) read the same memory.
+/// Backward pass of the global part if all tokens of `parts` (a sequence or, with own_chunk, a chunk) share one memory.
 template <class T>
 void shared_memory_backward(ChunkParts<T> parts, T share, const ConstView<T>& dy, ChunkParts<T> to, Workspace<T>& workspace) {
   const auto frame = workspace.frame();
@@ -167,7 +167,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   }
 }
 
-/// `mixing` for the sequence that starts at row `offset`: with its dropout and its part of the mask `visible`, if any.
+/// Copies `mixing` for the sequence that starts at row `offset`, with its `dropout` and its part of the mask `visible`, if any.
 template <class T>
 ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset, const DropoutMask<T>& dropout) {
   mixing.local.visible_keys = visible == nullptr ? nullptr : visible + offset;

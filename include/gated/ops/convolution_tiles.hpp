@@ -38,7 +38,7 @@ struct ConvolutionTile {
   Index row, rows;         ///< the rows `row` … `row` + `rows` - 1
   Index first, tap_count;  ///< the taps that read inside the sequence: `first` … `first` + `tap_count` - 1
 
-  /// The row of x that tap `first` of the tile's first row reads. x starts with `known` rows from before the first token.
+  /// The row of x that tap `first` of the tile's first row reads. x begins with the `known` rows that the stream remembers.
   Index from(const ConvolutionTaps& taps, Index known) const { return row + known - taps.before() + first * taps.dilation; }
 };
 

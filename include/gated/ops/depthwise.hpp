@@ -43,7 +43,7 @@ struct DepthwiseWeights {
     taps = taps.reversed();
   }
 
-  /// Packs the weights of `columns` channels of y from `first` on: a panel of K rows per input.
+  /// Packs the weights of `columns` channels of y, starting at channel `first`: a panel of K rows per input.
   void pack(Index first, Index columns, T* to) const {
     const Index width = kernels<ProductKernels<T>>().panel_columns;
     for (Index i = 0; i < inputs; ++i, to += taps.count * width) {
@@ -175,11 +175,12 @@ void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const Ma
 }  // namespace detail
 
 /// y[t, c] = bias[c] + Σ_i Σ_k weight[c, i · K + k] · x[t + (k - own_tap) · dilation, c · inputs + i], with `epilogue` applied;
-/// x is zero outside the token's own sequence. A correlation, as PyTorch's Conv1d(inputs · C, C, K, groups=C) computes it. In a
-/// stream, which remembers (K - 1) · dilation tokens, no tap may read a later token.
+/// x is zero outside the token's own sequence. A correlation, as PyTorch's Conv1d(inputs · C, C, K, groups=C) computes it. A
+/// stream remembers (K - 1) · dilation tokens; its taps must not read later tokens.
 ///
-/// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[as above], ∂bias =
-/// Σ_t ∂z, with ∂z from backward_through(). If the run computed the weights, `computed` is their handle; otherwise it is empty.
+/// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[same indices], and
+/// ∂bias = Σ_t ∂z, with ∂z from backward_through(). If the run computed the weights, `computed` is their handle, otherwise
+/// empty.
 /// Shapes: x is N × (inputs · C), y is N × C.
 /// Cost: 2·N·C·inputs·K flops, twice that backward; scratch for the weights, and for x if inputs > 1.
 template <class Run, class T = typename Run::Scalar>

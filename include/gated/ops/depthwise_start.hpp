@@ -39,7 +39,7 @@ void for_each_start(const Sequences& sequences, Index tokens, const F& f) {
   }
 }
 
-/// The gradients of `constant` and of d.weight: see pad_start().
+/// Adds the gradients of `constant` and d.weight; see pad_start().
 template <class Back, class T = typename Back::Scalar>
 void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant, const MatrixView<const T>& dy,
                     const Sequences& sequences) {
@@ -71,7 +71,7 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
 
 }  // namespace detail
 
-/// Pads each sequence of a depthwise convolution on the left with `constant`, given the convolution `z` padded with zeros:
+/// Pads each sequence of a depthwise convolution on the left with `constant`. `z` is the convolution padded with zeros:
 ///
 ///     y[t, c] = z[t, c] + constant[c] · Σ weight[c, k] over the taps k with t < (own_tap - k) · dilation
 ///

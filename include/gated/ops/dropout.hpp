@@ -31,7 +31,7 @@ class DropoutMask {
     return other;
   }
 
-  /// This mask from row `first` on.
+  /// The part of this mask that begins at row `first`.
   DropoutMask from_row(Index first) const {
     DropoutMask rest = *this;
     rest.first_row_ += first;

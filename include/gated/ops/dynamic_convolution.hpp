@@ -63,10 +63,10 @@ struct DynamicPass {
   }
 
  private:
-  /// Computes `rows` rows of y from `first` on, in `columns` columns of one head from `column` on.
+  /// Computes the block of `rows` rows and `columns` columns of y that starts at (first, column), within one head.
   void run_block(Index head, Index column, Index columns, Index first, Index rows, const MatrixView<T>& y,
                  const Epilogue<T>& epilogue) const {
-    alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // enough for vectors of 64 bytes
+    alignas(64) T values[std::size_t{depthwise_tile_rows} * 2 * 64 / sizeof(T)];  // per row, two vectors of up to 64 bytes
     for_each_convolution_tile(taps, sequences, known, first, rows, [&](const ConvolutionTile& tile) {
       const T* const of_token = weights.data + tile.row * weights.stride + head * taps.count + tile.first;
       kernels<DynamicConvolutionKernels<T>>().convolve_tile(tile.tap_count, of_token, weights.stride,
@@ -78,8 +78,8 @@ struct DynamicPass {
   }
 };
 
-/// The weights of the backward pass: to[s, h · K + k] = weights[s + k - reversed.own, h · K + K - 1 - k], the weight with which
-/// token s + k - reversed.own reads token s.
+/// The weights of the backward pass: to[s, h · K + k] = weights[t, h · K + K - 1 - k] for t = s + k - reversed.own. This is the
+/// weight with which token t reads token s.
 template <class T>
 void reverse_taps(const ConvolutionTaps& reversed, Index heads, const Sequences& sequences, const MatrixView<const T>& weights,
                   const MatrixView<T>& to, const Workspace<T>& workspace) {

@@ -57,7 +57,7 @@ void embed_backward(Back& back, const Matrix<T>& weight, const Id& id, Variable 
 
 /// y_t = weight[id_t]. ∂weight[id_t] += ∂y_t.
 /// Shapes: weight is V × C, ids are N values in 0 … V-1, y is N × C.
-/// Cost: a copy of N rows, one pass over ∂y backward.
+/// Cost: a copy of N rows; backward, one pass over ∂y.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
   const auto y = run.make(static_cast<Index>(ids.size()), weight.cols());
@@ -77,7 +77,7 @@ MatrixOf<Run> embed(Run& run, const Matrix<T>& weight, Tokens ids) {
 
 /// y_t = x_t + weight[id_t]; every id is 0 if `ids` is empty. ∂x = ∂y; ∂weight as in embed().
 /// Shapes: weight is V × C, ids are N values in 0 … V-1 or none, x and y are N × C; y may be x.
-/// Cost: one pass over x, two backward; scratch: C values.
+/// Cost: one pass over x; backward, two passes over ∂y; scratch: C values.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, Tokens ids) {
   const auto y = run.reuse(x);
@@ -103,7 +103,7 @@ MatrixOf<Run> add_embedding(Run& run, MatrixOf<Run> x, const Matrix<T>& weight, 
 /// y_t = x_t + table[position of t in its sequence]. ∂x = ∂y, ∂table[position] += ∂y_t. Positions continue across stream steps.
 /// Shapes: table is P × C, for sequences of up to P tokens; x and y are N × C; y may be x.
 /// Errors: ShapeError if a sequence runs past the end of the table, or the sequences do not cover the rows of x.
-/// Cost: one pass over x, two backward.
+/// Cost: one pass over x; backward, two passes over ∂y.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_positions(Run& run, MatrixOf<Run> x, const Matrix<T>& table) {
   const Index first = run.position();

@@ -45,7 +45,7 @@ struct EpilogueOf<double> {
 /// `Of` is a run in a layer's body, as in `run(linear, x, {.activation = Activation::gelu})`. For matrices in memory it is a
 /// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are trainable
 /// parameters, and y may overwrite a gate, residual or `added` that is moved in. Training applies residual dropout and
-/// stochastic depth to the branch, before the residual is added.
+/// stochastic depth before it adds the residual.
 /// Shapes: `added`, `gate`, `residual` and `kept` have y's shape; biases and scales have a value per column or row of y. y may
 /// use the memory of `added`, the gate or the residual.
 template <class Of>
@@ -62,15 +62,15 @@ struct Epilogue {
   const T* scale = nullptr;                      ///< per column, instead of a gate
   Matrix residual = {};                          ///< added last
   const T* residual_scale = nullptr;             ///< per column, multiplies the residual
-  double drop_path = 0;     ///< probability that a training step drops a sequence's branch: stochastic depth
+  double drop_path = 0;     ///< probability that a training step drops the branch for a sequence: stochastic depth
   MatrixView<T> kept = {};  ///< receives z, for a backward pass
   DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `kept` receives activation'(z), not z
   Index wanted = -1;  ///< if ≥ 0, only columns 0 … wanted + i of row i are needed; the others may keep old values
 
   bool is_plain() const { return !added && !keeps() && !residual; }
-  /// True if the backward pass needs z or activation'(z): if there is an activation, a gate or a scale.
+  /// True if the backward pass needs z or activation'(z), that is, if there is an activation, a gate or a scale.
   bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
-  /// True if the backward pass needs activation'(z) but not z: nothing multiplies activation(z).
+  /// True if the backward pass needs activation'(z) but not z, because nothing multiplies activation(z).
   bool keeps_derivative() const { return keeps() && !gate && scale == nullptr; }
 
   /// The epilogue of the `rows` × `columns` block of y at (row, column).

@@ -24,7 +24,7 @@ namespace detail::external_memory {
 /// Added to each token's sum over the memories before the division by this sum.
 inline constexpr double eps = 1e-9;
 
-/// `weights` ← Aᵀ (K × n) before the division by the sums over the memories; `factors` ← 1 / (eps + sum) of each token.
+/// `weights` ← softmax(S)ᵀ (K × n); `factors` ← 1 / (eps + sum over the memories) for each token. Their product is Aᵀ.
 template <class T>
 void weigh(const ExternalMemory<T>& memory, const MatrixView<const T>& u, const T* visible, View<T> weights, T* factors,
            Workspace<T>& workspace) {

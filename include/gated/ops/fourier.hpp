@@ -43,7 +43,7 @@ class Transform {
     circle_->take_lane(scratch.data(), 0, factors_.data());
   }
   static const Transform& of(Index length) {
-    struct Portable : Transform {  // separate tables: factors_ depend on the arithmetic
+    struct Portable : Transform {  // has its own tables, because factors_ depend on the arithmetic
       using Transform::Transform;
     };
     return arithmetic() == Arithmetic::portable ? length_table<Portable>(length) : length_table<Transform>(length);
@@ -51,7 +51,7 @@ class Transform {
 
   Index length() const { return length_; }
   Index scratch_size() const { return passes_ != nullptr ? length_ * row_size<T>() : circle_->scratch_size(); }
-  /// The row in which operator() leaves each bin.
+  /// The row in which operator() stores each bin.
   const Index* order() const { return rows_.data(); }
 
   /// Transforms the first length() rows of the scratch x.
@@ -72,8 +72,8 @@ class Transform {
   std::vector<Factor<T>> chirps_, factors_;
 };
 
-/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence of a batch and each group of `step` of the `columns`
-/// columns. The sequence starts at row `offset`, the group at column `first`. Calls run in parallel, with separate scratch.
+/// Calls `f(transform, offset, first, scratch)` for each nonempty sequence and each group of `step` columns. The sequence
+/// starts at row `offset`, the group at column `first`. Calls run in parallel, with separate scratch.
 template <class T, class F>
 void for_each_transform(const Sequences& sequences, Index columns, Index step, Workspace<T>& workspace, const F& f) {
   Index size = 0;

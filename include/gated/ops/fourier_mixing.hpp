@@ -49,7 +49,7 @@ void mix_group(const Sequences& sequences, const MatrixView<const T>& x, const M
     kernels<FourierMixingKernels<T>>().fourier_load_transposed(real.rows(offset + first, rows),
                                                                imaginary.rows(offset + first, rows), z);
     over_channels(z);
-    // Tokens m = first + i, then their mirror images n - m, except where m = 0 or 2·m = n: these have none.
+    // Tokens m = first + i, then their mirror images n - m. Tokens with m = 0 or 2·m = n have no mirror image.
     const Index low = std::max<Index>(1 - first, 0), high = std::min(rows, (n + 1) / 2 - first);
     const Index* const order = over_channels.order();
     kernels<FourierMixingKernels<T>>().fourier_finish(z, order, false, offset + first, 0, rows, epilogue, y);

@@ -28,7 +28,7 @@ Index row_size() {
 }
 
 /// The number of real columns that share a transform: one vector as real parts, another as imaginary parts. In portable
-/// arithmetic, imaginary parts are 0: paired columns affect each other's rounding, and the pairs depend on the vector width.
+/// arithmetic, imaginary parts are 0, because the rounding of paired columns would depend on the vector width.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();

@@ -8,7 +8,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Gathers and hides rows; repeats columns; concatenates matrices side by side.
+/// Gathers rows, zeroes hidden rows, repeats columns, and concatenates matrices side by side.
 
 namespace gated {
 
@@ -39,8 +39,8 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// For each group of `of` consecutive rows of x, gathers the first `columns` columns of the group's rows rows[0], rows[1], …,
-/// which may repeat.
+/// From each group of `of` consecutive rows of x, gathers the rows rows[0], rows[1], … of the group, which may repeat. Keeps
+/// their first `columns` columns.
 /// Shapes: x is (items · of) × C, y is (items · rows.size()) × columns.
 /// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer than `columns` columns or an incomplete group.
 /// Cost: one copy of the gathered elements.
@@ -123,7 +123,7 @@ MatrixOf<Run> repeat_columns(Run& run, const MatrixOf<Run>& x, Index times) {
   return y;
 }
 
-/// y = x with 0 in the rows of hidden tokens, whatever x holds there. Returns x if `mask` is empty.
+/// y = x with 0 in the rows of hidden tokens, even where x is NaN or infinite. Returns x if `mask` is empty.
 /// Cost: one copy if there is a mask.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> clear_hidden_rows(Run& run, const MatrixOf<Run>& x, Mask mask) {

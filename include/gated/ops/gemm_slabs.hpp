@@ -19,9 +19,9 @@ inline constexpr Index slab_bytes = Index{1} << 19;
 /// The largest number of panels in a slab.
 inline constexpr Index slab_panels = 32;
 
-/// Computes `product` slab by slab and passes each tile to `finish`. A *slab* is a group of panels of b that fits in L2. All
-/// its panels are packed first; then each task multiplies one tile's rows of `a` by every panel. So, per slab, `a` is read
-/// once, and each row of the result is written in one run.
+/// Computes `product` slab by slab and passes each tile to `finish`. A *slab* is a group of panels of `b` that fits in L2. All
+/// its panels are packed first; then each task multiplies one tile's rows of `a` by every panel. For each slab, `a` is
+/// therefore read once, and each row of the result is written contiguously.
 template <class T>
 void multiply_slabs(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
                     const Threads& threads) {

@@ -13,7 +13,8 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Rows per task: about a thousand, in equal blocks. Each task packs its own panel; packing is about 1 % of its work.
+/// Rows per task: the rows are split into equal blocks of about a thousand. Each task packs its own panel, which is about 1 %
+/// of its work.
 inline Index rows_per_block(Index rows, Index tile) {
   const Index blocks = std::max<Index>((rows + 511) / 1024, 1), size = (rows + blocks - 1) / blocks;
   return std::max<Index>((size + tile - 1) / tile, 1) * tile;

@@ -44,7 +44,7 @@ struct TileProduct {
   /// The number of columns of the panel that starts at `column`.
   Index columns(Index column) const { return std::min(kernels.panel_columns, b.columns - column); }
 
-  /// The panel from `column` on: prepared floats are returned in place; any other format is packed into `packed`.
+  /// The panel that starts at `column`. Prepared floats are returned in place; any other format is packed into `packed`.
   Panel<T> panel(Index column, T* packed) const {
     if (prepared && !prepared.is_quantized()) {
       return {prepared.numbers(column), kernels.panel_columns};
@@ -60,7 +60,7 @@ struct TileProduct {
   /// True if any part of the tile of `rows` rows at (row, column) is wanted.
   bool wants(Index row, Index rows, Index column) const { return !is_unwanted(wanted, column, row + rows - 1); }
 
-  /// Computes the tile of `rows` rows from `row` on.
+  /// Computes the tile of `rows` rows that starts at `row`.
   void multiply(Index row, Index rows, const Panel<T>& panel, T* tile) const {
     const T* const factor = tiles != nullptr ? tiles + row * a.columns : a.at(row, 0);
     const Index column_stride = tiles != nullptr ? kernels.tile_rows : a.column_stride;

@@ -23,8 +23,8 @@ struct ImageConvolutionSizes {
 
 namespace detail {
 
-/// Calls `f(from, to, count)` for each row of the kernel in `channel`, with the kernel centred on `pixel`: `count` pixels of
-/// the image from index `from` on lie under the kernel's values from index `to` on. Skips pixels outside the image.
+/// Calls `f(from, to, count)` for each row of the kernel in `channel`, centred on `pixel`. The `count` pixels that begin at
+/// index `from` of the image lie under the kernel values that begin at index `to`. Skips pixels outside the image.
 template <class F>
 void for_each_kernel_line(const ImageConvolutionSizes& s, Index pixel, Index channel, const F& f) {
   const Index radius = s.kernel / 2, top = pixel / s.width - radius, left = pixel % s.width - radius;
@@ -48,7 +48,7 @@ void unfold_image(const T* image, const ImageConvolutionSizes& s, View<T> patche
   });
 }
 
-/// The derivative of unfold_image(): adds each row of `patches` to the pixels that it was copied from.
+/// The backward pass of unfold_image(): adds each value in `patches` to the image value that it was copied from.
 template <class T>
 void fold_image(const ConstView<T>& patches, const ImageConvolutionSizes& s, T* image, const Workspace<T>& workspace) {
   parallel_for(workspace.threads(), s.channels, [&](Index channel, Index) {
@@ -92,7 +92,7 @@ void convolution_backward(Back& back, V x, V y, const Matrix<T>& weight, const V
 }  // namespace detail
 
 /// y[m, i, j] = b_m + Σ_c Σ_u Σ_v W[m, c, u, v] x[c, i + u - r, j + v - r] with r = (k - 1) / 2: a convolution of stride 1 with
-/// zeros around the images. Unfolds the values under the kernel at each pixel into a row, and multiplies the rows by W.
+/// zero padding. Unfolds the values under the kernel at each pixel into a row, and multiplies the rows by W.
 ///
 /// Shapes: x is B × (C · H · W), a row per image; weight is M × (C · k · k); y is (B · M) × (H · W), a row per output channel.
 /// Errors: ShapeError if x or the weight does not match `s`.
@@ -102,8 +102,8 @@ MatrixOf<Run> convolve_images(Run& run, const MatrixOf<Run>& x, const Matrix<T>&
                               const ImageConvolutionSizes& s) {
   const Index images = run.rows(x), maps = weight.rows();
   require<ShapeError>(run.columns(x) == s.channels * s.area() && weight.cols() == s.inputs(), "convolve_images: x has ",
-                      run.columns(x), " columns and the weight ", weight.cols(), ", expected ", s.channels * s.area(), " and ",
-                      s.inputs(), ".");
+                      run.columns(x), " columns and the weight has ", weight.cols(), ", expected ", s.channels * s.area(),
+                      " and ", s.inputs(), ".");
   const auto y = run.make(images * maps, s.area());
   const ConstView<T> from = run[x];
   View<T> to = run[y];

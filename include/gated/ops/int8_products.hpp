@@ -10,7 +10,7 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// The largest depth K whose sums fit into 32 bits: 255 · 128 · K < 2³¹ (files may hold codes of -128).
+/// The largest depth K whose sums fit into 32 bits: 255 · 128 · K < 2³¹, as files may hold codes of -128.
 inline constexpr Index deepest_int8 = 65793;
 
 /// The quantized rows of `a`.
@@ -79,7 +79,7 @@ class Int8Panels {
   float* memory_ = nullptr;
 };
 
-/// Encodes the rows of `a`, into the caller's workspace frame.
+/// Encodes the rows of `a` into the caller's workspace frame.
 inline Int8Rows encode_rows(const Int8Kernels& table, const Operand<float>& a, Index group, Workspace<float>& workspace) {
   static_assert(sizeof(RowCode) == 2 * sizeof(float));
   const Index words = (a.columns + 63) / 64 * 16 * table.words, groups = (a.columns + group - 1) / group;
@@ -162,7 +162,7 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///
 /// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. For W v,
 /// rows of W are quantized like rows of x, and channels of v like rows of w. All other products stay in float, as do products
-/// with weights prepared in bf16 and products with K > 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as zeros, and p = 0
+/// with weights prepared in bf16 and products with K > 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as zero, and p = 0
 /// if t = 0. A NaN, an infinity or an infinite range in a row of x makes that row of y NaN. RNE (round to nearest even) needs
 /// the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///

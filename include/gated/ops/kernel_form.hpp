@@ -18,7 +18,7 @@
 ///
 /// A *form* is an instruction set. Kernels are compiled once per form, whatever the compiler's flags, and a program runs the
 /// best form that the machine supports. If GATED_ONLY_BASELINE is defined in all translation units, only the form that the
-/// flags enable exists.
+/// compiler's flags enable is compiled.
 
 // The form that the compiler's flags enable.
 #if defined(EIGEN_DONT_VECTORIZE)
@@ -172,8 +172,8 @@ inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 
 #if GATED_HAS_AMX_KERNELS
 /// True if the processor has AMX-INT8 and the system lets this process use it. The first call asks the system for permission,
-/// which then holds for the life of the process and makes signal handlers' frames 8 KiB larger. The system refuses while a
-/// thread's sigaltstack() is too small for such a frame.
+/// which then holds for the life of the process and makes signal handlers' frames 8 KiB larger. The system refuses permission
+/// while any thread's sigaltstack() is too small for such a frame.
 inline bool amx_is_granted() {
   static const bool granted = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -183,7 +183,7 @@ inline bool amx_is_granted() {
     }
     unsigned low = 0, high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    constexpr unsigned tiles = 3u << 17;  // XTILECFG and XTILEDATA: a hypervisor may hide them
+    constexpr unsigned tiles = 3u << 17;  // XTILECFG and XTILEDATA, which a hypervisor can hide
     constexpr long request_permission = 0x1023, tile_data = 18;
     return (low & tiles) == tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
   }();
@@ -191,7 +191,7 @@ inline bool amx_is_granted() {
 }
 #endif
 
-/// The form and portable_bit of this thread's run or, outside a run, of a new one.
+/// The form and portable_bit of this thread's run; outside a run, those of a new run.
 inline int running_kernels() {
   const int kernels = kernels_of_run();
   return kernels == no_kernels ? chosen_kernels() : kernels;

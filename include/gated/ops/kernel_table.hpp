@@ -219,7 +219,7 @@ struct RowCode {
 /// The kernels of integer products: see ops/kernels/int8.inl.
 struct Int8Kernels {
   /// A kernel and its number of rows. `codes` points at the first row's codes; each further row starts `row_stride` words
-  /// later. `rows` has a RowCode per group of each row.
+  /// later. `rows` has one RowCode per row and group.
   struct Tile {
     Index rows;
     void (*multiply)(Index depth, const std::uint32_t* codes, Index row_stride, const RowCode* rows,
@@ -237,8 +237,8 @@ struct Int8Kernels {
 template <class T>
 const Int8Kernels& int8_kernels();
 
-/// The kernels of bf16 products if the form is AVX-512, the machine has AVX512-BF16 and arithmetic is fastest; otherwise
-/// nullptr.
+/// The kernels of bf16 products if the form is AVX-512, the machine has AVX512-BF16 and Arithmetic::fastest is in use;
+/// otherwise nullptr.
 template <class T>
 const Bf16Kernels* bf16_kernels();
 

@@ -25,10 +25,10 @@
 /// @file
 /// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
-/// The files of ops/kernels/ are included here once per form, in a namespace named after it and with its instructions enabled.
-/// Templates, lambdas and inlined functions are compiled for the form too; other functions that kernels call are not. If a
-/// program has portable arithmetic (ops/arithmetic.hpp), files that compute in floating point are included once more, in a
-/// namespace `portable`.
+/// The files of ops/kernels/ are included here once per form, in a namespace named after the form and with its instructions
+/// enabled. Templates, lambdas and inlined functions are compiled for the form too; other functions that kernels call are not.
+/// If a program has portable arithmetic (ops/arithmetic.hpp), files that compute in floating point are included once more, in
+/// a namespace `portable`.
 
 /// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -64,7 +64,7 @@
 #endif
 #endif
 
-// GATED_BEGIN_FORM enables instructions for the functions up to GATED_END_FORM; with GCC, up to `#pragma GCC pop_options`.
+// GATED_BEGIN_FORM enables instructions for all functions up to GATED_END_FORM or, with GCC, to `#pragma GCC pop_options`.
 #define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if EIGEN_COMP_CLANG
 #define GATED_BEGIN_FORM(instructions) \
@@ -82,7 +82,7 @@ inline constexpr bool is_portable = false;
 
 }  // namespace gated
 
-// The order matters: registers come first.
+// The order matters: the registers_*.inl file of a form is included first.
 // clang-format off
 #if GATED_CHOOSES_FORM
 
@@ -232,7 +232,7 @@ const Int8Kernels& int8_kernels() {
 #endif
 }
 
-// For user code, with vectors of the baseline form.
+// Exported for user code, with vectors of the baseline form.
 using GATED_BASELINE::exp_of_negative;
 using GATED_BASELINE::for_each_vector;
 using GATED_BASELINE::Gelu;

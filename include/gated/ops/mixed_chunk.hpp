@@ -85,9 +85,9 @@ void remember(const ConstView<T>& k, const ConstView<T>& v, T scale, const Matri
 /// y = A v + q M · scale with `epilogue` applied, for the tokens of a chunk from position `first` on. `k` and `v` are the
 /// chunk's local keys and values, including those of these tokens. Epilogue::factor must be 1. If scale is 0, the memory M is
 /// not read. y may be the epilogue's gate.
-/// Shapes: local_q and global_q are M × S, k is N × S, v is N × E, memory is S × E, y is M × E. Query i is at position
+/// Shapes: local_q and global_q are R × S, k is N × S, v is N × E, memory (M) is S × E, y is R × E. Query i is at position
 /// first + i among the keys.
-/// Cost: 2·M·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: M × E values, and attend()'s scratch.
+/// Cost: 2·R·(N·(S + E) + S·E) flops, about half of the first term when causal; scratch: R × E values, and attend()'s scratch.
 template <class T>
 void mix_chunk(const ConstView<T>& local_q, const ConstView<T>& global_q, const ConstView<T>& k, const ConstView<T>& v,
                Index first, const Scoring<T>& local, const ConstView<T>& memory, T scale, View<T> y, Workspace<T>& workspace,

@@ -9,7 +9,7 @@ namespace gated {
 
 /// y = norm(x), row by row. If `kept` is not nullptr, it receives the moments of each row.
 /// Shapes: x and y are N × C; y may be x.
-/// Cost: three passes over a row in cache.
+/// Cost: three passes over each row while it is in cache.
 template <class T>
 void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters<T>& norm, std::type_identity_t<View<T>> y,
                const Workspace<T>& workspace, RowMoments<T>* kept = nullptr) {
@@ -70,7 +70,7 @@ void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<
 /// y = norm(x) as an op; returns x for NormForm::none. With several heads, the C columns of each head are normalised
 /// separately, with the same parameters.
 /// Shapes: x and y are N × heads·C; y may be x.
-/// Cost: three passes over a row in cache, three more backward; training keeps three values per row and head.
+/// Cost: three passes over each row in cache, and three more for the backward pass; training keeps 3 values per row and head.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm, Index heads = 1) {
   if (norm.form == NormForm::none) {

@@ -12,7 +12,7 @@ namespace gated {
 enum class NormForm {
   none,
   layer_norm,          ///< (x - mean) / √(var + eps) ⊙ weight + bias (Ba et al., arXiv:1607.06450)
-  layer_norm_no_bias,  ///< the same without bias: ModernBERT
+  layer_norm_no_bias,  ///< layer_norm without the bias: ModernBERT
   rms_norm,            ///< x / √(mean(x²) + eps) ⊙ weight (Zhang and Sennrich, arXiv:1910.07467): Llama
   l2_norm,             ///< x / max(‖x‖, eps) · √C ⊙ weight: BS-RoFormer
   scale_norm,          ///< x / max(‖x‖/√C, eps) · g: lucidrains, mmpose

@@ -37,9 +37,9 @@ struct Operand {
     result.diagonal = upper;
     return result;
   }
-  /// In rows 0 … `row`, all columns from this one on are 0: matmul() does not read them.
+  /// In rows 0 … `row`, all columns from depth(row) on are 0: matmul() does not read them.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
-  /// In the rows from `row` on, all columns before this one are 0: matmul() skips them.
+  /// In the rows from `row` on, all columns before skipped(row) are 0: matmul() skips them.
   Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
   const T* at(Index row, Index column) const { return detail::shifted(data, row * row_stride + column * column_stride); }
 };

@@ -22,10 +22,10 @@ void mean_over_tokens(const ConstView<T>& x, const Sequences& sequences, View<T>
   });
 }
 
-/// mean_over_tokens() as an op. Each row of ∂x receives ∂y[b] / length.
+/// mean_over_tokens() as an op. Each row of sequence b in ∂x receives ∂y[b] / length of b.
 /// Shapes: x is rows × C, y is sequences × C.
 /// Errors: ShapeError if the sequences do not cover the rows of x.
-/// Cost: one pass over x, one more backward.
+/// Cost: one pass over x, and one over ∂x in the backward pass.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mean_over_tokens(Run& run, const MatrixOf<Run>& x) {
   run.sequences().expect_total("mean_over_tokens", run.rows(x));
@@ -77,7 +77,7 @@ MatrixOf<Run> first_tokens(Run& run, const MatrixOf<Run>& x) {
 /// y = x with `token` prepended to each sequence, as a class token. ∂token is the sum of ∂y over the prepended rows. The run's
 /// sequences are those of x, not of y.
 /// Shapes: token has length C, x is rows × C, y is (rows + sequences) × C and must not overlap x.
-/// Cost: one copy, one pass over ∂y backward.
+/// Cost: one copy, and one pass over ∂y in the backward pass.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> prepend(Run& run, const Vector<T>& token, const MatrixOf<Run>& x) {
   const Sequences& sequences = run.sequences();

@@ -20,7 +20,7 @@ namespace gated {
 struct T5Buckets {
   bool causal = false;       ///< keys after the query share bucket 0
   Index buckets = 32;        ///< size of the table
-  Index max_distance = 128;  ///< distances from here on share the last bucket
+  Index max_distance = 128;  ///< this and all greater distances share the last bucket
 };
 
 /// T5's bucket (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
@@ -42,7 +42,7 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   }
   const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
-  // 1e-7 restores exact integers that were rounded down. The float32 of the original implementations rounds none down.
+  // 1e-7 restores integers that come out slightly low in double. In float32, as in the original implementations, none does.
   const double beyond = std::floor(rounded(growth * static_cast<double>(buckets - exact)) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }
@@ -63,7 +63,8 @@ void t5_bias_backward(const T5Buckets& form, T scale, Index n, const T* relative
   }
 }
 
-/// Adds sinusoidal positions: y[t] += [sin(p f_0) … sin(p f_{C/2-1}), cos(p f_0) …] · scale at position p = first + t.
+/// Adds sinusoidal positions: y[t] += [sin(p f_0) … sin(p f_{C/2-1}), cos(p f_0) …] · scale, with position p = first + t and
+/// `frequencies` f.
 template <class T>
 void add_sinusoid(const Vector<T>& frequencies, Index first, T scale, View<T> y) {
   const Index half = frequencies.size();

@@ -5,8 +5,8 @@
 #include "gated/ops/attention.hpp"
 
 /// @file
-/// Multi-head attention that adds position scores: Transformer-XL's relative attention (arXiv:1901.02860, §3.3), and the same
-/// with absolute positions. As an op with its derivative.
+/// Multi-head attention with position scores, as an op with its derivative: Transformer-XL's relative attention
+/// (arXiv:1901.02860, §3.3), and a variant with absolute positions.
 
 namespace gated {
 
@@ -16,7 +16,7 @@ struct PositionedInputs {
   MatrixOf<Run> q, k, v;    ///< queries, keys and values
   MatrixOf<Run> p;          ///< queries for the position scores
   MatrixOf<Run> positions;  ///< P, a row per offset or position
-  bool by_offset = true;    ///< P has a row per offset j - i (key minus query); if false, a row per position j of a key
+  bool by_offset = true;    ///< true: P has a row per offset j - i (key minus query); false: a row per position j of a key
   Index heads = 1;          ///< h
 };
 

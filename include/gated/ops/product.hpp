@@ -12,7 +12,7 @@ namespace gated {
 /// Backward: ∂x = ∂z W, ∂W = ∂zᵀ x, ∂b = Σ ∂z over the tokens, with ∂z from backward_through().
 /// Shapes: x is N × in, weight is out × in, y is N × out.
 /// Errors: ShapeError if the shapes do not match.
-/// Cost: 2·N·in·out flops, twice that backward.
+/// Cost: 2·N·in·out flops; the backward pass costs twice that.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight, const Vector<T>& bias,
                       const Epilogue<Run>& epilogue) {

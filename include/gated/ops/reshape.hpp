@@ -35,7 +35,7 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> reshape(Run& run, MatrixOf<Run> x, Index columns) {
   const Index total = run.rows(x) * run.columns(x);
   require<ShapeError>(columns > 0 && total % columns == 0, "reshape: x is ", run.rows(x), " × ", run.columns(x),
-                      ": its elements do not fill rows of ", columns, ". Choose columns that divide ", total, ".");
+                      ", which cannot be reshaped to ", columns, " columns. Choose a number that divides ", total, ".");
   if (columns == run.columns(x)) {
     return x;
   }

@@ -97,9 +97,9 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const 
 }  // namespace detail
 
 /// Rotates the first r channels of each head in each of `parts`, as an op; the angles depend on the row's position in its
-/// sequence. Parts that are moved in are rotated in place. A recording run rotates all parts in place: no op may have read a
-/// part before, except the one that made it. Gradients are rotated back. `frequencies` must outlive the backward pass. Each
-/// head has `width` columns; 0 means one head.
+/// sequence. Parts that are moved in are rotated in place. A recording run rotates all parts in place, so rotate_heads() must
+/// be the first op that reads them. Gradients are rotated back. `frequencies` must outlive the backward pass. Each head has
+/// `width` columns; 0 means one head.
 /// Shapes: frequencies has length r/2; each of `parts` is N × heads·width, with width ≥ r.
 /// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.
 /// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.

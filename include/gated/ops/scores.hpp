@@ -71,12 +71,12 @@ void drop(Index first, const DropoutMask<T>& dropout, View<T> weights, const Wor
 /// Queries per block of scores.
 inline constexpr Index query_block = 256;
 
-/// Queries per block for a reach of at most this length: a block of n queries scores up to n + 2 · reach keys.
+/// Queries per block if the reach is at most this long. A block of n queries scores up to n + 2 · reach keys.
 inline constexpr Index short_query_block = 64;
 
-/// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block has `rows` queries from query `done`
-/// on, and sees keys `begin` … `seen` - 1. Query `done` is at position `first` + `done` among the keys. A short `reach` limits
-/// blocks to max(reach, short_query_block) queries, because each query scores all keys of its block.
+/// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block starts at query `done`, has `rows`
+/// queries and sees keys `begin` … `seen` - 1. Query `done` is at position `first` + `done` among the keys. A short `reach`
+/// limits blocks to max(reach, short_query_block) queries, because each query scores all keys of its block.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index reach, Index block, const F& f) {
   const Index most = std::min(block, std::max(reach, short_query_block));
@@ -108,7 +108,7 @@ Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach)
 
 }  // namespace detail
 
-/// y = A v, with `epilogue` applied, for the queries of one sequence in the rows of q, from position `first` on.
+/// y = A v, with `epilogue` applied, for consecutive queries of one sequence, the rows of q.
 ///
 /// Shapes: q is M × S, k is N × S, v is N × E, y is M × E. Query i is at position first + i among the keys. `watch` is called
 /// once, with all rows of A.

@@ -27,7 +27,7 @@ constexpr auto names_of(ScoreKernel) {
   return words_for<ScoreKernel>("relu2", "laplace", "laplace_legacy", "softmax", "softmax_plus");
 }
 
-/// A Scoring::reach that hides nothing. Half of the largest Index: adding a position cannot overflow.
+/// A Scoring::reach that hides no key. Half of the largest Index, so that adding a position cannot overflow.
 inline constexpr Index unlimited_reach = std::numeric_limits<Index>::max() / 2;
 
 /// How the attention weights A of one sequence (or chunk) follow from q and k: S = (q kᵀ + B) · scale if bias_inside, otherwise
@@ -47,7 +47,7 @@ struct Scoring {
   const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 sets the query's row of A to 0
   DropoutMask<T> dropout{};            ///< training only: multiplies A_ij, after the masks
 
-  /// This scoring, for the queries and keys from position `first` on only.
+  /// This scoring, restricted to queries and keys at positions `first` and later.
   Scoring from(Index first) const {
     Scoring rest = *this;
     rest.bias = bias == nullptr ? nullptr : bias + first * (bias_stride + 1);
@@ -60,7 +60,7 @@ struct Scoring {
 
 namespace detail {
 
-/// The activation of a pointwise kernel; none for a softmax.
+/// The activation of a pointwise kernel; nullopt for a softmax.
 inline std::optional<Activation> pointwise(ScoreKernel kernel) {
   switch (kernel) {
     case ScoreKernel::relu2:

@@ -104,7 +104,7 @@ struct ForecastSurroundings {
   std::span<const Index> predicted;  ///< the forecast series of an item
   std::span<const Index> known;      ///< series with a known future, placed after the predicted ones
   Index horizon = 0;                 ///< F, number of forecast times
-  Index context = 0;                 ///< c, number of times before and after the forecast
+  Index context = 0;                 ///< c, number of times on each side of the forecast
   Index past_end = 0;                ///< column of x where the past ends; if 0, the past is all zeros
 };
 

@@ -10,7 +10,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Ops that scale time series, and scale forecasts back, with derivatives.
+/// Ops that scale time series and unscale forecasts, with their derivatives.
 
 namespace gated {
 
@@ -70,7 +70,7 @@ struct ObservedSeries {
 
 inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
 
-/// Calls `f` with the row of `row`'s series in each item: the row with the same index within the item.
+/// Calls `f(i)` for the series of `row` in each item: i is the row with the same index within that item.
 template <class F>
 void for_each_same_series(const Sequences& items, Index row, const F& f) {
   const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);

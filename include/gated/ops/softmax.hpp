@@ -22,7 +22,7 @@ struct SoftmaxOptions {
 /// Hidden entries become 0 without being read; a row that sees nothing becomes all zeros. For attention scores:
 /// softmax<T>(scores, workspace, {.causal = true, .first = first}).
 /// Shapes: x is M × N.
-/// Cost: three passes over a row in cache.
+/// Cost: three passes over each row while it is in cache.
 template <class T>
 void softmax(View<T> x, const Workspace<T>& workspace, const SoftmaxOptions<T>& options = {}) {
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {

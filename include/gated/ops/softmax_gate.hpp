@@ -31,7 +31,7 @@ void softmax_along(GateAxis axis, const Sequences& sequences, View<T> z, const W
   });
 }
 
-/// Backward pass of softmax_along(): `gradient` holds ∂s and becomes ∂z.
+/// Backward pass of softmax_along(): `gradient` is ∂s on entry and ∂z on return.
 template <class T>
 void softmax_along_backward(GateAxis axis, const Sequences& sequences, View<T> s, View<T> gradient,
                             const Workspace<T>& workspace) {
@@ -88,7 +88,7 @@ void softmax_gate_backward(Back& back, Variable x, Variable z, Variable y, const
 ///
 ///     ∂x = ∂y ⊙ s        ∂z = s ⊙ (∂y ⊙ x - Σ s ⊙ ∂y ⊙ x), summed along the axis
 ///
-/// In inference, an epilogue with only a residual needs no extra pass. A z that is moved in is overwritten.
+/// In inference, an epilogue with only a residual needs no extra pass. If z is moved in, its memory is overwritten.
 /// Shapes: x, z and y are rows × C; y may be x or the residual.
 /// Errors: ShapeError if x and z differ in shape, or an epilogue matrix is not shaped like y.
 /// Cost: one exponential per element; training also copies z.
@@ -108,7 +108,7 @@ MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis 
     s.assign(run[z]);
     detail::softmax_along<T>(axis, run.sequences(), s, run.workspace());
     assign<T>(run[y], run.workspace(), reader<T>(run[x]) * reader<T>(s));
-    if (residual) {  // in a separate pass: a compiler could fuse the product and the sum
+    if (residual) {  // in a separate pass: in one pass, the compiler could use FMA, which rounds differently
       assign<T>(run[y], run.workspace(), reader<T>(run[y]) + reader<T>(residual));
     }
     run.push([x, z, y, s, residual = plain.residual, axis, kept = run.kept_sequences()](auto& back) {

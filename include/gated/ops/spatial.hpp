@@ -17,8 +17,8 @@ namespace gated {
 
 namespace detail {
 
-/// y = rows `first`, `first` + 1, … of W v + b for one sequence, with `epilogue` applied. If W is causal, v ends with the token
-/// of the last of these rows; otherwise it has all tokens. `sums` (TileSums or StreamSums) computes the part of W v that uses
+/// y = rows `first`, `first` + 1, … of W v + b for one sequence, with `epilogue` applied. If W is causal, v has the tokens
+/// up to that of y's last row; otherwise v has all tokens. `sums` (TileSums or StreamSums) computes the part of W v that uses
 /// the FFT.
 template <class T, class Sums>
 void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Index first, const MatrixView<T>& y,
@@ -31,7 +31,7 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
     const Index depth = weight.causal ? i + rows - start : v.rows();
     const MatrixView<T> result = y.rows(done, rows);
     const Epilogue<T> joined = epilogue.block(done, 0, rows, y.columns());
-    const bool joins_later = start > 0 && joined.added;  // the FFT sums need `added`: the epilogue is a separate pass
+    const bool joins_later = start > 0 && joined.added;  // `added` holds the FFT sums: the epilogue runs later
     const MatrixView<T> made = joins_later ? MatrixView<T>(workspace.matrix(rows, y.columns())) : result;
     Epilogue<T> of_product = joins_later ? Epilogue<T>() : joined;
     if (start > 0) {
@@ -74,8 +74,8 @@ void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, cons
   });
 }
 
-/// Backward pass of SpatialWeight::expand_row(): adds row i of ∂W to the gradients of W's parameters. `row` has its first
-/// `count` entries; masked ones are skipped.
+/// Backward pass of SpatialWeight::expand_row(): adds row i of ∂W to the gradients of W's parameters. `row` holds the first
+/// `count` entries of that row; entries that the causal mask hides are skipped.
 template <class Back, class T>
 void add_weight_row(Back& back, const SpatialWeight<T>& weight, Index head, Index i, Index count, const T* row) {
   const Index visible = weight.causal ? std::min(i + 1, count) : count;
@@ -125,8 +125,8 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// For the block of `block` rows of W from row i on, calls `f(offset, length, rows, depth)` for each sequence that uses rows of
-/// the block. The sequence uses the first `rows` of them, which see `depth` tokens; `offset` is its offset plus `first`.
+/// Calls `f(offset, length, rows, depth)` for each sequence that uses rows i … i + block - 1 of W: it uses the first `rows` of
+/// them, which see `depth` tokens. `offset` is the sequence's offset plus `first`, and `length` is its length.
 template <class T, class F>
 void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -137,7 +137,7 @@ void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, I
   }
 }
 
-/// Adds ∂W = ∂y vᵀ, summed over sequences, for `rows` rows of a head's W from row i on, which see `depth` tokens.
+/// Adds ∂W = ∂y vᵀ, summed over sequences, for rows i … i + rows - 1 of a head's W. These rows see `depth` tokens.
 template <class Back, class T>
 void add_weight_rows(Back& back, const SpatialWeight<T>& weight, const Sequences& sequences, const ConstView<T>& v,
                      const ConstView<T>& dy, Index head, Index i, Index rows, Index depth) {
@@ -228,19 +228,20 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 
 /// y = W v + b over the tokens of each sequence, with `epilogue` applied.
 ///
-/// If W is M × N with M ≠ N, a sequence has N tokens in v and M in y. Only stochastic depth on the residual then uses the run's
-/// sequences. `weight` must outlive the backward pass.
+/// If W is M × N with M ≠ N, a sequence has N tokens in v and M in y. In that case, the run's sequences are used only for
+/// stochastic depth on the residual. `weight` must outlive the backward pass.
 ///
 /// A stream keeps v (capacity × C values). With the FFT (see SpatialWeight::is_transformed()) it also keeps about as many
 /// partial sums, and up to 256 bytes per token for unfinished transforms. Without the FFT, stream and batch are bit-equal. With
-/// the FFT, they add in different orders and are equal up to rounding (about 1e-6 of the largest value in float). A stream is
-/// bit-equal for any division into steps.
+/// the FFT, they add in different orders and are equal up to rounding (about 1e-6 of the largest value in float). A stream's
+/// output is bit-equal for any division into steps.
 /// Shapes: v is rows × C with C / heads columns per head; y has v's shape, or is (sequences · M) × C for an M × N weight.
 /// Errors: ShapeError if an epilogue matrix is not shaped like y.
-/// Cost: 2·N²·C flops per sequence, half if causal; twice that backward; scratch for 128 rows of W if it is expanded, and for
-/// ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, 10·N·C·log₂ N · log₂(N / tile)); scratch of 8·N vectors per thread,
-/// 24·N backward. A stream with the FFT: 25/2·C·log₂ N · log₂(position / tile) flops per token. If the weights are prepared,
-/// this work is spread evenly over earlier steps; otherwise one step does all transforms of a block.
+/// Cost: 2·N²·C flops per sequence, half of that if causal; the backward pass costs twice as much. Scratch for 128 rows of W if
+/// it is expanded, and for ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, 10·N·C·log₂ N · log₂(N / tile)); scratch of
+/// 8·N vectors per thread, 24·N in the backward pass. A stream with the FFT: 25/2·C·log₂ N · log₂(position / tile) flops per
+/// token. If the weights are prepared, this work is spread evenly over earlier steps; otherwise one step does all transforms of
+/// a block.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;

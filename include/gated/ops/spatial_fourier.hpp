@@ -10,7 +10,7 @@
 /// @file
 /// Toeplitz spatial weights on whole sequences: long convolutions by FFT.
 ///
-/// A non-causal weight is one circulant product per sequence. The rows of a causal weight are split into blocks of the tile
+/// A non-causal weight needs one circulant product per sequence. The rows of a causal weight are split into blocks of the tile
 /// size B. Block k receives earlier tokens through square tiles of B, 2B, 4B, … tokens, one tile for each set bit of k, and its
 /// own tokens through a matmul. Each pair of tokens j ≤ i is covered once, and no token depends on a later one (relaxed
 /// multiplication; Oncescu et al., arXiv:2410.12982). For streams, ops/spatial_stream.hpp uses other tiles.
@@ -138,7 +138,7 @@ class BackwardByTransform {
     });
   }
 
-  /// Adds the tasks' contributions to ∂w, in task order. One transform correlates two columns; its real part sums both.
+  /// Adds the tasks' contributions to ∂w, in task order. A transform's real part sums the correlations of two columns.
   void add_weight(T* to, Workspace<T>& workspace) const {
     const Index row = row_size<T>(), width = vector_width<T>(), parts = tasks_.per_head();
     T* const x = workspace.take(trained() ? circle_.scratch_size() : 0);

@@ -45,7 +45,7 @@ struct Square {
   bool operator==(const Square&) const = default;
 };
 
-/// The squares that a weight needs: one with all its rows or, for a causal weight, the squares that it is cut into.
+/// The squares of a weight that are applied by FFT: the whole matrix or, for a causal weight, blocks below its diagonal.
 template <class T>
 struct Products {
   SpatialWeight<T> weight;

@@ -10,8 +10,8 @@
 ///
 /// The tiles of ops/spatial_fourier.hpp do not suit a stream: token i + 1 needs the tile that ends with token i, so some steps
 /// would have to compute a whole large tile. Here, tokens are split into blocks of each size U = B, 2B, 4B, … Block m reads no
-/// neighbouring blocks, only block m - 2 and, if m is odd, also block m - 3. Closer pairs of tokens are covered by smaller
-/// blocks or, in the same block or neighbouring blocks of B tokens, by a matmul. So each pair j ≤ i is covered once.
+/// neighbouring blocks, only block m - 2 and, if m is odd, also block m - 3. Smaller blocks cover closer pairs of tokens. A
+/// matmul covers the pairs within a block of B tokens and between two neighbouring ones. So each pair j ≤ i is covered once.
 ///
 /// All inputs of block m are known when block m - 1 begins, so the work for block m is spread over the steps of block m - 1
 /// (after Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is split into pieces: a few
@@ -20,8 +20,8 @@
 
 namespace gated::detail::fourier {
 
-/// What the tokens of a stream contribute to later tokens through a causal weight, by FFT. The stream remembers three matrices,
-/// all zeros at first: `sums` (rows() × columns), `progress` (levels() × 6) and `scratch` (scratch_rows() × widest_row).
+/// Computes by FFT what the tokens of a stream contribute to later tokens through a causal weight. The stream remembers three
+/// matrices, initially zero: `sums` (rows() × columns), `progress` (levels() × 6) and `scratch` (scratch_rows() × widest_row).
 template <class T>
 class StreamSums {
  public:
@@ -99,7 +99,7 @@ class StreamSums {
     return sum;
   }
 
-  /// Computes the pieces for later blocks that are due after the last token in v, which has all tokens so far.
+  /// Computes the pieces for later blocks that are due after the last row of v. The rows of v are all tokens so far.
   void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;
@@ -159,7 +159,7 @@ class StreamSums {
     return tasks(v).count() * pieces_of_task(level, block);
   }
   Index parts_of(Index level) const { return (size(level) + chunk - 1) / chunk; }
-  /// Number of squares that reach a block m: from block m - 2 and, if m is odd, also from block m - 3.
+  /// Number of squares that contribute to block m: one from block m - 2 and, if m is odd, another from block m - 3.
   static Index squares_of(Index block) { return 1 + block % 2; }
 
   /// The block of this parity whose sums are in memory, complete or unfinished.
@@ -200,7 +200,7 @@ class StreamSums {
     }
   }
 
-  /// Computes pieces until `wanted` of a block are finished, with the `factors` of the block's squares.
+  /// Computes pieces until `wanted` pieces of a block are finished, with the `factors` of the block's squares.
   void work(Index level, Index block, Index wanted, const Factors& factors, const MatrixView<const T>& v) const {
     const Index per_task = pieces_of_task(level, block), first = done(level, block);
     for (Index task = first / per_task; task * per_task < wanted; ++task) {

@@ -40,19 +40,19 @@ struct SpatialWeight {
   const Matrix<T>* row_scale;              ///< scaled_toeplitz: x, heads × N
   const Matrix<T>* column_scale;           ///< scaled_toeplitz: y, heads × N
   const Matrix<T>* bias;                   ///< heads × M, or nullptr
-  Index fourier_from = fourier_crossover;  ///< tokens from which a Toeplitz form uses the FFT: see is_transformed()
+  Index fourier_from = fourier_crossover;  ///< length from which a Toeplitz form uses the FFT: see is_transformed()
 
   /// M, the number of rows of W per head.
   Index outputs() const { return form == SpatialForm::dense ? w->rows() / heads : length; }
-  /// Number of output tokens for whole sequences with `tokens` tokens in total: M per N tokens, the same number if M = N.
+  /// Number of output tokens for whole sequences of `tokens` input tokens in total: `tokens` / N · M, or `tokens` if M = N.
   Index outputs_of(Index tokens) const { return outputs() == length ? tokens : tokens / length * outputs(); }
 
   /// True if a sequence of `rows` tokens, or a stream of up to that many, uses the FFT. Depends on lengths only. A causal
-  /// weight uses it from six tiles on, because a tile costs as much for one row as for all its rows.
+  /// weight uses the FFT from six tiles on, because a tile costs as much for one row as for all its rows.
   bool is_transformed(Index rows) const {
     return form != SpatialForm::dense && (causal ? rows / 6 >= tile() : rows >= fourier_from);
   }
-  /// The tile size of a causal weight: fourier_from, rounded down to a power of two. A matmul covers pairs within a tile.
+  /// The tile size of a causal weight: fourier_from, rounded down to a power of two. A matmul covers token pairs in a tile.
   Index tile() const { return static_cast<Index>(std::bit_floor(static_cast<std::size_t>(std::max<Index>(fourier_from, 1)))); }
 
   /// Block size of a stream. A matmul covers pairs of tokens in the same block or in adjacent blocks.
@@ -65,7 +65,7 @@ struct SpatialWeight {
     }
     return (*w)(head, place(k));
   }
-  /// The column of w_k in w.
+  /// The column of the matrix w that stores w_k.
   Index place(Index k) const { return length - 1 + (form == SpatialForm::toeplitz ? k : -k); }
 
   /// Number of rows of W per matmul, for a sequence of `rows` tokens.
@@ -93,8 +93,8 @@ struct SpatialWeight {
   }
 
   /// Rows i … i + count - 1 of W, columns `first` … `first` + depth - 1, as an operand of matmul(). A W without mask and scales
-  /// is read in place; otherwise its rows are expanded into scratch. In place, a Toeplitz W has row stride 1 and column stride
-  /// -1 in w.
+  /// is read in place; otherwise its rows are expanded into scratch. A Toeplitz W that is read in place has row stride 1 and
+  /// column stride -1.
   Operand<T> rows(Index head, Index i, Index count, Index depth, Workspace<T>& workspace, Index first = 0) const {
     if (!causal && form == SpatialForm::dense) {
       return Operand<T>(&w->coeffRef(head * outputs() + i, first), count, depth, length, 1);

@@ -44,7 +44,7 @@ auto head_rows(const Matrix<T>& m, const SynthesizedScores<T>& of, Index head, I
   return m.middleRows(head * of.length + first, count);
 }
 
-/// y = S of a head, for y.rows() tokens from position `first` on and the first y.cols() keys.
+/// y = S of a head, for y.rows() tokens starting at position `first` and for the first y.cols() keys.
 template <class T>
 void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, View<T> y,
                 Workspace<T>& workspace) {

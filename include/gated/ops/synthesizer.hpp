@@ -5,11 +5,11 @@
 #include "gated/ops/synthesized_scores.hpp"
 
 /// @file
-/// Synthesizer attention, whose scores need no queries and keys, as an op with its derivative.
+/// Synthesizer attention, whose scores need neither queries nor keys: the op and its derivative.
 
 namespace gated {
 
-/// The inputs of synthesize(), one row per token: v, h if S depends on the tokens, q and k if dot products are added.
+/// The inputs of synthesize(), one row per token. Set h if S depends on the tokens, q and k if dot products are added.
 template <class Run>
 struct SynthesizerInputs {
   MatrixOf<Run> v, h = {}, q = {}, k = {};
@@ -17,7 +17,7 @@ struct SynthesizerInputs {
 
 namespace detail::synthesizer {
 
-/// y = softmax(scores) v of one head, for tokens of one sequence from position `first` on. k and v have all tokens so far.
+/// y = softmax(scores) v of one head, for tokens of one sequence from position `first` on. k and v include all tokens so far.
 template <class T>
 void attend(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h, const MatrixView<const T>& q,
             const MatrixView<const T>& k, const MatrixView<const T>& v, const MatrixView<T>& y, Workspace<T>& workspace,
@@ -93,8 +93,8 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
   });
 }
 
-/// Scratch of synthesize() for the next token of a stream of up to `capacity` tokens: attend_scratch(), the token's products
-/// with `outer` and `inner`, and one panel per thread of the parameters of S.
+/// Scratch that synthesize() needs for the next token of a stream of at most `capacity` tokens: attend_scratch(), the token's
+/// products with `outer` and `inner`, and a panel of S's parameters for each thread.
 template <class T>
 Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads& threads) {
   const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
@@ -145,12 +145,12 @@ void attend_by_head_backward(Back& back, const SynthesizedScores<T>& of, const S
 /// of the attending token alone. With dot products, the scores are σ(share) · S + (1 - σ(share)) · q kᵀ, or S + q kᵀ if there
 /// is no share. Sequences shorter than L use the leading rows and columns of S, before the softmax.
 ///
-/// A stream remembers v, and k if there is one. A hook sees the weights as "weights.b", or as "weights.b.head" if there are
-/// several heads. The matrices in `of` must outlive the backward pass.
+/// A stream remembers v, and k if there is one. A hook sees the weights of sequence b as "weights.b", or as "weights.b.head" if
+/// there are several heads. The matrices in `of` must outlive the backward pass.
 /// Shapes: y and v are N × heads·a; so are h, q and k if the form uses them.
 /// Errors: ShapeError if a sequence is longer than L; ArgumentError for a stream that is not causal.
-/// Cost: 2·N²·C flops per sequence, plus at most as many to compute S; half when causal; 2.5 times that backward. Scratch: 256
-/// rows of scores; two or three times that backward.
+/// Cost: 2·N²·C flops per sequence, plus at most as many to compute S; half when causal. Scratch: 256 rows of scores. The
+/// backward pass needs 2.5 times the flops, and two or three times the scratch.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const SynthesizerInputs<Run>& in) {
   using detail::synthesizer::attend_by_head, detail::synthesizer::rows_of;

@@ -97,7 +97,7 @@ template <class T>
 terms::Number<T> number(T value) {
   return {value};
 }
-/// a where x > 0, else b, also where x is NaN.
+/// a where x > 0, else b; b where x is NaN.
 template <Term X, Term A, Term B>
 terms::WherePositive<X, A, B> where_positive(const X& x, const A& a, const B& b) {
   return {x, a, b};

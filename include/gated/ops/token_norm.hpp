@@ -37,7 +37,7 @@ struct TokenMoments {
   T *means, *factors;
   Index channels;
 
-  /// x̂ = (x - mean) · factor of sequence b.
+  /// x̂ = (x - mean) · factor, for the rows x of sequence b.
   template <Term A>
   auto normed(const A& x, Index b) const {
     return (x - per_channel<T>(means + b * channels)) * per_channel<T>(factors + b * channels);
@@ -156,7 +156,7 @@ void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& nor
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over all elements they apply to
 ///
-/// Shapes: x and y are N × C; with weights per token, each sequence has as many tokens as weights.
+/// Shapes: x and y are N × C; with weights per token, each sequence has as many tokens as there are weights.
 /// Errors: ArgumentError in a stream.
 /// Cost: three passes over x, five more backward.
 template <class Run, class T = typename Run::Scalar>

@@ -159,8 +159,8 @@ std::vector<ParameterRule> resolve_groups(const AdamWConfig& config, const Model
 ///     p ← p - η / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + ε)
 ///
 /// with learning rate η, weight decay λ and update number t, counted from 1. λ applies to the roles in
-/// AdamWConfig::decayed_roles; constants never change. The moments m and v have the type of the model: they are saved and
-/// loaded like it. Arithmetic is in the model's scalar type; results are bit-equal for any thread count.
+/// AdamWConfig::decayed_roles; constants never change. The moments m and v have the model's type, and are saved and
+/// loaded like a model. Arithmetic is in the model's scalar type; results are bit-equal for any thread count.
 ///
 ///     AdamW optimizer(model, {.weight_decay = 0.1, .groups = {{.path = "embedding", .learning_rate_factor = 0.1}}});
 ///     optimizer.update(model, gradient, 3e-4);

@@ -29,7 +29,7 @@ double sum_of_squares(std::span<const T> values, double factor) {
   });
 }
 
-/// The same sum over all parameters except constants, in an order that depends only on the model.
+/// Σ (factor · x)² over all parameters except constants, in double, in an order that depends only on the model.
 template <class Model>
 double sum_of_squares(const Model& model, double factor, const Threads& threads) {
   constexpr std::size_t piece = 1 << 14, together = 64;  // piece: values per task; together: tasks per parallel loop

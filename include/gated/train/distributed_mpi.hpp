@@ -61,8 +61,8 @@ MPI_Datatype mpi_type() {
   return std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE;
 }
 
-/// Hashes of the settings (with steps and generator) and of the parameters (with moments and average). Two different inputs
-/// collide with probability 2⁻⁶⁴.
+/// Two hashes: one of settings, steps and generator, one of parameters, moments and average. Different inputs collide with
+/// probability 2⁻⁶⁴.
 template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};
@@ -232,7 +232,7 @@ class MpiWorld {
  private:
   using Visit = detail::RankVisit;
 
-  /// Gathers the visits of all ranks into visits_, on every rank.
+  /// Tells every rank which operation each rank is about to enter (visits_).
   int gather(const Visit& own) {
     constexpr int bytes = sizeof(Visit);
     static_assert(bytes == 3 * sizeof(std::uint64_t));
@@ -254,7 +254,7 @@ class MpiWorld {
   Index steps_ = 0;
   bool parted_ = false;  // the ranks were out of step
   const int exceptions_ = std::uncaught_exceptions();
-  std::vector<Visit> visits_;                                    // the latest visit of each rank
+  std::vector<Visit> visits_;                                    // the last operation that each rank entered
   std::tuple<std::vector<float>, std::vector<double>> buffers_;  // the flattened gradient, in the model's scalar type
 };
 

@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// A stack of functions, stored as bytes. Training steps after the first allocate nothing if they push no more bytes.
+/// A stack of functions, stored as bytes. A training step allocates nothing unless it pushes more than earlier ones.
 class FunctionStack {
  public:
   /// Pushes `f`, copied as bytes. It may capture numbers, and pointers and references to objects that outlive the stack.
@@ -26,7 +26,7 @@ class FunctionStack {
     code_.resize(at + sizeof(F));
     std::memcpy(code_.data() + at, &f, sizeof(F));
     functions_.push_back({at, [](const FunctionStack& stack, std::size_t where) {
-                            // Runs a copy: the bytes in code_ move if the function pushes others.
+                            // Runs a copy, because code_ may move if the function pushes others.
                             alignas(F) std::byte copy[sizeof(F)];
                             std::memcpy(copy, stack.code_.data() + where, sizeof(F));
                             (*std::launder(reinterpret_cast<F*>(copy)))();
@@ -49,7 +49,7 @@ class FunctionStack {
       last = std::min(last, next_);
     }
   }
-  /// To be called by a function that has itself run functions `index` and up: run_backward() then continues below `index`.
+  /// Makes run_backward() continue below `index`: for a function that has itself run the functions from `index` up.
   void skip_to(std::size_t index) { next_ = index; }
 
   /// Pops functions until `size` are left.

@@ -71,7 +71,8 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
   return {rounded(share(a)) + rounded(share(b)), count};
 }
 
-/// Cross-entropy without gradients: the same mean as on a tape (below), and the number of rows not ignored, which may be 0.
+/// Cross-entropy without gradients: the same mean as the overload for a tape (below), and the number of rows not ignored,
+/// which may be 0.
 ///
 ///     MeanLoss loss;
 ///     for (…) {

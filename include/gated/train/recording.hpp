@@ -33,7 +33,7 @@ class Recording {
   /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }
 
-  /// A run on the same tape, with other sequences and no mask or with another mask.
+  /// A run on the same tape: either with other sequences and no mask, or with another mask.
   Recording with(const Sequences& sequences) const { return Recording(tape_, sequences); }
   Recording with(Mask mask) const { return Recording(tape_, sequences_, mask); }
 
@@ -44,8 +44,8 @@ class Recording {
   Workspace<T>& workspace() const { return tape_.workspace(); }
   const Sequences& sequences() const { return sequences_; }
   Mask mask() const { return mask_; }
-  /// The handle of this run's sequences: backward functions read them as tape().sequences(handle). keep() returns a handle of
-  /// other sequences.
+  /// The handle of this run's sequences: backward functions read them as tape().sequences(handle). keep() stores other
+  /// sequences and returns their handle.
   Index kept_sequences() const { return kept_; }
   Index keep(const Sequences& others) const { return tape_.keep(others); }
   template <class V>

@@ -7,7 +7,7 @@
 #include "gated/core/run.hpp"
 
 /// @file
-/// The layers run by a training step, which name its variables.
+/// The nested layers that run in a training step. Their paths name the variables of the step.
 
 namespace gated {
 
@@ -24,7 +24,7 @@ class Scopes {
     current_ = static_cast<Index>(nodes_.size()) - 1;
     return outer;
   }
-  /// Goes back to the layer `outer` that enter() returned.
+  /// Makes `outer`, returned by enter(), the current layer again.
   void leave(Index outer) { current_ = outer; }
   /// A scope: its constructor enters a sub-layer, its destructor leaves it.
   class Inside {

@@ -15,7 +15,7 @@ namespace gated {
 
 /// A setting whose value differs between two configurations.
 struct SettingDifference {
-  std::string name;           ///< "trunk.depth" or "groups[0].path"
+  std::string name;           ///< for example "trunk.depth" or "groups[0].path"
   std::string first, second;  ///< the two values, as text
 };
 
@@ -73,7 +73,8 @@ void compare_settings(const std::string& name, const T& a, const T& b, std::vect
 
 }  // namespace detail
 
-/// Settings in which `a` and `b` differ, in the order of fields(). Nested configurations and lists are compared by element.
+/// Settings in which `a` and `b` differ, in the order of fields(). Compares nested configurations by setting, and lists of
+/// equal size by element.
 template <detail::HasSettings Config>
 std::vector<SettingDifference> setting_differences(const Config& a, const Config& b) {
   std::vector<SettingDifference> differences;

@@ -99,8 +99,7 @@ class Tape {
     return variables_.make(rows, columns, scopes_.current());
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x: in place, or a copy if another part of x overlaps them or x is itself a
-  /// part.
+  /// The columns `first` … `first` + `count` - 1 of x, in place; a copy if x is itself a part or another part overlaps them.
   /// Errors: ArgumentError for columns outside x.
   Variable columns(Variable x, Index first, Index count) {
     if (const Variable part = variables_.part(x, first, count, scopes_.current())) {
@@ -170,7 +169,7 @@ class Tape {
     steps_.push([this, backward] { backward(*this); });
   }
 
-  /// Runs y = f(x) as a block. Its gradients are freed when the backward pass leaves the block. With `recompute`, its
+  /// Runs y = f(x) as a block. The block's gradients are freed when the backward pass leaves it. With `recompute`, its
   /// activations are freed after f(x) and recomputed in the backward pass. `f` may capture what push() allows. Variables other
   /// than x that `f` reads keep their gradients for the rest of the step.
   /// Errors: ShapeError if y and x differ in shape.
@@ -184,7 +183,7 @@ class Tape {
       const std::size_t last = steps_.size();
       push([this, first, last, outer, x](auto&) {
         if (wants_gradient(x)) {
-          gradient(x);  // allocates it now, because it outlives the block
+          gradient(x);  // allocates the gradient of x now, because it outlives the block
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
@@ -206,7 +205,7 @@ class Tape {
     push([this, f, x, y, before](Tape&) {
       const ConstView<T> dy = gradient(y);
       if (wants_gradient(x)) {
-        gradient(x);  // allocates it now, because it outlives the block
+        gradient(x);  // allocates the gradient of x now, because it outlives the block
       }
       const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const typename Variables<T>::Inside inside(variables_, variables_.count());
@@ -219,13 +218,14 @@ class Tape {
   }
 
   /// Adds the gradient of `loss`, a 1 × 1 variable, to the gradient of every parameter and input. Returns the loss.
-  /// Errors: ShapeError for a loss of another shape; ArgumentError before begin(), or on a second call in a step. ArgumentError
-  /// after the pass if no parameter of the model given to begin() took part, for example because its copy was recorded.
+  /// Errors: ShapeError for a loss of another shape; ArgumentError before begin(), or on a second call in a step;
+  /// ArgumentError, at the end of the pass, if it reached no parameter of the model given to begin(), for example because a
+  /// copy of that model was recorded; not if input() was called in this step.
   double backward(Variable loss) {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),
                         ", expected 1 × 1. For another output, pass its gradient: backward(output, cotangent).");
-    const T one[64 / sizeof(T)]{1};  // a whole SIMD vector: g++ 12 believes that Eigen reads one (-Warray-bounds)
+    const T one[64 / sizeof(T)]{1};  // a whole SIMD vector: g++ 12 warns that Eigen reads one (-Warray-bounds)
     backward(loss, Eigen::Map<const Matrix<T>>(one, 1, 1));
     return static_cast<double>((*this)[loss](0, 0));
   }
@@ -247,7 +247,7 @@ class Tape {
                            "Record that model itself, not a copy.");
   }
 
-  /// The gradient of the loss with respect to x: for pushed functions, and for inputs after backward().
+  /// The gradient of the loss with respect to x: available to pushed functions and, if x is an input, after backward().
   ConstView<T> gradient(Variable x) { return variables_.gradient(x); }
   /// gradient(x) for its last reader, which may overwrite it.
   View<T> last_gradient(Variable x) { return variables_.last_gradient(x); }

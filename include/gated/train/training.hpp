@@ -52,10 +52,10 @@ inline constexpr const char* training_word = "gated.Training";
 /// `[&](const Model& model, Model& gradient) { …; return loss; }`.
 ///
 /// A step runs the loss function config.micro_batches times and divides the summed gradient by that number. It zeroes the
-/// gradient of frozen parameters and clips the norm. Then it updates the model (AdamW, with the schedule's learning rate) and
-/// the average.
+/// gradient of frozen parameters, clips the gradient's norm, and updates the model (AdamW, with the schedule's learning rate)
+/// and the average.
 ///
-/// A training run is saved like a model: save_model() (io/model_file.hpp) writes all of it to one file, and load_model()
+/// A training run is saved like a model: save_model() (io/model_file.hpp) writes the whole run to one file, and load_model()
 /// resumes it. The resumed run is bit-equal to an uninterrupted one if `random` is the only state that the loss function uses.
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
@@ -64,8 +64,8 @@ inline constexpr const char* training_word = "gated.Training";
 /// Errors: the constructor raises ArgumentError for an invalid configuration. A step raises TrainingError if the loss or the
 /// gradient is not finite, if the square of the gradient overflows the moments, or if the loss function wrote no gradient.
 /// If a step or its loss function throws, the model, moments, average and step count do not change; the gradient is dropped.
-/// Cost: a gradient, two moments and the average, each as large as the model. A step runs the loss function and a few passes
-/// over these, and allocates nothing.
+/// Cost: memory for a gradient, two moments and the average, each as large as the model. A step runs the loss function, makes
+/// a few passes over the model and this memory, and allocates nothing.
 template <ConfiguredModel ModelType>
 struct Training {
   using Model = ModelType;
@@ -123,9 +123,9 @@ struct Training {
   /// expect_same_training().
   void expect_same_run(const Config& wanted) const { expect_same_training(config_, wanted); }
 
-  /// Installs a hook, such as one that logs gradient norms by path; nullptr removes it. Each update calls it with the mean
-  /// gradient of the micro-batches, before clipping and before the check for non-finite values. The hook is not saved. Results
-  /// are bit-equal with and without a hook; if the hook throws, the step is dropped.
+  /// Installs a hook, such as one that logs gradient norms by path; nullptr removes it. Each update calls the hook with the
+  /// mean gradient of the micro-batches, before clipping and before the check for non-finite values. The hook is not saved.
+  /// Results are bit-equal with and without a hook; if the hook throws, the step is dropped.
   ///
   ///     training.set_gradient_hook([](const Model& gradient) {
   ///       for_each_parameter([](const ParameterInfo& info, auto values) { … info.path() … }, gradient);
@@ -148,8 +148,8 @@ struct Training {
     return update();
   }
 
-  /// The first half of a step: call it once per micro-batch. It calls `f(model, gradient)`, which must add ∂loss/∂parameter to
-  /// `gradient` and return the loss, and returns that loss.
+  /// The first half of a step: call it once per micro-batch. Returns the loss that `f(model, gradient)` returns; `f` must also
+  /// add ∂loss/∂parameter to `gradient`.
   template <class F>
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
@@ -181,7 +181,7 @@ struct Training {
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
     const DropUnlessDone drop{*this};  // drops this step's gradient on every exit
-    if (!has_gradient()) {             // not require(), which would always evaluate shown(): it allocates
+    if (!has_gradient()) {             // not require(): every step would call shown(), which allocates
       raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss is ", shown(loss_),
                            ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
                            "with its arguments, then tape.backward(loss). The model is unchanged.");

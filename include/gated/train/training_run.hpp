@@ -7,7 +7,7 @@
 #include "gated/train/regression_loss.hpp"
 
 /// @file
-/// Training steps without a tape of your own.
+/// Training steps that create and use their own tape.
 
 namespace gated {
 

@@ -6,7 +6,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Handles of matrices on a Tape.
+/// Handles to matrices on a Tape.
 
 namespace gated {
 
@@ -20,7 +20,7 @@ inline std::size_t next_step() {
 
 }  // namespace detail
 
-/// A handle of a matrix on a Tape; absent by default. Valid until the next begin(), and refused afterwards.
+/// A handle to a matrix on a Tape; empty by default. Valid until the next begin(), and refused afterwards.
 struct Variable {
   Index index = -1;
   std::size_t step = 0;  ///< the step that created the variable

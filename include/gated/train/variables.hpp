@@ -30,10 +30,10 @@ struct GradientTarget {
   }
 };
 
-/// The variables of one step: values, column parts, and gradients. Gradients are allocated on first use. Internal to Tape.
+/// The variables of one step and their gradients. Gradients are allocated on first use. Internal to Tape.
 ///
-/// A variable and its parts share one gradient matrix. At the end of a block in the backward pass, the gradients of the block's
-/// own variables are freed.
+/// A part is a variable that views some columns of another; the two share one gradient matrix. At the end of a block in the
+/// backward pass, the gradients of the block's own variables are freed.
 template <class T>
 class Variables {
  public:
@@ -75,8 +75,8 @@ class Variables {
                 .wants_gradient = true});
   }
 
-  /// The columns `first` … `first` + `count` - 1 of x, in place: a new or existing part. The result is absent if these columns
-  /// overlap another part of x, or if x is itself a part.
+  /// The columns `first` … `first` + `count` - 1 of x as a part, new or existing, without a copy. The result is absent if
+  /// these columns overlap another part of x, or if x is itself a part.
   /// Errors: ArgumentError for columns outside x.
   Variable part(Variable x, Index first, Index count, Index scope) {
     require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count,
@@ -143,7 +143,7 @@ class Variables {
     return view(entry(x).gradient, entry(x));
   }
 
-  /// gradient(x), for the last reader of the gradient, which may overwrite it.
+  /// Like gradient(x), but writable: the last reader of the gradient may overwrite it.
   View<T> last_gradient(Variable x) {
     gradient(x);
     return view(entry(x).gradient, entry(x));
@@ -239,8 +239,8 @@ class Variables {
   /// Errors: ArgumentError for a variable of another step.
   const Entry& entry(Variable x) const {
     require<ArgumentError>(x.step == step_ && x.index >= 0 && x.index < count(),
-                           "Tape: the variable is absent, of another tape, or of an earlier begin(). Record it on this tape "
-                           "after begin().");
+                           "Tape: the variable is absent, or belongs to another tape or an earlier begin(). Record it on "
+                           "this tape after begin().");
     return entries_[static_cast<std::size_t>(x.index)];
   }
   Entry& entry(Variable x) { return const_cast<Entry&>(std::as_const(*this).entry(x)); }

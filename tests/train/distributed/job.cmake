@@ -1,7 +1,7 @@
 # Runs the job JOB of PROGRAM on two processes with MPIRUN. Called by ctest.
 
 set(ENV{OMP_WAIT_POLICY} passive)
-set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI leaks some memory
+set(ENV{ASAN_OPTIONS} detect_leaks=0)  # MPI libraries leak some memory
 # Let Open MPI run with fewer cores than processes, in a container, and as root. Other implementations ignore these variables.
 set(ENV{OMPI_MCA_rmaps_base_oversubscribe} 1)
 set(ENV{OMPI_MCA_mpi_yield_when_idle} 1)
@@ -32,5 +32,5 @@ elseif(JOB STREQUAL "death")  # one rank is killed while the other trains and sa
 else()
   expect(TRUE "rank 0: passed.*rank 1: passed|rank 1: passed.*rank 0: passed")
 endif()
-file(GLOB left ${file}*)  # includes partial files of a killed rank
+file(GLOB left ${file}*)  # includes temporary files left by a killed rank
 file(REMOVE ${file} ${left})

@@ -199,7 +199,7 @@ void parted_ranks(MpiWorld& around) {
   });
 }
 
-/// Trains and saves every step, until rank 1 is killed or throws.
+/// Trains, and saves on rank 0 after every step, until rank 1 is killed or throws.
 void end_at_step(MpiWorld& world, Index last, const std::string& file, bool killed) {
   Trained<float> training(config<float>(), Random(1));
   Tape<float> tape;
@@ -217,7 +217,7 @@ void end_at_step(MpiWorld& world, Index last, const std::string& file, bool kill
   }
 }
 
-/// Expects that the file of a failed job equals, up to rounding, a single-process run after the same number of steps.
+/// Expects that a failed job's file equals, up to rounding, a single-process run's state after the same number of steps.
 void expect_whole(const std::string& file) {
   auto training = load_model<Trained<float>>(file);
   training.expect_same_run(config<float>());

@@ -16,6 +16,6 @@ int main() {
   const auto whole = gated::Sequences::single(4);
   gated::Workspace<float> workspace;
   const bool same = saved.forward(text, whole, workspace) == loaded.forward(text, whole, workspace);
-  std::puts(same ? "the loaded model computes the same logits" : "the loaded model computes other logits");
+  std::puts(same ? "the loaded model computes the same logits" : "the loaded model computes different logits");
   return same ? 0 : 1;
 }

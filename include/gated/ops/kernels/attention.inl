@@ -1,7 +1,7 @@
 // Backward pass of attention weights: see attend_backward().
 
-/// Backward pass from A ⊙ D to the scores S, with dropout mask D, for queries from position `first` on. On entry, `weights` is
-/// S for a pointwise kernel, or A for a softmax, and `gradient` is ∂(A ⊙ D). On return, `weights` is A ⊙ D, `gradient` is ∂S.
+/// Backward pass from A ⊙ D (A: attention weights, D: dropout mask) to the scores S, for queries from `first` on. On entry,
+/// `weights` is S for a pointwise kernel or A for a softmax, and `gradient` is ∂(A ⊙ D). On return, they are A ⊙ D and ∂S.
 template <class T>
 EIGEN_DONT_INLINE void scores_backward_rows(const Scoring<T>& scoring, const std::optional<Activation>& kernel, Index first,
                                             Index rows, Index columns, T* weights, Index weights_stride, T* gradient,

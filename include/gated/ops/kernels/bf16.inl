@@ -25,7 +25,7 @@ EIGEN_ALWAYS_INLINE Simd<float> pairs_of(Simd<float> even, Simd<float> odd) {
   return words(_mm512_permutexvar_epi16(counting_from(0, 16), rounded(even, odd)));
 }
 
-/// Pairs the first `count` ≤ 32 values of a row; zeros follow.
+/// Pairs the first `count` ≤ 32 values of a row, padded with zeros to 32.
 EIGEN_ALWAYS_INLINE Simd<float> pairs_along(const float* x, Index count) {
   constexpr Index width = Simd<float>::width;
   return words(

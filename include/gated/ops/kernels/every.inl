@@ -1,4 +1,4 @@
-// All kernels of a form. Included once per form by ops/kernels.hpp, after the form's registers_*.inl.
+// All kernels of one form (instruction set). Included once per form by ops/kernels.hpp, after the form's registers_*.inl.
 
 #include "gated/ops/kernels/floating_point.inl"
 #include "gated/ops/kernels/int8.inl"

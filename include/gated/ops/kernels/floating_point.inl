@@ -1,4 +1,4 @@
-// All kernels that compute in floating point. Each file needs those before it.
+// All floating-point kernels. Each file included below needs those before it.
 
 /// The kernel tables of this KernelForm and Arithmetic: see ops/kernel_table.hpp. Each is defined below its kernels.
 template <class Table>

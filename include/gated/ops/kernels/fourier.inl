@@ -166,7 +166,7 @@ EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, con
   }
 }
 
-/// `to` ← factors ⊙ x, row by row; takes the conjugate factors if `conjugate`, and adds to `to` if `adds`. `to` may be x.
+/// `to` ← factors ⊙ x, row by row. Conjugates the factors if `conjugate`, and adds to `to` if `adds`. `to` may be x.
 template <class T>
 EIGEN_DONT_INLINE void fourier_multiply(const FourierFactor<T>* factors, bool conjugate, Index rows, const T* x, T* to,
                                         bool adds) {
@@ -216,8 +216,8 @@ EIGEN_DONT_INLINE void fourier_sum_lanes(const T* x, Index rows, T* to) {
   }
 }
 
-/// Separates the transforms of two sets of real columns, a and b, for rows m ≤ n/2. x holds the transform of a + i·b, with bin
-/// k in row order[k].
+/// Separates x, the transform of a + i·b, into the transforms of a and b, which are sets of real columns. Bin k of x is in row
+/// order[k]. Row m ≤ n/2 of `real` and `imaginary` is bin m, first of a's columns, then of b's.
 template <class T>
 EIGEN_DONT_INLINE void fourier_split(const T* x, const Index* order, Index n, T* real, Index real_stride, T* imaginary,
                                      Index imaginary_stride, Index columns) {
@@ -260,7 +260,7 @@ EIGEN_DONT_INLINE void fourier_finish(const T* x, const Index* order, bool mirro
   if (low >= high) {
     return;
   }
-  // Tokens ascend in a tile. Mirrored lanes descend, so they fill the tile from the bottom up.
+  // A tile's rows are consecutive tokens in ascending order. Mirrored lanes are in descending order, so they fill it bottom-up.
   const Index token = mirrored ? first - high + 1 : first + low, skipped = mirrored ? width - high : low;
   alignas(64) T gathered[Simd<T>::lane_count * Simd<T>::lane_count], tile[2 * Simd<T>::lane_count * Simd<T>::lane_count];
   for (Index column = 0; column < d; column += row) {

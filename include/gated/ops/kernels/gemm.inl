@@ -1,8 +1,8 @@
-// The kernels of a product: tiles, corners of triangles, packing. See ops/gemm.hpp.
+// Matmul kernels: tiles, corners of triangles, packing. See ops/gemm.hpp.
 
 inline constexpr unsigned tile_rows = (register_count - 4u) / 2u > 2u ? (register_count - 4u) / 2u : 2u;
 
-/// The number of panels of a row-major b that a single row of `a` multiplies at a time, to read several adjacent cache lines.
+/// Number of panels per kernel call for a single row of `a` and a row-major b: several, to read adjacent cache lines.
 inline constexpr unsigned row_panels = register_count / 4u > 4u ? 4u : register_count / 4u;
 
 /// tile[i][j] = Σ_k a[i][k] · panel[k][j] for `Rows` rows and the columns of `Panels` adjacent panels.
@@ -59,8 +59,8 @@ struct TileKernels<T, std::integer_sequence<unsigned, I...>> {
   static constexpr typename ProductKernels<T>::Tile by_rows[] = {&multiply_tile<T, I + 1>...};
 };
 
-/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle right of column
-/// `depth`, where the tile's first row ends. Each row stops at its diagonal.
+/// tile[i][j] += Σ_k a[i][depth + k] · panel[depth + k][j] over k < i: the corner of a lower triangle to the right of
+/// column `depth`, where the tile's first row ends. Each row stops at its diagonal.
 template <class T>
 EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows, const T* a, Index row_stride,
                                        Index column_stride, const T* panel, Index panel_stride, T* tile) {

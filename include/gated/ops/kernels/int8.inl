@@ -1,7 +1,7 @@
 // Integer products: int8 codes with exact sums in 32 bits. See ops/int8_products.hpp for the arithmetic.
 //
-// A word holds four codes along K: unsigned for a row of `a`, signed for a column of a panel. `Quads` in registers_*.inl
-// multiplies words with the instructions of its form.
+// A word holds four codes along K: unsigned for a row of `a`, signed for a column of a panel. `Quads` in each
+// registers_*.inl multiplies words with the instructions of that file's instruction set.
 
 namespace int8 {
 
@@ -17,7 +17,7 @@ EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t 
   return x < highest ? x : highest;
 }
 
-/// Stores some of a row's codes, from column k on, in words of four. Codes are from -128 to 255.
+/// Stores some of a row's codes, starting at column k, four to a word. Codes are from -128 to 255.
 EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32_t* to) {
   using Bytes [[gnu::vector_size(Numbers::lane_count)]] = std::uint8_t;
   std::uint8_t bytes[Numbers::lane_count];

@@ -98,7 +98,7 @@ EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Inde
   }
 }
 
-/// y = norm(x) for rows: see normalise().
+/// y = norm(x), row by row: see normalise().
 template <class T>
 EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
                                       const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* kept) {
@@ -124,8 +124,8 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
   }
 }
 
-/// Backward pass for rows: see normalise_backward(). `dots` receives Σ ∂y ⊙ weight ⊙ x̂ per row. `dx` may be nullptr. `sums`,
-/// unless nullptr, accumulates Σ ∂y ⊙ x̂ per channel, followed by Σ ∂y.
+/// Backward pass, row by row: see normalise_backward(). `dots` receives Σ ∂y ⊙ weight ⊙ x̂ per row. `dx` may be nullptr.
+/// `sums`, unless nullptr, accumulates Σ ∂y ⊙ x̂ per channel, followed by Σ ∂y.
 template <class T>
 EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
                                                Index channels, const NormParameters<T>& norm, const RowMoments<T>* moments,

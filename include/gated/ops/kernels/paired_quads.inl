@@ -1,7 +1,7 @@
 // Products of int8 codes by instructions that multiply pairs of 16-bit integers.
 
 /// Multiplies words of four codes. Even and odd codes are multiplied separately, so no sum saturates. store_codes() in
-/// ops/kernels/int8.inl splits each word of a row into two.
+/// ops/kernels/int8.inl splits each word of a row's codes into a word of even codes and a word of odd codes.
 struct Quads {
   static constexpr unsigned rows = Integers::rows;
   using Sums = typename Integers::Type;

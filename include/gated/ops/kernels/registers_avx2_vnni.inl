@@ -1,4 +1,4 @@
-// AVX-VNNI, in addition to AVX2's registers: dot products of four codes.
+// AVX2's registers, with AVX-VNNI's dot products of four 8-bit codes.
 
 using avx2::fetch_ahead, avx2::for_each_vector, avx2::Simd;
 

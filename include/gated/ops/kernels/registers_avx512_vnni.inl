@@ -1,4 +1,4 @@
-// AVX512-VNNI, in addition to AVX-512's registers: dot products of four codes.
+// AVX-512's registers, with AVX512-VNNI's dot products of four 8-bit codes.
 
 using avx512::fetch_ahead, avx512::for_each_vector, avx512::Simd;
 

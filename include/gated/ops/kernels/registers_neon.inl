@@ -24,7 +24,7 @@ struct Register<double> {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) { return vbslq_f64(vcltq_f64(a, b), yes, no); }
 };
 
-/// Multiplies words of four codes. The codes of a row have 128 subtracted, so both factors are signed.
+/// Multiplies words of four codes. The codes of a row are stored minus 128, so both factors are signed.
 struct Quads {
   static constexpr Index words = 1;
   static constexpr std::int32_t bias = 128;
@@ -42,7 +42,7 @@ struct Quads {
   static EIGEN_ALWAYS_INLINE int32x4_t total(const Sums& sums) { return sums; }
 #else
   static constexpr unsigned rows = 6;
-  struct Sums {  // a lane sums the products of two codes
+  struct Sums {  // each lane sums the products of two of a word's four codes
     int32x4_t low, high;
   };
   static EIGEN_ALWAYS_INLINE Sums zero() { return {vdupq_n_s32(0), vdupq_n_s32(0)}; }

@@ -13,7 +13,7 @@ struct Register {
   static EIGEN_ALWAYS_INLINE Type if_less(Type a, Type b, Type yes, Type no) { return a < b ? yes : no; }
 };
 
-/// Multiplies words of four codes.
+/// Dot products of words of four 8-bit codes: see ops/kernels/int8.inl.
 struct Quads {
   static constexpr unsigned rows = 4;
   static constexpr std::int32_t bias = 0;

@@ -1,4 +1,4 @@
-// WebAssembly's SIMD128: vectors of 128 bits, as the compiler's vector types. Engines map them to at least 16 registers.
+// WebAssembly's SIMD128: 128-bit vectors, declared as the compiler's vector types. Engines map them to at least 16 registers.
 
 inline constexpr unsigned register_count = 16;
 inline constexpr bool fuses_products = false;

@@ -7,7 +7,7 @@
 template <class Lanes>
 class RunningSum {
  public:
-  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // user-provided: an implicit one is not compiled for the form
+  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // an implicit one would not use the kernel's instruction set
   EIGEN_ALWAYS_INLINE void add(const Lanes& x) {
     const Lanes term = x - excess_, next = sum_ + term;
     excess_ = (next - sum_) - term;

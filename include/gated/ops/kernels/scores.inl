@@ -1,6 +1,6 @@
 // Scores and attention weights: see Scoring.
 
-/// (value + B_ij) · scale if bias_inside, else value · scale + B_ij, for the query at `row` and the keys from `column` on.
+/// (value + B_ij) · scale if bias_inside, else value · scale + B_ij, for the query at `row` and keys that start at `column`.
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> value) {
   const Simd<T> scale(scoring.scale);
@@ -28,8 +28,8 @@ EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Ind
   return scoring.causal ? weight.keep(column > row ? 0 : row - column + 1) : weight;
 }
 
-/// Writes S to `to`, or the weights A if the kernel has a pointwise `activation`. Queries start at `row`, keys at `column`. May
-/// overwrite the tile.
+/// Writes S to `to`, or the weights A if the kernel has a pointwise `activation`. Queries start at `row`, keys at `column`. The
+/// tile can be overwritten.
 template <class T>
 EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row,
                                   Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {

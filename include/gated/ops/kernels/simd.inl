@@ -131,7 +131,7 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd copysign(Simd a, Simd sign_of) {
     return from_bits((a.bits() & ~sign()) | (sign_of.bits() & sign()));
   }
-  /// `a` truncated to the upper half of its digits. The square of the result is exact.
+  /// `a` truncated to the upper half of its significand. The square of the result is exact.
   friend EIGEN_ALWAYS_INLINE Simd upper_half(Simd a) {
     constexpr int lower = (digits + 1) / 2;
     return from_bits(a.bits() & static_cast<Bits>(~Bits{0} << lower));
@@ -140,8 +140,8 @@ struct Simd {
   friend EIGEN_ALWAYS_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
   /// 2ⁿ for an integer n if 2ⁿ is a normal number; 0 for the largest n whose 2ⁿ is subnormal. Unspecified for NaN and other n.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
-    // The last bits of n + 1.5 · 2^(digits - 1) are n. The exponent's bias is added to them, and the shift moves them up into
-    // the exponent.
+    // The last bits of n + 1.5 · 2^(digits - 1) are n. The code also adds the exponent's bias, then shifts the sum into the
+    // exponent.
     const Simd biased = n + Simd(whole + T(std::numeric_limits<T>::max_exponent - 1));
     return from_bits(biased.bits() << (digits - 1));
   }
@@ -207,7 +207,7 @@ struct Simd {
       return halved<Half / 2>(join(a, a.template lanes_from<Half>(std::make_index_sequence<lane_count>{})), join);
     }
   }
-  /// The lanes from `First` on, moved to the front; the lanes after them are unspecified.
+  /// Moves lane `First` and all later lanes to the front; the remaining lanes are unspecified.
   template <std::size_t First, std::size_t... I>
   EIGEN_ALWAYS_INLINE Simd lanes_from(std::index_sequence<I...>) const {
     return of(__builtin_shufflevector(v, v, (I + First < lane_count ? I + First : I)...));
@@ -325,7 +325,7 @@ struct RowSum {
   }
 };
 
-/// Sums each of `Rows` rows in four independent sums, by `sum = add(sum, r, j, lanes)` for each vector of row r.
+/// Sums each of `Rows` rows with four independent accumulators: `sum = add(sum, r, j, lanes)` for each vector of row r.
 template <class T, std::size_t Rows, class Add>
 EIGEN_ALWAYS_INLINE void sum_of_rows(Index channels, T (&to)[Rows], const Add& add) {
   constexpr Index width = Simd<T>::width, vectors = vectors_of_sum<T>, many = 4;

@@ -12,7 +12,7 @@ EIGEN_ALWAYS_INLINE T largest_of(const T* data, Index count) {
     }
     return largest;
   }
-  V largest = V::load(data + count - width);  // may overlap the previous vector
+  V largest = V::load(data + count - width);  // the last vector may overlap the one before
   for (Index j = 0; j + width < count; j += width) {
     largest = max(largest, V::load(data + j));
   }
@@ -121,7 +121,7 @@ EIGEN_DONT_INLINE void softmax_columns(T* data, Index stride, Index rows, Index 
   });
 }
 
-/// `to` ← x ⊙ softmax(z) + residual, with the softmax over each column: otherwise like softmax_gate_rows().
+/// `to` ← x ⊙ softmax(z) + residual, with the softmax over each column. Otherwise like softmax_gate_rows().
 template <class T>
 EIGEN_DONT_INLINE void softmax_gate_columns(Index rows, Index columns, T* z, Index z_stride, const T* x, Index x_stride,
                                             const T* residual, Index residual_stride, T* to, Index to_stride) {

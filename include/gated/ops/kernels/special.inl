@@ -1,14 +1,14 @@
 // Exponential, tanh, logistic function and normal distribution on vectors of float and double.
 //
 // All are computed from exponentials of non-positive numbers, which cannot overflow, by formulas without cancellation.
-// Relative errors are small everywhere, also near 0. Exponentials below 0.7 times the smallest normal number flush to 0,
+// Relative errors are small everywhere, even near 0. Exponentials below 0.7 times the smallest normal number flush to 0,
 // because processors are a hundred times slower on subnormals. NaN stays NaN.
 //
 // Largest errors over all floats with 2⁻¹³ ≤ |x| ≤ 128 on a machine with fused multiply-add, in machine epsilons of the result:
 //
 //     exp 0.75   tanh 1.69   σ 1.52   σ' 1.55   φ 1.33   x σ(x) 2.03   x Φ(x) 1.94 for x > 0 and 3.73 for x < 0
 //
-// Relative to |x Φ| + x² φ, the terms of x (x Φ)', the 3.73 becomes less than 2: see tests/ops/accuracy_test.cpp.
+// Measured relative to |x Φ| + x² φ, the terms of x (x Φ)', the error 3.73 falls below 2: see tests/ops/accuracy_test.cpp.
 //
 // Polynomials are minimax fits of the relative error, with coefficients rounded to T, from Sollya's fpminimax.
 

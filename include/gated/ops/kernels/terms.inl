@@ -101,7 +101,7 @@ EIGEN_DONT_INLINE void sum_columns(const A& term, Index rows, Index first, Index
   sum_columns_with(term, rows, first, columns, to, [](Index, Index, Index, Simd<T>) {});
 }
 
-/// Assigns the term to y in the summed columns, in the same pass as sum_columns().
+/// Like sum_columns(), but also assigns the term to y in these columns, in the same pass.
 template <class T, class A>
 EIGEN_DONT_INLINE void assign_and_sum_columns(const A& term, Index rows, Index first, Index columns, T* y, Index stride,
                                               T* to) {
