@@ -40,8 +40,8 @@ void clean(const denoise::Options& options) {
   });
   progress.keep(line(seconds()));
   if (recording.rate() != recording.rate_of_file()) {
-    progress.keep(gated::text("  ", options.out.string(), " has the model's sampling rate, ", recording.rate(),
-                              " samples a second."));
+    progress.keep(
+        gated::text("  ", options.out.string(), " has the model's sampling rate, ", recording.rate(), " samples a second."));
   }
   if (!options.picture.empty()) {
     denoise::draw(options.picture, recording, examples::Recording(options.out, recording.rate()));

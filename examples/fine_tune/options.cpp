@@ -17,8 +17,8 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "the learning rate of the head");
   app.add_flag("--whole", options.whole, "also train the trunk, at a tenth of the rate; otherwise it\nis frozen");
   examples::add_threads(app, options.threads);
-  CLI::Option* const example = examples::add_name(app, "--example", options.example, "FOLDER",
-                                                  "write a folder of 48 example pictures, and exit");
+  CLI::Option* const example =
+      examples::add_name(app, "--example", options.example, "FOLDER", "write a folder of 48 example pictures, and exit");
   examples::parse(app, count, arguments);
   gated::require<examples::UsageError>(out->empty() != example->empty() && app.count("model") + app.count("--example") == 1,
                                        "expected a model, a folder of pictures and an output, or --example.");

@@ -14,11 +14,10 @@ Options parse_options(int count, char** arguments) {
   CLI::Option* const sound = examples::add_name(app, "sound", options.sound, "FILE.wav|-",
                                                 "a WAV file of any rate, or - for raw samples on stdin: signed\n"
                                                 "16-bit, little-endian, mono, 16 kHz");
-  examples::add_name(
-      app, "--model", options.model, "FILE",
-      "a file from --train (default: the model shipped with the\n"
-      "example); with --train, the model to start from (default: a new\n"
-      "model)");
+  examples::add_name(app, "--model", options.model, "FILE",
+                     "a file from --train (default: the model shipped with the\n"
+                     "example); with --train, the model to start from (default: a new\n"
+                     "model)");
   app.add_flag("--scores", options.scores, "print the score of every class for every window, as CSV")->needs(sound);
   examples::add_number(app, "--threshold", options.threshold, 0.0, 1.0, "the lowest averaged score that is reported as a word")
       ->needs(sound);

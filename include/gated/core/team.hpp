@@ -128,8 +128,7 @@ class Team {
     work_ = &work;
     gate_.store(open, std::memory_order_release);
     round_.fetch_add(1);
-    if (system_->next_round.has_sleepers() &&
-        process() == process_) {  // a forked child has no threads to wake
+    if (system_->next_round.has_sleepers() && process() == process_) {  // a forked child has no threads to wake
       system_->next_round.ring(useful - 1);
     }
     work(0);

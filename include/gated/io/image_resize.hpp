@@ -193,8 +193,8 @@ inline Image crop(const Image& image, Index left, Index top, Index width, Index 
   expect_image("crop", image);
   require<ArgumentError>(
       left >= 0 && top >= 0 && width >= 1 && height >= 1 && width <= image.width - left && height <= image.height - top,
-      "crop: ", width, " × ", height, " pixels at (", left, ", ", top, ") do not lie inside the image of ",
-      image.width, " × ", image.height, ".");
+      "crop: ", width, " × ", height, " pixels at (", left, ", ", top, ") do not lie inside the image of ", image.width, " × ",
+      image.height, ".");
   Image part{width, height, image.channels};
   part.pixels.reserve(static_cast<std::size_t>(width * height * image.channels));
   for (Index y = top; y < top + height; ++y) {
