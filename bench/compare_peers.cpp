@@ -2,10 +2,10 @@
 ///
 /// WORK.safetensors is written by peers/make_work.py. FORMAT is the format of the prepared weights (default: float32);
 /// int8-products and int8-rows-products also multiply in int8. When ready, prints a line of JSON with the flops per run and the
-/// relative error. For a batch, the line also says whether its first and last sequences, each run on its own, give the same
-/// bits as in the batch. Then reads run counts from standard input. For each count, does a warm-up run and that many timed
-/// runs. Then prints a line of JSON with the milliseconds of each timed run and the machine's peak in flops per second: the
-/// higher of two measurements, before and after the runs.
+/// relative error. For a batch, the line also says whether the outputs of the first and last sequences, run one by one, are
+/// bit-equal to those in the batch. Then reads run counts from standard input. For each count, does a warm-up run and that many
+/// timed runs, and prints a line of JSON: the milliseconds of each timed run, and the machine's peak flops per second (the
+/// higher of two measurements, before and after the runs).
 
 #include <cmath>
 #include <cstring>
@@ -40,7 +40,7 @@ struct Work {
   std::function<void()> run;
   double error = 0;
   double flops = 0;
-  std::optional<bool> same_alone = {};  // for batches only
+  std::optional<bool> same_alone = {};  // is_same_alone(); set for batches only
 };
 
 /// The settings of a forward pass.
@@ -50,7 +50,7 @@ struct Setup {
   const gated::ProductEngine<float>* products = nullptr;
 };
 
-/// True if the first and last sequences of a batch, each run on its own, give outputs bit-equal to their rows of `y`, the
+/// True if the outputs of the first and last sequences of a batch, run one by one, are bit-equal to the same rows of `y`, the
 /// batch's output.
 template <class Model>
 bool is_same_alone(const Model& model, const Sequences& sequences, const Matrix<float>& x, const Matrix<float>& y,
@@ -115,7 +115,7 @@ struct TextRun {
     workspace.use(setup.products);
   }
 
-  /// A workload that times `f(*run)`. Its flops are those of the trunk and of `logits` rows of logits.
+  /// A workload that runs `f(*run)`, where `f` computes `logits` rows of logits.
   static Work of(const std::shared_ptr<TextRun>& run, const bench::WorkFile& file, Index logits,
                  const std::function<void(TextRun&)>& f) {
     f(*run);
@@ -166,7 +166,7 @@ Work opening(const std::string& path, Threads threads) {
   return {[start] { start(); }, bench::WorkFile(path).error_of(std::span(y.data(), static_cast<std::size_t>(y.size())))};
 }
 
-/// A training step. The error is the largest relative difference between the first losses and those in the file.
+/// A training step. The error is the largest relative difference between the losses of the first steps and those in the file.
 Work training(const bench::WorkFile& file, Threads threads) {
   using Model = gated::GmlpLanguageModel<float>;
   const gated::GmlpLanguageModelConfig config{.vocabulary = file.config.at("vocabulary"),
@@ -203,7 +203,7 @@ gated::NameMap mossformer_block_names() {
   return names;
 }
 
-/// The names for a trunk without its classifier: removes the prefix "trunk." from our parameter paths.
+/// Turns the names of a classifier into names of its trunk: removes the prefix "trunk." from our parameter paths.
 gated::NameMap blocks_of(gated::NameMap names) {
   for (gated::NameMap::Rule& rule : names.rules) {
     constexpr std::string_view trunk = "trunk.";

@@ -137,7 +137,7 @@ for header in $headers; do
   if cost=$(in_turns "#include \"$header\"" -fsyntax-only); then
     row "| $header | $cost |"
   elif missing=$(grep -E 'fatal error: .*(mpi\.h|stb_image(_write)?\.h)' "$scratch/log"); then
-    echo "left out: $header. $missing" >&2  # its library is not installed
+    echo "left out: $header. $missing" >&2  # this header's library is not installed
   else
     failed "$header"
   fi

@@ -27,7 +27,7 @@ inline void count_flops(benchmark::State& state, double time, double flops, cons
   state.counters["of_peak"] = flops / time / peak(threads);
 }
 
-/// Reports GB/s. For comparison, peak_bench.cpp measures the bandwidth of memory.
+/// Reports GB/s. For comparison, peak_bench.cpp measures the memory bandwidth.
 inline void count_bytes(benchmark::State& state, double time, double bytes) { state.counters["GB/s"] = bytes / time * 1e-9; }
 
 inline void count_tokens(benchmark::State& state, double time, double tokens) { state.counters["tokens/s"] = tokens / time; }

@@ -6,7 +6,7 @@
 //     x       TITLE linear|log
 //     y       TITLE linear|log
 //     mark    X  TEXT         a dashed vertical line
-//     curve   NAME            starts a curve, to which the next points belong
+//     curve   NAME            starts a curve of the points that follow
 //     point   X  Y [LOW HIGH] LOW and HIGH draw a band around the curve
 
 #include <algorithm>

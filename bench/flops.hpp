@@ -56,8 +56,8 @@ inline double mixing_flops(const gated::GatedAttentionUnit<float>& layer, Index 
   return 2.0 * pairs(static_cast<double>(length), c.causal) * static_cast<double>(c.query_key + c.value);
 }
 
-/// Exact if `length` is a multiple of the chunk, or less than one chunk. If causal, the first chunk does not read the memory of
-/// earlier chunks, and the last does not add to it.
+/// Exact if `length` is a multiple of the chunk size, or smaller than it. If causal, the first chunk does not read the memory
+/// of earlier chunks, and the last chunk does not add to that memory.
 inline double mixing_flops(const gated::MixedChunkAttention<float>& layer, Index length) {
   const auto& c = layer.config;
   const auto n = static_cast<double>(length), chunk = static_cast<double>(std::min(c.chunk, length));

@@ -88,7 +88,7 @@ inline Threads usable_threads(std::string_view text) {
   return Threads{count};
 }
 
-/// 1, 2, 4, … and most_threads().
+/// The numbers of threads to measure with: 1, 2, 4, … and most_threads().
 inline std::vector<std::int64_t> thread_counts() {
   std::vector<std::int64_t> counts;
   for (int count = 1; count < most_threads(); count *= 2) {
@@ -129,7 +129,7 @@ EIGEN_DONT_INLINE T multiply_add(Index steps, T factor) {
 }  // namespace detail
 
 /// The flops per second (two per multiply-add) of pure multiply-adds at this build's vector width. Each of `threads` threads
-/// runs them for a few milliseconds.
+/// computes for a few milliseconds.
 template <class T = float>
 double multiply_add_rate(const Threads& threads) {
   constexpr Index steps = Index{1} << 22;

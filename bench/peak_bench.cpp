@@ -62,8 +62,8 @@ void triad(benchmark::State& state) {
   count_bytes(state, time, 3.0 * static_cast<double>(array_size) * sizeof(float));
 }
 
-/// The overhead of a parallel loop: one empty task per thread. If the processors share no cache, the loop takes several times
-/// as long, and so does every read of data that another processor wrote.
+/// The overhead of a parallel loop: one empty task per thread. If the processors share no cache, the loop, like every read of
+/// data written by another processor, takes several times as long.
 void empty_loop(benchmark::State& state) {
   const Threads threads = threads_of(state, 0);
   run(state, [&] { gated::parallel_for(threads, threads.count(), [](Index, Index) { benchmark::ClobberMemory(); }); });

@@ -45,11 +45,11 @@ double weight_bytes(const Model& model) {
   return static_cast<double>(bytes);
 }
 
-/// The mean number of tokens read per step after `position` tokens, in a layer that reads the current and all earlier tokens.
+/// The mean number of tokens that a step reads, over `steps` steps after `position` tokens, if it reads all tokens so far.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
-/// Times `steps` steps of `model`, from a copy of the state `start`. A step reads weight_bytes() and `state_floats` floats:
-/// those of the state and, in a gMLP, those of a row of W.
+/// Times `steps` steps of `model`, from a copy of the state `start`. A step reads weight_bytes() bytes and
+/// `state_floats` floats; in a gMLP, these include a row of W.
 template <class Model>
 void stream(benchmark::State& bench_state, const Model& model, const State& start, double state_floats) {
   const Threads threads = threads_of(bench_state, 1);

@@ -1,4 +1,4 @@
-/// Training steps, and the optimizer's update.
+/// Benchmarks of training steps and of the optimizer's update.
 
 #include "counters.hpp"
 #include "training_step.hpp"
@@ -29,7 +29,7 @@ void gmlp(benchmark::State& state, bool recompute) {
   step<gated::GmlpLanguageModel<float>>(state, config, config.trunk.length, recompute);
 }
 
-/// A FLASH model as wide as the gMLP, with about as many flops per token.
+/// A FLASH model of the gMLP's width, with about the gMLP's flops per token.
 void flash(benchmark::State& state) {
   const gated::FlashLanguageModelConfig config{.vocabulary = 256,
                                                .position = gated::PositionForm::sinusoid,

@@ -83,9 +83,9 @@ struct WorkFile {
   static double worse(double a, double b) { return std::isnan(a) || b <= a ? a : b; }
 };
 
-/// Prints `ready` and the error as a line of JSON. Then reads run counts from standard input. For each count, prints a line of
-/// JSON with the milliseconds of each run, after a warm-up run, and the fields that `beside(turn)` returns. `beside` must call
-/// `turn()`, which times the runs, once.
+/// Prints `ready`, with the error added, as a line of JSON. Then reads run counts from standard input. For each count, calls
+/// `beside(turn)` and prints a line of JSON: the milliseconds of each run, and the fields that `beside` returned. `beside` must
+/// call `turn()` exactly once: `turn()` does a warm-up run and times the other runs.
 inline void take_turns(nlohmann::json ready, double error, const std::function<void()>& run,
                        const std::function<nlohmann::json(const std::function<void()>& turn)>& beside) {
   ready["error"] = std::isfinite(error) ? error : 1e300;  // JSON has no NaN

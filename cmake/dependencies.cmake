@@ -37,7 +37,7 @@ endfunction()
 # nothing is linked and loops run on one thread.
 function(gated_find_threads)
   if(TARGET Threads::Threads OR NOT (CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
-     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # without linking, the check would find any library
+     OR CMAKE_TRY_COMPILE_TARGET_TYPE STREQUAL "STATIC_LIBRARY")  # a check that does not link finds any library
     return()
   endif()
   find_package(Threads QUIET)

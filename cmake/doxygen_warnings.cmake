@@ -1,9 +1,9 @@
-# cmake -D LOG=warnings.txt -P doxygen_warnings.cmake: fails on every Doxygen warning, above all on undocumented classes,
-# functions and names in namespace gated. These are exempt:
-#   class members             parameters and sizes are clear from their declarations; forward() and settings are not exempt
+# cmake -D LOG=warnings.txt -P doxygen_warnings.cmake: fails on every Doxygen warning, for example about an undocumented class,
+# function or name in namespace gated. Warnings about these are ignored:
+#   class members             their declarations suffice; forward() and the members of a Config are checked
 #   names_of()                it lists the names of the enumeration above it
 #   macros                    they are private to their header
-#   Laplace, shifted()        the comments are at LaplaceForm and at another overload
+#   Laplace, shifted()        they are documented at LaplaceForm and at another overload
 #   stb's own headers         they are third-party
 #   .inl files                they hold kernel loops and are included more than once
 cmake_minimum_required(VERSION 3.21)

@@ -30,7 +30,7 @@ configure() {
   grep -E 'gated::|left out|Warning' "$folder/configure.log" || true
 }
 
-# configure_bench: configures build/bench for measurements. Compiler warnings are not errors, since newer compilers add some.
+# configure_bench: configures build/bench for measurements. Warnings are not errors here, because newer compilers add warnings.
 configure_bench() {
   configure build/bench -S . -B build/bench -DCMAKE_BUILD_TYPE=Release -DGATED_WERROR=OFF -DGATED_BUILD_TESTS=OFF \
     -DGATED_BUILD_EXAMPLES=OFF
@@ -59,7 +59,8 @@ legs_by_age() {
     "$2" "$1" | LC_ALL=C sort -k 1,1 -k 2,2n | cut -d ' ' -f 3
 }
 
-# note_leg <legs_passed.txt> <leg> <commit> <processor minutes> <entries>: records that the leg passed now.
+# note_leg <legs_passed.txt> <leg> <commit> <processor minutes> <entries>: records a leg that has just passed.
+# `entries` is the number of its ctest entries.
 note_leg() {
   others=$(grep -v "^$2 " "$1")
   printf '%s\n%-9s | %-15s | %s | %3s | %3s\n' "$others" "$2" "$3" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$4" "$5" > "$1"

@@ -1,6 +1,6 @@
 # find_package(gated) provides gated::gated, and each of gated::io, gated::openmp, gated::native, gated::compiled and gated::c
 # if its dependencies are found. The search fails if a component in COMPONENTS is missing. gated::c is the installed shared
-# library, which needs neither Eigen nor C++. If it is not installed, the project that links gated::c builds it.
+# library, which needs neither Eigen nor C++. If that library is not installed, the project that links gated::c builds it.
 
 cmake_minimum_required(VERSION 3.21)  # also sets the CMake policies for this file
 include("${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake")

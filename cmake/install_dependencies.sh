@@ -16,7 +16,7 @@ esac
 
 has() { command -v "$1" > /dev/null 2>&1; }
 
-# True if the package is installed, or if its tool is in the path.
+# True if the package is installed, or if its tool is on the PATH.
 present() {
   case $1 in
     g++) has c++ && return ;;
@@ -52,7 +52,8 @@ if has apt-get && has dpkg-query; then
   else
     as_root="sudo -n"
   fi
-  # $as_root and $missing are unquoted, so the shell splits them. An unrelated package source may make apt-get update fail.
+  # $as_root and $missing are unquoted, so the shell splits them. apt-get update can fail because of an unrelated package
+  # source, so its failure is ignored.
   if [ "$as_root" != none ] \
     && { $as_root apt-get update -qq || true; } \
     && $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; then

@@ -9,8 +9,8 @@ function(gated_native_candidates flags compiler_id compiler_version processor cp
     set(candidates -mcpu=native)
   else()
     set(candidates -march=native)
-    # GCC before 13 tunes for Zen 4 and 5 as for Zen 3, which has no 512-bit vectors. This tuning makes matmul a fifth slower,
-    # because its code has 512-bit vectors.
+    # GCC before 13 tunes for Zen 4 and 5 as for Zen 3, which has no 512-bit vectors. That tuning makes matmul with
+    # 512-bit vectors a fifth slower.
     if(compiler_id STREQUAL "GNU" AND compiler_version VERSION_LESS 13 AND cpuinfo MATCHES "AuthenticAMD"
        AND cpuinfo MATCHES "avx512f")
       list(APPEND candidates -mtune=icelake-server)

@@ -45,7 +45,7 @@ commit_here() {
   [ -z "$(git status --porcelain -- . ":!$passed" 2>&1)" ] || echo "+changes"
 }
 
-# run_leg <name> <arguments of ctest>: builds a leg and runs its tests. A pass of all tests is recorded.
+# run_leg <name> <arguments of ctest>: builds a leg and runs its tests. If these are all tests, records the pass.
 run_leg() {
   leg=$1
   shift

@@ -73,7 +73,8 @@ class PromiseChecks {
     promise("each sequence of a batch is bit-equal to the same sequence alone", &PromiseChecks::sequences_are_alone);
     promise("y may be x, and both may be blocks of larger matrices", &PromiseChecks::views_are_enough);
     promise("an empty batch has an empty result", &PromiseChecks::nothing_is_made_of_nothing);
-    promise("x + layer(x) has the same bits whether x is the caller's or scratch memory", &PromiseChecks::inputs_stay);
+    promise("x + layer(x) has the same bits whether x is in the caller's memory or in scratch memory",
+            &PromiseChecks::inputs_stay);
     promise("any number of threads gives equal bits", &PromiseChecks::threads_change_nothing);
     promise("a NaN or an infinity reaches no other sequence and no earlier token", &PromiseChecks::bad_numbers_stay);
     promise("record() is bit-equal to forward()", &PromiseChecks::training_is_forward);

@@ -30,7 +30,7 @@ struct Promises {
   bool causal = false;                        ///< no output depends on a later token
   bool streams = true;                        ///< a causal layer streams; if false, start() throws
   bool rewinds = true;                        ///< a stream can rewind; if false, rewind() throws
-  bool streams_otherwise = false;             ///< streams sum in another order: they equal forward() only up to rounding
+  bool streams_otherwise = false;             ///< streams sum in a different order, and equal forward() up to rounding
   bool mask_hides = true;                     ///< masked tokens reach no other token, even if they are huge
   bool trains = true;                         ///< gradients are checked against central differences
   double tolerance = 1e-6;                    ///< allowed error of a gradient, relative to the parameter's largest gradient
@@ -41,7 +41,8 @@ struct Promises {
 /// * the outputs of each sequence of a batch are bit-equal to those of a run over this sequence only; y may be x; both may be
 ///   blocks of larger matrices, or empty;
 /// * 1, 2 and 3 threads give the same bits in the forward and the backward pass;
-/// * x + layer(x) has the same bits whether x is in the caller's memory or scratch: a layer overwrites only inputs moved in;
+/// * x + layer(x) has the same bits whether x is in the caller's memory or in scratch memory: a layer overwrites only inputs
+///   moved in;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token. This is checked in
 ///   forward(), record() and extend();
 /// * if the layer is causal, streams of any step size are bit-equal to each other and, unless `streams_otherwise`, to

@@ -13,9 +13,9 @@
 
 namespace papers {
 
-/// `pair pair … <separator> pair pair …`, where each token is a key-value pair. The second segment has the first one's keys in
-/// another order, each with the same value or, with probability 1/2, a different one. The target of each pair in the second
-/// segment is `yes` if the pair also occurs in the first segment, otherwise `no`.
+/// `pair pair … <separator> pair pair …`, where each `pair` is one token for a key and its value. The second segment has the
+/// keys of the first segment in a different order; each keeps its value with probability 1/2. The target of each pair in the
+/// second segment is `yes` if the pair also occurs in the first segment, otherwise `no`.
 struct AlignmentBatch {
   static constexpr Index keys = 32, values = 4, separator = keys * values, no = separator + 1, yes = no + 1,
                          vocabulary = yes + 1;
@@ -47,9 +47,9 @@ struct AlignmentBatch {
   }
 };
 
-/// A form that trains a Model on this task, with about 2,048 tokens per step; the first fifth of the steps is warm-up. Its
-/// result is the cross-entropy on new sequences; it also reports the share of wrong answers. Learning rates are chosen in
-/// full-length runs, because a model may learn nothing for a thousand steps.
+/// Returns a Form that trains a Model on this task, with about 2,048 tokens per step and warm-up in the first fifth of the
+/// steps. The form's result is the cross-entropy on new sequences; it also reports the share of wrong answers. Learning rates
+/// are chosen in full-length runs, because a model may learn nothing for a thousand steps.
 template <class Model>
 Form alignment_form(const Setup& setup, const std::string& name, const typename Model::Config& config, Index length,
                     Index steps) {

@@ -39,11 +39,11 @@ inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = G
                     .attention_width = attention}};
 }
 
-/// The parameter count of a gMLP, which other models are fitted to match.
+/// The parameter count of a gMLP. Other models are sized to match it.
 inline Index parameters_of(const gated::GmlpLanguageModelConfig& config) { return gated::parameter_count(GmlpModel(config)); }
 
-/// The config_of(width) whose number of parameters is nearest to `parameters`.
-/// Errors: ArgumentError if that number differs from `parameters` by more than 2 %, unless `parameters` is below 50,000.
+/// Returns config_of(width) for the width at which the model has about `parameters` parameters.
+/// Errors: ArgumentError if the two counts differ by more than 2 %, unless `parameters` is below 50,000.
 template <class Model, class ConfigOf>
 typename Model::Config fitted(Index parameters, const ConfigOf& config_of) {
   constexpr Index step = 4;
@@ -62,7 +62,7 @@ inline gated::GauEncoderConfig gau(const Sizes& sizes) {
                         {.channels = sizes.channels, .max_length = sizes.length, .query_key = sizes.query_key()})}};
 }
 
-/// The parameter count of gau(), which the models in FLASH's tables are fitted to match.
+/// The parameter count of gau(). All models in FLASH's tables are sized to match it.
 inline Index parameters_of_gau(const Sizes& sizes) { return gated::parameter_count(GauModel(gau(sizes))); }
 
 inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel, Index parameters) {
@@ -78,7 +78,7 @@ inline gated::GauEncoderConfig gau(const Sizes& sizes, gated::ScoreKernel kernel
   });
 }
 
-/// FLASH as in its paper, but with layer norm, like gau().
+/// FLASH as in its paper, except that it uses layer norm, as gau() does.
 inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, Index parameters) {
   return fitted<FlashModel>(parameters, [&](Index value) {
     auto layer = gated::flash_presets::paper(
@@ -89,8 +89,8 @@ inline gated::FlashLanguageModelConfig flash(const Sizes& sizes, Index chunk, In
   });
 }
 
-/// A Transformer with rotary positions. Weights for C channels: 12·C² per layer with a hidden width of 4·C, 13·C² per pair of
-/// gated attention units, 18·C² per pair of gMLP blocks.
+/// A Transformer with rotary positions. With C channels and a hidden width of 4·C, each layer has 12·C² weights. For
+/// comparison: two gated attention units have 13·C² weights, two gMLP blocks 18·C².
 inline TransformerModel::Config transformer(const Sizes& sizes, Index layers, gated::RelativeBiasForm bias, Index parameters) {
   return fitted<TransformerModel>(parameters, [&](Index hidden) {
     return TransformerModel::Config{

@@ -9,7 +9,7 @@ namespace papers {
 
 namespace {
 
-/// A gMLP, trained as a masked language model on sequences of its trunk's length.
+/// A gMLP, trained as a masked language model on sequences of `config.trunk.length` tokens.
 Form gmlp_form(const Setup& setup, const std::string& name, const gated::GmlpLanguageModelConfig& config, Index steps = 4000,
                const Changes<GmlpModel>& changes = {}) {
   return language_form<GmlpModel>(setup, name, config, config.trunk.length, steps, changes);
@@ -32,7 +32,8 @@ std::vector<Form> gates(const Setup& setup) {
           gmlp_form(setup, "split at their parameters", split)};
 }
 
-/// The share of ‖W‖² due to the means of W's diagonals: 1 for a Toeplitz W, about (2n − 1)/n² for independent weights.
+/// The share of ‖W‖² due to the means of W's diagonals: 1 for a Toeplitz W, about (2n − 1)/n² for an n × n W
+/// of independent weights.
 double toeplitz_share(const gated::Matrix<float>& w) {
   double all = w.cast<double>().squaredNorm(), toeplitz = 0;
   for (Index d = 1 - w.rows(); d < w.cols(); ++d) {
@@ -53,8 +54,8 @@ void draw_weights(const std::filesystem::path& path, const std::string& title, c
   examples::write_svg(path, figure);
 }
 
-/// §4: a Toeplitz W against a dense one. Figure 9: how close a dense W comes to a Toeplitz matrix in training. Draws the W of
-/// seed 1 after a tenth of the steps and at the end.
+/// §4: a Toeplitz W against a dense one. Figure 9: how close a dense W comes to a Toeplitz matrix in training. In the run with
+/// seed 1, draws this W after a tenth of the steps and at the end.
 std::vector<Form> weights(const Setup& setup) {
   const Sizes sizes(setup);
   const auto watch = [folder = setup.folder](const GmlpModel& model, const Run& run, Index step, Rows& rows) {
@@ -72,8 +73,8 @@ std::vector<Form> weights(const Setup& setup) {
           gmlp_form(setup, "dense W at gMLP's parameters", fitted<GmlpModel>(parameters_of(gmlp(sizes)), dense))};
 }
 
-/// §2.1: W starts near zero and b at 1, so a block starts as a feed-forward layer. Other starts: W from N(0, 0.02²); W from
-/// N(0, 1/n) and b = 0, as in a linear layer.
+/// §2.1: W starts near zero and b at 1, so a block starts as a feed-forward layer. Other starts: W from N(0, 0.02²); or, as in
+/// a linear layer, W from N(0, 1/n) for n tokens, and b = 0.
 std::vector<Form> starts(const Setup& setup) {
   const auto small = [](GmlpModel& model, gated::Random& random) {
     for (auto& block : model.trunk.blocks) {

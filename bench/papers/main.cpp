@@ -1,4 +1,5 @@
-/// compare_forms: trains the forms that the papers compare, and writes a CSV file per table. See usage below and README.md.
+/// compare_forms: trains the model variants (forms) that the papers compare, and writes one CSV file per table. See `usage`
+/// below and README.md.
 
 #include <iostream>
 #include <stdexcept>

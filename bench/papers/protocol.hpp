@@ -21,7 +21,7 @@
 #include "gated/core/parallel.hpp"
 
 /// @file
-/// The protocol: chooses the hyperparameters of each form (a model) on the validation part, then measures three seeds on the
+/// Trains models by one protocol: chooses each model's hyperparameters on the validation part, then measures three seeds on the
 /// test part. Runs train in parallel, one thread each, and finished runs are saved.
 
 namespace papers {
@@ -64,8 +64,8 @@ inline double value_of(const Rows& rows, const std::string& quantity) {
   return found == rows.end() ? std::numeric_limits<double>::infinity() : found->value;
 }
 
-/// A model to train by the protocol; a row of a table. Runs are stored under the form's name, so forms of the same name must
-/// have equal configurations. After changing a configuration, delete runs.csv.
+/// A model to train, and its row in a table. Runs are stored under the form's name, so forms of the same name must have equal
+/// configurations. After changing a configuration, delete runs.csv.
 struct Form {
   std::string name;
   Index steps;                            ///< steps of a run on the test part
@@ -77,7 +77,7 @@ struct Form {
 /// Values for Form::warmups.
 inline const std::vector<double> plain_warmups = {0.05}, attention_warmups = {0.05, 0.2};
 
-/// The finished runs, in a CSV file. A run's last row is its duration; rows of interrupted runs, which lack it, are dropped.
+/// The finished runs, in a CSV file. A finished run ends with a row for its duration; rows of interrupted runs are dropped.
 class Results {
  public:
   static constexpr const char* header = "form,rate,warmup,steps,seed,x,quantity,value";
@@ -157,7 +157,7 @@ class Results {
 
 /// Options of the protocol.
 struct Protocol {
-  int threads = 1;                                 ///< runs trained side by side
+  int threads = 1;                                 ///< runs trained in parallel
   int seeds = 3;                                   ///< seeds per form on the test part
   std::vector<double> rates = {1e-3, 2e-3, 4e-3};  ///< learning rates to start with
   bool widen = true;                               ///< while the best rate is the lowest or highest tried, tries one beyond it

@@ -9,8 +9,8 @@ namespace papers {
 
 namespace {
 
-/// Models of equal size on the alignment task, at three lengths. Like the tasks for which the gMLP paper (§4.3) proposes aMLP,
-/// it requires a comparison of two segments.
+/// Models of equal size on the alignment task, at three lengths. The task requires a comparison of two segments, like the
+/// tasks for which the gMLP paper (§4.3) proposes aMLP.
 std::vector<Form> alignment(const Setup& setup) {
   std::vector<Form> forms;
   for (const Index length : {16, 32, 64}) {

@@ -12,7 +12,7 @@
 #include "train_text/corpus.hpp"
 
 /// @file
-/// Trains a model for any task, by a recipe.
+/// Trains a model for any task with the learning rate and the warm-up of a Recipe.
 
 namespace papers {
 
@@ -37,7 +37,7 @@ gated::Training<Model> new_training(const typename Model::Config& config, const 
       gated::Random(static_cast<std::uint64_t>(1000 + seed)));
 }
 
-/// Optional callbacks of a form.
+/// Optional callbacks during training.
 template <class Model>
 struct Changes {
   std::function<void(Model&, gated::Random&)> start{};                       ///< changes the initial parameters
@@ -45,8 +45,8 @@ struct Changes {
 };
 
 /// Trains for `run.steps` steps. `step(training)` runs one step and returns its loss. `measure(model, x, thorough)`, where x is
-/// the number of steps done, returns rows; the first row's value is the one to minimise. It is called 20 times during the run,
-/// and once with `thorough` = true at the end. If the run diverges, its result is infinity.
+/// the number of steps done, returns rows; the first row's value is to be minimised. measure() is called about 20 times during
+/// the run, and once with `thorough` = true at the end. If training diverges, the row `result` is infinity.
 template <class Model, class Step, class Measure>
 Rows train(const typename Model::Config& config, const Run& run, const Changes<Model>& changes, Step&& step,
            const Measure& measure) {

@@ -32,7 +32,7 @@ AGREEMENT = 1e-10  # largest error allowed in float64, relative to the largest v
 
 @contextlib.contextmanager
 def whole(path):
-    """Yields a temporary path and renames it to `path` at the end: is_fresh() would accept a partial file."""
+    """Yields a temporary path and renames it to `path` at the end, because is_fresh() would accept a partial file."""
     yield path + ".tmp"
     os.replace(path + ".tmp", path)
 
@@ -56,12 +56,12 @@ def start(model, random):
 def export(module, x, path):
     arguments = {"opset_version": 14, "input_names": ["input"], "output_names": ["output"]}
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        arguments["dynamo"] = False  # the new exporter needs another package
+        arguments["dynamo"] = False  # the dynamo exporter also needs onnxscript
     with whole(path) as unfinished:
         if x.is_floating_point():
             torch.onnx.export(module, x, unfinished, **arguments)
             return
-        # Exports a batch of one text, because tracing keeps all results in memory. Then sets the constant batch size, len(x).
+        # Tracing keeps all results in memory, so the export uses a single text. Below, the batch size is set to len(x).
         import onnx
 
         torch.onnx.export(module, x[:1], unfinished, dynamic_axes={"input": {0: "batch"}, "output": {0: "batch"}}, **arguments)
@@ -80,14 +80,14 @@ def quantize(path, quantized):
 
 
 def in_double_by_parts(model, x):
-    """The output of a float64 model. Computes eight texts at a time: the attention scores of all texts take gigabytes."""
+    """The output of a float64 model. Computes eight texts at a time, because all texts' attention scores need gigabytes."""
     if x.is_floating_point():
         return model(x.double())
     return torch.cat([model(part) for part in x.split(8)])
 
 
 def expected(work, model, compute):
-    """The result of `compute` on the proven model in float64. Exits if the timed model, with the same parameters, disagrees."""
+    """The result of `compute` on the reference model in float64. Exits if the timed model's result differs."""
     if work.kind == "ttm" and not tiny_time_mixer.prove() <= AGREEMENT:
         sys.exit(f"{work.title}: tiny_time_mixer.py is off by {tiny_time_mixer.prove():.1e}, expected at most {AGREEMENT:.0e}. "
                  "Correct it.")
@@ -141,7 +141,7 @@ def write(name, folder, with_onnx):
                 export(torch.nn.Identity(), x, paths[2])
                 if work.quantizes:
                     quantize(paths[1], paths[3])
-            except Exception as problem:  # a failed export leaves out ONNX Runtime only
+            except Exception as problem:  # if the export fails, only ONNX Runtime is left out
                 print(f"ONNX Runtime is left out of {name}, because the export failed: {problem}", file=sys.stderr)
     with whole(paths[0]) as unfinished:
         safetensors_file.write_safetensors(unfinished, tensors, {"config": json.dumps(config)})

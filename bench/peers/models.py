@@ -56,7 +56,7 @@ class Rotary(RotaryEmbedding):
 
 
 class Flash(FLASH):
-    """FLASH for sequences of whole groups, without mask."""
+    """FLASH without a mask, for sequence lengths divisible by the group size."""
 
     def forward(self, x):
         batch, n, _ = x.shape
@@ -95,7 +95,7 @@ class FlashTrunk(nn.Module):
 
 
 class Gau(gradient_cases.GAU):
-    """GAU for a fixed number of tokens, without mask, so that freezing the model precomputes the bias table."""
+    """GAU without a mask, for a fixed number of tokens: freezing the model then precomputes the bias table."""
 
     def __init__(self, dim, tokens):
         super().__init__(dim)
@@ -160,7 +160,7 @@ class Affine(nn.Module):
 
 
 class ResBlock(nn.Module):
-    """timm's ResBlock. If `proven`, it transposes x as timm does."""
+    """timm's ResBlock. Only if `proven`, it transposes x to mix tokens, as timm does."""
 
     def __init__(self, dim, tokens, proven):
         super().__init__()
@@ -221,7 +221,7 @@ class Work:
         return ids
 
     def build(self, proven=False, dtype=torch.float32):
-        """The timed model or, if `proven`, its unoptimised reference. Tables are in `dtype`, parameters in float32."""
+        """The timed model or, if `proven`, its unoptimised reference: float32, with precomputed tables in `dtype`."""
         c = self.config
         if self.kind in ("gmlp", "train_gmlp"):
             return (GMLP if proven else Gmlp)(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],
@@ -328,7 +328,7 @@ WORKS = {
 
 
 class TrainingStep:
-    """Forward pass, backward pass and AdamW on one batch, repeatable."""
+    """A training step on one batch: forward pass, backward pass and AdamW update. Can be called repeatedly."""
 
     def __init__(self, model, tokens, targets, training):
         self.model, self.tokens, self.targets = model, tokens, targets

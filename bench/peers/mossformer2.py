@@ -317,7 +317,7 @@ def difference(case, model):
 
 
 def prove():
-    """The largest error of these modules on case files that the original code computed."""
+    """The largest error of the models in this file, compared with recorded outputs of the original code."""
     trunk = Trunk(2, 12, 8, 8, 8, 21, torch.float64)
     masks = Enhancer(9, 11, 21, torch.float64, depth=2, channels=12, inner=6, query_key=8, group=8)
     keywords = KwMlp(5, 12, 48, 2, 13, 9)

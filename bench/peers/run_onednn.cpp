@@ -61,7 +61,7 @@ class Trunk {
 
  private:
   memory make(const memory::desc& desc) { return memory(desc, engine_); }
-  /// Copies the values at `from`, which must have the layout `desc`.
+  /// A copy of the values at `from`, which must have the layout `desc`.
   memory copied(const float* from, const memory::desc& desc) {
     const memory to = make(desc);
     std::copy_n(from, desc.get_size() / sizeof(float), static_cast<float*>(to.get_data_handle()));

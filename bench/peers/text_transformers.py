@@ -48,7 +48,7 @@ def attended_plainly(q, k, v, heads, key_heads, base, allowed):
 
 
 class Attend(nn.Module):
-    """The same for a padded batch, batch × tokens × heads·width; `mask` is added to the scores."""
+    """Attention in each text of a padded batch, batch × tokens × heads·width; `mask` is added to the scores."""
 
     def __init__(self, tokens, heads, key_heads, width, base, dtype):
         super().__init__()
@@ -213,7 +213,7 @@ class Decoder(nn.Module):
 
 
 def prove():
-    """The larger error of the two `proven` models in float64: max |y - y'| / max |y'|, where y' is the original's output."""
+    """The larger error of the two reference models in float64: max |y - y'| / max |y'|, where y' is the original's output."""
     def case(name, build, compute):
         tensors, metadata = read_safetensors(os.path.join(REFERENCE, name + ".safetensors"), torch.from_numpy)
         model = build(json.loads(metadata["config"])["config_full"], 0, True, torch.float64).double()

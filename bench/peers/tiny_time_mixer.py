@@ -172,6 +172,6 @@ def prove():
     tensors, metadata = read_safetensors(CASE, torch.from_numpy)
     model = TinyTimeMixer(json.loads(metadata["config"])["config_full"], proven=True).double()
     model.load_state_dict({key[6:]: value.double() for key, value in tensors.items() if key.startswith("model.")})
-    x, expected = tensors["input"].double(), tensors["output_f64"].transpose(1, 2).flatten(0, 1)  # an item is times × series
+    x, expected = tensors["input"].double(), tensors["output_f64"].transpose(1, 2).flatten(0, 1)  # each item: times × series
     with torch.no_grad():
         return ((model(x.transpose(1, 2)) - expected).abs().max() / expected.abs().max()).item()

@@ -8,7 +8,8 @@ namespace {
 
 using gated::Arithmetic, gated::WeightFormat;
 
-/// Prints the time in portable arithmetic relative to that in the fastest, for one kernel form and one weight format.
+/// Prints the time with Arithmetic::portable divided by the time with Arithmetic::fastest, for one kernel form and one weight
+/// format.
 template <class Model>
 void measure(const TableOptions& options, const TrunkCase<Model>& trunk, gated::KernelForm form, WeightFormat format) {
   gated::use_kernels(form);

@@ -31,7 +31,7 @@ struct Series {
   }
 };
 
-/// Times three series in alternation, and prints their rows.
+/// Times three stacks in alternation and prints their table rows.
 template <class A, class B, class C>
 void measure(const TableOptions& options, Index length, const A& a, const B& b, const C& c) {
   const gated::Matrix<float> x = gated::Matrix<float>::Random(length, channels);

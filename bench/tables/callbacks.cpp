@@ -43,7 +43,7 @@ void table_of_callbacks(const TableOptions& options) {
   }
   stream.process(block, block);
   const auto callbacks = times_of(count, [&] { stream.process(block, block); });
-  print("a hop of the denoiser, 10 ms of sound", callbacks);
+  print("a denoiser hop (10 ms of sound)", callbacks);
   // A loop of the same duration that touches no memory shows the machine's own interruptions.
   volatile double sink = 0;
   const auto spin = [&](Index turns) {

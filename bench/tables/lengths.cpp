@@ -4,8 +4,8 @@ namespace bench {
 
 namespace {
 
-/// The seconds that all gates of `model` take if run in place, as in a forward pass. All gates use the same `z`, so after the
-/// first gate it is cached if it fits. For 2,048 tokens or more, runs every fourth gate and multiplies the time by four.
+/// The seconds that all gates of `model` take if run in place, as in a forward pass. All gates use the same `z`, which is
+/// in cache after the first gate if it fits. For 2,048 tokens or more, runs every fourth gate and multiplies the time by four.
 double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences& sequences, const gated::MatrixView<float>& z,
                         gated::Workspace<float>& workspace) {
   gated::Batch<float> run(workspace, sequences);
@@ -26,7 +26,8 @@ void measure(const TableOptions& options, Index length) {
   }
   gated::Random random(1);
   gated::Gmlp<float> model(config, random);
-  // Sets the sequence length from which W is applied by FFT. `never` forces matmul; flops and shares are for matmul.
+  // Sets the sequence length from which W is applied by FFT; `never` forces matmul. The printed flops and shares are those of
+  // matmul.
   const auto multiply_from = [&model](Index fourier_from) {
     for (auto& block : model.blocks) {
       block.gate.proj.config.fourier_from = fourier_from;
@@ -74,8 +75,9 @@ void measure(const TableOptions& options, Index length) {
   print("weights MB", megabytes(model));
   print("scratch MB", megabytes(workspace.bytes()));
   if (!(rest_of_peak <= 1)) {
-    std::cerr << "lengths: with " << length << " tokens, the work outside the gates would run at " << rest_of_peak
-              << " times the peak: the measured spatial share is wrong. Measure again on an idle machine.\n";
+    std::cerr << "lengths: with " << length << " tokens, the measured spatial share implies that the work outside "
+              << "the gates runs at " << rest_of_peak
+              << " times the peak, so the share is wrong. Measure again on an idle machine.\n";
   }
 }
 

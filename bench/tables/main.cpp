@@ -1,4 +1,4 @@
-/// measure_tables [--quick] [--threads N] [table ...]: prints the named tables as CSV; by default all.
+/// measure_tables [--quick] [--threads N] [table ...]: prints the named tables as CSV, by default all tables.
 
 #include <algorithm>
 #include <string>

@@ -15,8 +15,8 @@ using State = gated::State<float>;
 
 constexpr Index channels = 512, chunk = 256;
 
-/// The measurement of a table's series at one position. `measure` returns the mean seconds per token. `steps` contains each
-/// step's shortest time over all turns, in seconds.
+/// Measures one series of the table at one position. `measure` returns the mean seconds per token. `steps` contains each
+/// step's shortest time over all calls of `measure`, in seconds.
 struct Stream {
   const char* series;
   Index position;
@@ -110,8 +110,8 @@ void add_gau(const TableOptions& options, const std::vector<Index>& positions, g
   }
 }
 
-/// Some steps of a gMLP block take longer than others. Times up to 1,024 steps that end at each position, after equally many
-/// warm-up steps.
+/// The steps of a gMLP block differ in duration, so up to 1,024 consecutive steps are timed, after equally many warm-up steps.
+/// The last step reaches the position.
 void add_gmlp_block(const char* series, Index width, const TableOptions& options, const std::vector<Index>& positions,
                     gated::Random& random, Streams& streams) {
   for (const Index position : positions) {
@@ -137,7 +137,7 @@ void add_gmlp_block(const char* series, Index width, const TableOptions& options
   }
 }
 
-/// A whole model. Prefill advances its state to each position, up to 4,096 tokens at a time.
+/// A whole FLASH model. Prefill advances the state to each position, up to 4,096 tokens at a time.
 void add_flash_model(const TableOptions& options, const std::vector<Index>& positions, gated::Random& random,
                      Streams& streams) {
   const auto model = std::make_shared<const gated::Flash<float>>(flash_trunk(true), random);
@@ -172,12 +172,12 @@ void table_of_streaming(const TableOptions& options) {
 
   std::vector<Measurement> measurements;
   for (Stream& stream : streams) {
-    measurements.push_back(std::move(stream.measure));  // moved, not copied: some own a state
+    measurements.push_back(std::move(stream.measure));  // moved, because some functions own a state
   }
   const auto times = by_turns(options.turns(), measurements);
   for (std::size_t i = 0; i < streams.size(); ++i) {
     print_row("streaming", streams[i].series, streams[i].position, "tokens/s", 1 / median(times[i]));
-    const std::vector<double>& steps = *streams[i].steps;  // each step's shortest time over all turns
+    const std::vector<double>& steps = *streams[i].steps;  // the shortest time of each step
     const double slowest = *std::max_element(steps.begin(), steps.end());
     print_row("streaming", streams[i].series, streams[i].position, "slowest ms", 1e3 * slowest);
     print_row("streaming", streams[i].series, streams[i].position, "slowest of median", slowest / median(steps));

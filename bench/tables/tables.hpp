@@ -121,7 +121,7 @@ void table_of_openings(const TableOptions&);
 /// Times of the forms of a spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 
-/// Times of Toeplitz weights by matmul and by FFT, by length: shows from which length the FFT is faster.
+/// Times of Toeplitz weights with matmul and with the FFT, by length. Shows from which length the FFT is faster.
 void table_of_crossovers(const TableOptions&);
 
 }  // namespace bench

@@ -15,7 +15,7 @@ namespace {
 using gated::Matrix, gated::WeightFormat;
 
 constexpr Index channels = 512;
-constexpr Index most_tokens = 32;  // in the timed text
+constexpr Index most_tokens = 32;  // length of the longest timed text
 
 /// How weights are stored and multiplied.
 struct Precision {

@@ -117,7 +117,7 @@ void add(const Matrix<float>& row) {
 /// The current model: the taught one if there is one, else the shipped one.
 Reader& reader() { return taught ? *taught : page::expect_open(shipped); }
 
-/// Adds two numbers to the answer: how many of the drawings with this use the model recognises, and the number of drawings.
+/// Adds two counts to the answer: the drawings with this use that the model recognises, and all drawings with this use.
 void add_share_right(Reader& model, Use use) {
   float right = 0, count = 0;
   for (const Drawing& drawing : drawings) {

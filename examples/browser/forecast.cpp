@@ -11,7 +11,7 @@ namespace {
 
 using namespace forecast;
 
-constexpr Index season = 7;  // in rows, for the naive forecast
+constexpr Index season = 7;  // rows per season of the naive forecast
 
 std::optional<Model> model;
 std::optional<Table> table;
@@ -70,7 +70,7 @@ PAGE_EXPORT(int, remarks)() {
   return page::respond([] { page::answer.text = notes(page::expect_open(table)); });
 }
 
-/// Output: the values of series `one`, with NaN for gaps.
+/// Output: the values of the series with index `one`, with NaN for gaps.
 PAGE_EXPORT(int, values)(int one) {
   return page::respond([=] {
     const Table& all = page::expect_open(table);
@@ -80,7 +80,7 @@ PAGE_EXPORT(int, values)(int one) {
   });
 }
 
-/// Forecasts series `one`, starting at row `row`. Output: the model's forecast, then the naive one.
+/// Forecasts the series with index `one`. The forecast starts at row `row`. Output: the model's forecast, then the naive one.
 PAGE_EXPORT(int, predict)(int one, int row) {
   return page::respond([=] {
     const Series& all = page::expect_open(series);

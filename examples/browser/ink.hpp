@@ -8,7 +8,7 @@
 #include "gated/core/matrix.hpp"
 
 /// @file
-/// Scales and centres drawings the way MNIST's digits were.
+/// Scales and centres drawings like the digits of MNIST.
 
 namespace ink {
 
@@ -43,7 +43,7 @@ inline void stroke(std::span<float> picture, const float* a, const float* b) {
   }
 }
 
-/// Draws the points (x, y, x, y, …); a NaN pair ends a stroke.
+/// Draws strokes through `points` (x, y, x, y, …). A point of NaNs ends a stroke.
 inline gated::Matrix<float> draw(std::span<const float> points, const Placement& place) {
   gated::Matrix<float> picture = gated::Matrix<float>::Zero(1, side * side);
   const std::span<float> pixels(picture.data(), static_cast<std::size_t>(picture.size()));

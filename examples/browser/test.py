@@ -118,7 +118,7 @@ def check_engine(browser):
         return [views, failed];
       })().then(done, (error) => done([[], [String(error)]]));
     """)
-    expect_equal(failed, ["broken worker"] * 2, "calls before and after a failure of the worker")
+    expect_equal(failed, ["broken worker"] * 2, "the errors of calls before and after a worker fails")
     expect_equal(views[1], views[0], "the answer for a view inside a larger buffer")
     print("engine           views and worker failures are handled")
 

@@ -38,7 +38,7 @@ std::optional<Writing> writing;
 
 }  // namespace
 
-/// Loads the model from its file's bytes in page::input.
+/// Loads the model file whose bytes are in page::input.
 PAGE_EXPORT(int, open)() {
   return page::respond([] { opened.emplace(page::load<Model>("bible.int8.safetensors")); });
 }

@@ -31,7 +31,7 @@ class CaseFile {
 
   /// The constructor's arguments, with defaults filled in.
   const nlohmann::json& arguments() const { return arguments_; }
-  /// The explicit arguments only.
+  /// The constructor's arguments without defaults.
   const nlohmann::json& explicit_arguments() const { return explicit_arguments_; }
   const nlohmann::json& call() const { return call_; }
 

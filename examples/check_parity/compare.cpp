@@ -53,7 +53,7 @@ Verdict check(const CaseFile& file) {
     const bool exact = file.has(tensor + "_f64");  // false if the file has this tensor only in float32
     const auto f = compare(floats, file, tensor);
     const auto d = compare(doubles, file, exact ? tensor + "_f64" : tensor);
-    if (d.scale == 0) {  // such as from a zero-initialized head
+    if (d.scale == 0) {  // for example, the output of a zero-initialized head
       verdict.message = tensor + " is zero everywhere, which proves nothing";
     }
     ok = ok && f.absolute <= std::max(20 * file.recorded_float_error(), 1e-5 * f.scale) &&
@@ -74,7 +74,7 @@ Verdict check(const CaseFile& file) {
   for (const auto& gradient : in_double.gradients) {
     auto difference = compare(gradient.ours, gradient.theirs, "the gradient of " + gradient.name);
     if (!gradient.has_effect) {
-      difference.scale = file.largest_gradient();  // its gradient is only rounding error
+      difference.scale = file.largest_gradient();  // the gradient is only rounding error
     }
     ok = ok && difference.absolute <= 1e-9 * difference.scale;
     verdict.gradient_error = worse(verdict.gradient_error.value_or(0), difference.relative());

@@ -10,7 +10,7 @@
 
 namespace parity {
 
-/// A gradient: ours, and the one in the file.
+/// The gradient of a parameter: `ours` computed by gated, `theirs` from the case file.
 template <class T>
 struct GradientPair {
   std::string name;
@@ -36,7 +36,7 @@ struct Result {
   }
 };
 
-/// A family of cases: a class in the original code, and functions that run such cases in gated.
+/// The cases of one class in the original code, and the functions that run them in gated.
 struct Family {
   std::string_view family;      ///< as in the case file's metadata
   std::string_view class_name;  ///< likewise
@@ -66,7 +66,7 @@ std::span<const Family> branchformer_families();
 std::span<const Family> text_transformer_families();
 std::span<const Family> bs_roformer_families();
 
-/// All the lists above.
+/// All families: the lists above.
 std::span<const std::span<const Family>> all_families();
 
 /// The family of `file`, or nullptr.

@@ -3,7 +3,7 @@
 #include "arguments.hpp"
 #include "gated/audio.hpp"
 
-/// The sound of a speech case, and its front end's options, read from the case's arguments.
+/// Reads the sound of a speech case, and derives the options of the front end from the case's arguments.
 
 namespace parity {
 

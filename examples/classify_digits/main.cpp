@@ -28,7 +28,7 @@ std::vector<digits::Prediction> predict(const Matrix<float>& logits, Workspace<f
   return predictions;
 }
 
-/// The largest difference from PyTorch's logits, which the file stores for rows with index % 5 == 4. NaN if any is NaN.
+/// The largest difference from PyTorch's logits (stored for rows with index % 5 == 4), or NaN if any difference is NaN.
 float difference_to_pytorch(const std::filesystem::path& path, const Matrix<float>& logits, const std::vector<Index>& rows) {
   Matrix<float> theirs(rows.back() / 5 + (rows.back() % 5 == 4 ? 1 : 0), logits.cols());
   gated::SafetensorsFile(path).read<float>("logits", {theirs.data(), static_cast<std::size_t>(theirs.size())});

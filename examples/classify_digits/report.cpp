@@ -24,7 +24,7 @@ Canvas canvas_for(gated::ImageSize image) {
   return {columns, std::max<Index>(columns * image.height / (2 * image.width), 1)};
 }
 
-/// The mean over all channels and all pixels that the character at (line, column) covers: at least one pixel.
+/// The mean over all channels and all pixels that the character at (line, column) covers (at least one pixel).
 float brightness(gated::ConstView<float> image, const gated::GmlpImageClassifierConfig& config, Canvas canvas, Index line,
                  Index column) {
   const auto [height, width] = config.image;

@@ -74,8 +74,8 @@ void print_top(const Matrix<float>& probabilities, Index top, const std::vector<
   }
 }
 
-/// The number of multiplications and additions in the matrix products for one image. Each weight is used once per token, each
-/// spatial weight once per channel.
+/// The number of multiplications and additions in the matrix products for one image. A spatial weight is used once per
+/// channel, a weight of the head once, and any other weight once per token.
 template <class Model>
 double flops_an_image(const Model& model) {
   const auto channels = static_cast<double>(model.trunk.in()), tokens = static_cast<double>(model.tokens_per_image());

@@ -19,7 +19,8 @@ Samples white(Index samples, Random& random) {
   return Samples::NullaryExpr(samples, [&](Index) { return static_cast<float>(random.normal()); });
 }
 
-/// Six low-pass filtered copies of white noise, summed, with corner frequencies two octaves apart (Voss-McCartney as a filter).
+/// The sum of six low-pass-filtered copies of white noise, their corner frequencies two octaves apart (Voss-McCartney as a
+/// filter).
 Samples pink(Index samples, Random& random) {
   std::array<double, 6> low{};
   return Samples::NullaryExpr(samples, [&](Index) {

@@ -8,7 +8,7 @@
 #include "gated/core/random.hpp"
 #include "gated/core/words.hpp"
 
-/// Synthetic noises, room echoes and mixing, for training and measuring.
+/// Synthetic noises, room echoes, mixing at a signal-to-noise ratio, and the SI-SDR of an estimate.
 
 namespace examples {
 

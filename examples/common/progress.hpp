@@ -4,7 +4,7 @@
 
 namespace examples {
 
-/// A progress line, rewritten in place on a terminal. In a file or a pipe, only the lines given to keep() appear.
+/// A progress line, rewritten in place on a terminal. In a file or a pipe, only the lines passed to keep() appear.
 class ProgressLine {
  public:
   /// Checks whether stdout is a terminal.

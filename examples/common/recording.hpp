@@ -12,8 +12,8 @@ namespace examples {
 
 using gated::Index, gated::Matrix;
 
-/// A WAV file resampled to another rate; if `mono`, the mean of its channels. A part has the same samples as if
-/// gated::resample() had converted the whole file.
+/// A WAV file resampled to another rate; if `mono`, the mean of its channels. Parts equal those of the whole file
+/// converted by gated::resample().
 class Recording {
  public:
   Recording(const std::filesystem::path& path, Index rate, bool mono = false) : file_(path), rate_(rate), mono_(mono) {}

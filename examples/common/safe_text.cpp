@@ -16,8 +16,8 @@ std::size_t bytes_after(unsigned char first) {
   return first >= 0xC2 && first <= 0xDF ? 1 : (first & 0xF0) == 0xE0 ? 2 : first >= 0xF0 && first <= 0xF4 ? 3 : 0;
 }
 
-/// True if `byte` can follow the lead byte `first` in UTF-8 (Unicode, table 3-7). False if they encode a control
-/// character U+0080 to U+009F.
+/// True if `byte` can follow the lead byte `first` in UTF-8 (Unicode, table 3-7), except in the control
+/// characters U+0080 to U+009F.
 bool may_follow(unsigned char first, unsigned char byte) {
   const unsigned char lowest = first == 0xE0 || first == 0xC2 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const unsigned char largest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;

@@ -13,7 +13,7 @@ class SafeText {
   /// The text to show after `byte`; empty while a character is incomplete.
   std::string add(unsigned char byte);
 
-  /// The escaped bytes of a character that is incomplete at the end.
+  /// The escaped bytes of a character that is still incomplete at the end of the input.
   std::string finish();
 
  private:

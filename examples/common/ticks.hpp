@@ -53,7 +53,7 @@ inline std::vector<Tick> round_ticks(double from, double to, double most) {
   return ticks;
 }
 
-/// Powers of ten from `from` to `to`; if that is less than three decades, also 2 and 5 times these.
+/// Powers of ten from `from` to `to`; if the range is less than three decades, also 2 and 5 times the powers of ten.
 inline std::vector<Tick> log_ticks(double from, double to) {
   std::vector<Tick> ticks;
   for (double power = std::pow(10, std::floor(std::log10(from))); power <= to * (1 + 1e-9); power *= 10) {
@@ -93,7 +93,7 @@ inline Tick time_tick(std::int64_t time, std::int64_t step) {
   return {at, text.data(), day};
 }
 
-/// Ticks at round times in seconds since 1970 (minutes, hours, days, Mondays, months or years), at most about `most` of them.
+/// Ticks at round times in seconds since 1970 (minutes, hours, days, Mondays, months or years), no more than about `most`.
 inline std::vector<Tick> time_ticks(double from, double to, double most) {
   using namespace std::chrono;
   auto step = static_cast<std::int64_t>(std::max(1.0, round_step((to - from) / one_year, most))) * one_year;

@@ -22,9 +22,9 @@
 #include "gated/models/text_transformer.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 
-/// Derives a configuration from the shapes in a checkpoint, for each origin of gated/io/origin.hpp. Options that leave no trace
-/// in a file (causal, an activation, a chunk's length) are set to the defaults of the original code. convert.py does the same
-/// in Python; a test compares the two.
+/// Derives a model's configuration from the shapes in its checkpoint. Supports every origin in gated/io/origin.hpp. Options
+/// that leave no trace in a file (causal, an activation, a chunk's length) are set to the defaults of the original code.
+/// convert.py does the same in Python; a test compares the two.
 
 namespace inspect {
 
@@ -45,8 +45,8 @@ class Shapes {
     return mark != tensors.end() && file_.contains(mark->first.substr(0, mark->first.size() - ending.size()).append(name));
   }
 
-  /// The extent of an axis.
-  /// Errors: FileError if there is no such tensor, or it has fewer axes.
+  /// The size, along `axis`, of the tensor whose name ends in `ending`.
+  /// Errors: FileError if there is no such tensor or no such axis.
   Index size(const std::string& ending, std::size_t axis) const {
     const gated::TensorEntry* const tensor = gated::tensor_ending(file_, ending);
     gated::require<gated::FileError>(tensor != nullptr && tensor->shape.size() > axis, file_.name(), ": expected a tensor ",
@@ -68,7 +68,7 @@ inline Index side_of(Index area) { return static_cast<Index>(std::lround(std::sq
 
 // --- timm ---
 
-/// `config` with stem, image and classes from the shapes. Images are assumed to be squares of `tokens` patches.
+/// `config` with stem, image and classes derived from the shapes. Images are assumed to be squares of `tokens` patches.
 template <class Config>
 Config with_timm_stem(Config config, const Shapes& shapes, Index tokens, const std::string& stem = "stem.") {
   config.image_channels = shapes.size(stem + "proj.weight", 1);
@@ -203,7 +203,7 @@ inline gated::FlashLanguageModelConfig junnyu_flash(const Shapes& shapes) {
 
 // --- JunnYu's encoders ---
 
-/// `config` with vocabulary and layers from the shapes. A layer's output weight is named layer.*.`out`.
+/// `config` with vocabulary, sizes and head derived from the shapes. A layer's output weight is named layer.*.`out`.
 inline gated::GauEncoderConfig junnyu_encoder(gated::GauEncoderConfig config, const Shapes& shapes, const std::string& out) {
   config.vocabulary = shapes.size("embeddings.word_embeddings.weight", 0);
   config.token_types = shapes.size("embeddings.token_type_embeddings.weight", 0);

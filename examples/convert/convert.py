@@ -144,7 +144,7 @@ class Shapes:
         return self.all[self.prefix(ending) + ending]
 
     def count(self, before, after):
-        """The number of blocks: names `before`i`after` for i = 0, 1, …"""
+        """The number of blocks i = 0, 1, … that have a tensor whose name ends in before + i + after."""
         i = 0
         while self.prefix(f"{before}{i}{after}") is not None:
             i += 1
@@ -155,7 +155,7 @@ GMLP = "gated.Stack<gated.GmlpBlock>"
 
 
 def timm_images(shapes, beside, tokens, stem="stem."):
-    """Shared by timm's image models. Images are assumed to be square unless the configuration beside the file has their size."""
+    """Shared by timm's image models. Images are assumed to be square unless the configuration beside the file states a size."""
     image_channels, down, across = shapes.of(stem + "proj.weight")[1:]
     described = {**beside, **beside.get("pretrained_cfg", {})}
     size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
@@ -373,7 +373,7 @@ def labml(shapes, _):
 
 
 def light_conv_block(shapes, _):
-    """A decoder layer is causal. Predicted taps have size heads * kernel; configurations.hpp explains how to separate the two."""
+    """A decoder layer is causal. Predicted taps number heads * kernel; configurations.hpp explains how to find both factors."""
     channels, width = shapes.of("linear2.weight")
     mixer = {"hidden": width, "glu": shapes.of("linear1.weight")[0] != width, "causal": shapes.has("conv_layer_norm.weight")}
     if shapes.has("conv.weight_linear.weight"):
@@ -639,7 +639,7 @@ def without_unused_speakers(tensors):
     return {name: tensor[:channels] if ".conv1d_out." in name else tensor for name, tensor in tensors.items()}
 
 
-# Each origin, the function that derives its configuration, and the endings of names that identify it, as in gated/io/origin.hpp.
+# Each origin, the function that derives its configuration, and the tensor-name endings that identify it (gated/io/origin.hpp).
 ORIGINS = [
     ("timm", timm_gmlp, "blocks.0.mlp_channels.gate.proj.weight", "stem.proj.weight"),
     ("timm", timm_mixer, "blocks.0.mlp_tokens.fc1.weight", "stem.proj.weight"),

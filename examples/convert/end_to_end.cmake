@@ -36,7 +36,8 @@ function(read_off file)
   set(config "${CMAKE_MATCH_2}" PARENT_SCOPE)
 endfunction()
 
-# For a case of each origin, gated_inspect builds the model and loads all of the case's tensors.
+# Cases of most origins, each as case|type|options. From each case's shapes, gated_inspect must derive the type, build the model
+# and load all of its parameters. The options are passed to convert.py: they leave no trace in a file.
 set(cases
   "timm_gmlp_small|GmlpImageClassifier"
   "timm_mixer_grad|MixerImageClassifier"
@@ -123,7 +124,7 @@ endforeach()
 expect(0 "\"causal\":true" ${PROGRAM} lucid_gmlp_causal.out.safetensors)
 expect(0 "\"chunk\":8" ${PROGRAM} lucid_flashtr_causal.out.safetensors)
 
-# A pickled checkpoint in a trainer's format, with labels. A pickle that contains other objects than tensors needs --trust.
+# A pickled checkpoint in a trainer's format, with labels. A pickle that contains objects other than tensors needs --trust.
 file(WRITE ${FOLDER}/wrap.py "
 import sys, torch
 sys.path.insert(0, '${HERE}')
@@ -149,7 +150,7 @@ expect(0 "" ${PYTHON} -B wrap.py)
 expect(0 "kwmlp.safetensors: Keyword-MLP" ${PYTHON} ${HERE}/convert.py kwmlp.pth)
 expect(0 "It is a GmlpImageClassifier of.*.norm_position.:.res_post." ${PROGRAM} kwmlp.safetensors)
 expect(0 "bare.safetensors: transformers" ${PYTHON} ${HERE}/convert.py bare bare.safetensors)
-expect(0 "It is a TextTransformer of.*.head.:{.form.:.none." ${PROGRAM} bare.safetensors)  # bare has no lm_head
+expect(0 "It is a TextTransformer of.*.head.:{.form.:.none." ${PROGRAM} bare.safetensors)  # bare/ has no lm_head
 expect(0 "rtmpose.safetensors: mmpose, RTMCCHead, [0-9,]+ elements in 12 tensors" ${PYTHON} ${HERE}/convert.py rtmpose.pth)
 expect(0 "It is a PoseHead of.*load_model<gated::PoseHead<float>>" ${PROGRAM} rtmpose.safetensors)
 file(WRITE ${FOLDER}/labels.txt "a\nb\nc\nd\ne\n")
@@ -161,7 +162,7 @@ expect(0 "It is a GmlpImageClassifier" ${PROGRAM} more.safetensors)
 expect(1 "ZIP archive" ${PROGRAM} plain.pth)
 expect(1 "no such file; to fetch a model" ${PYTHON} -c "import sys\nsys.modules['timm'] = None\nsys.argv = ['convert.py', 'no_such_model']\nsys.path.insert(0, '${HERE}')\nsys.dont_write_bytecode = True\nimport convert\nconvert.main()")
 
-# Origins without reference cases, and a model that convert.py fetches through timm, here replaced by a stub module.
+# Origins without reference cases, and a model that convert.py fetches through timm. A stub module replaces timm.
 file(WRITE ${FOLDER}/others.py "
 import pathlib, sys, types, torch
 sys.path.insert(0, '${HERE}')

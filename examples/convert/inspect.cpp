@@ -102,7 +102,7 @@ template <class Model>
 void open_by_shapes(const SafetensorsFile& file, const gated::Origin& origin, const typename Model::Config& config) {
   gated::NameMap names = gated::names_of(file, origin);
   std::string ignored;
-  for (const auto& [name, tensor] : file.tensors()) {  // ignores tensors outside of the model
+  for (const auto& [name, tensor] : file.tensors()) {  // ignores tensors outside the model
     const std::string first = name.substr(0, name.find('.'));
     if (!name.starts_with(names.prefix) &&
         std::find(names.ignored.begin(), names.ignored.end(), first) == names.ignored.end()) {

@@ -18,7 +18,7 @@ using namespace gated;
 /// Backward, the same average runs from the last token to the first: ∂x_t = α ∂y_t + (1 - α δ) ∂x_{t+1}. Then
 /// ∂rates_0 = (1 - α) Σ_t (∂x_t x_t - δ ∂x_{t+1} y_t), and ∂rates_1 = (δ - 1) δ Σ_t ∂x_{t+1} y_t.
 /// Shapes: x and y are N × C, rates is 2 × C.
-/// Cost: one pass over x, four backward; scratch 3·C, and N·C backward.
+/// Cost: one pass over x, four in the backward pass. Scratch: 3·C elements; N·C in the backward pass.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> moving_average(Run& run, MatrixOf<Run> x, const Matrix<T>& rates) {
   const Index channels = rates.cols();

@@ -1,5 +1,5 @@
-# Run by ctest. The shipped model cleans a noisy sentence, with the same samples from a file and from a stream. Training writes
-# the same model for any number of threads. The program accepts recordings with silence, clipping, a single sample or another
+# Run by ctest. The shipped model cleans a noisy sentence; a file and a stream yield the same samples. Training writes the
+# same model for any number of threads. The program accepts recordings with silence, clipping, a single sample or another
 # rate, and refuses invalid input. A closed pipe, a full disk and Ctrl-C leave valid files.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)

@@ -19,7 +19,7 @@ Matrix<float> spectrogram(const examples::Recording& recording) {
   const Index bins = options.length / 2 / rows;
   Matrix<float> picture(rows, wide);
   for (Index c = 0; c < wide; ++c) {
-    // Reads at most the first 100 ms of each column, so a recording of hours takes no longer than a short one.
+    // Reads only the first 100 ms of a longer column, to bound the time for long recordings.
     const Index begin = c * frames / wide,
                 longest = std::min((c + 1) * frames / wide - begin + options.length, recording.rate() / 10);
     const Index count = std::min(longest, frames - begin);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# sh examples/denoise/speech.sh [folder]: generates the speech on which the shipped model was trained and measured. Writes train/
-# and test/ to `folder` (default: build/speech); the two share no voices, sentences or speakers.
+# sh examples/denoise/speech.sh [folder]: generates the speech on which the shipped model was trained and tested. Writes train/
+# and test/ to `folder` (default: build/speech). These two have no voice, sentence or speaker in common.
 #
 # Debian's espeak-ng synthesizes the voices. The human recordings are from Debian's pocketsphinx-testdata (BSD-2-Clause,
 # Carnegie Mellon University).

@@ -14,7 +14,7 @@ namespace denoise {
 inline gated::Vector<float> wiener(const gated::Vector<float>& noisy, const gated::SpectrumOptions& spectrum) {
   constexpr gated::Index memory = 100;  // frames
   constexpr float smoothing = 0.8f, bias = 2, trust = 0.95f, floor = 0.1f;
-  // Pads with silence: otherwise the ends would be in one frame only.
+  // Pads with silence: otherwise only one frame would cover the first samples, and one the last.
   gated::Vector<float> padded = gated::Vector<float>::Zero(noisy.size() + 2 * spectrum.length);
   padded.segment(spectrum.length, noisy.size()) = noisy;
   const gated::Matrix<float> power = gated::power_spectrum<float>(padded, spectrum);

@@ -17,7 +17,7 @@ struct Options {
 };
 
 /// Parses the command line.
-/// Errors: those of examples::parse(); UsageError unless a model, a picture folder and an output are given, or else --example.
+/// Errors: those of examples::parse(); UsageError unless there is either --example, or a model, pictures and an output.
 Options parse_options(int count, char** arguments);
 
 }  // namespace tune

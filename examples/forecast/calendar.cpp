@@ -12,7 +12,7 @@ namespace forecast {
 
 namespace {
 
-using Day = std::int64_t;  // since 1 January 1970, a Thursday
+using Day = std::int64_t;  // days since 1 January 1970, a Thursday
 
 constexpr std::int64_t day_seconds = 86400;
 

@@ -24,7 +24,7 @@ struct Calendar {
   double first = 0, slope = 1;  ///< rows: the tick of row 0, and ticks per row
   double tick = 1;              ///< plain numbers: the value of a tick
 
-  /// A calendar of this unit for `ticks` (at least two); nullopt if they do not fit. For plain numbers, `scale` ticks make 1.
+  /// A calendar of this unit for `ticks` (at least two); nullopt if they do not fit. For plain numbers, a tick is 1 / `scale`.
   static std::optional<Calendar> of(Unit unit, const std::vector<std::int64_t>& ticks, std::int64_t per_second,
                                     std::int64_t scale);
 

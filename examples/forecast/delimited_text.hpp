@@ -12,7 +12,7 @@ namespace forecast {
 struct DelimitedText {
   char separator = ',';
   struct Row {
-    gated::Index line = 1;  ///< on which the row begins, counted from 1
+    gated::Index line = 1;  ///< the line on which the row begins, counted from 1
     std::vector<std::string> fields;
   };
   std::vector<Row> rows;

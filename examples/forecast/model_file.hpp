@@ -21,7 +21,7 @@ inline void save(const Model& model, const gated::RegressionLossConfig& loss, co
   gated::save_model(model, path, {{"loss", gated::to_json(loss)}});
 }
 
-/// The training loss of the model at `path`, from the file's metadata or the folder's config.json; squared if unspecified.
+/// The training loss of the model at `path`, from the file's metadata or the folder's config.json; by default squared error.
 inline gated::RegressionLossConfig loss_of(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) {
     const gated::SafetensorsFile file(path);

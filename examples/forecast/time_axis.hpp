@@ -10,9 +10,9 @@
 
 namespace forecast {
 
-/// The times of a table: read from a column, checked for equal steps, and continued in its notation. Calendar months count as
-/// equal steps, and so do weekdays if no row is on a weekend. Ambiguous dates are read as dd/mm or mm/dd, whichever yields
-/// equal steps.
+/// The times in a column of a table: checks that their steps are equal, and writes times in the same notation. Calendar months
+/// count as equal steps, and so do weekdays if no row is on a weekend. Ambiguous dates are read as dd/mm or mm/dd, whichever
+/// yields equal steps.
 class TimeAxis {
  public:
   TimeAxis() = default;
@@ -40,7 +40,7 @@ class TimeAxis {
   bool known_ = false;
   TimeNotation notation_;
   Calendar calendar_;
-  std::int64_t first_ = 0, step_ = 1;  // in units of the calendar
+  std::int64_t first_ = 0, step_ = 1;  // in units of calendar_: ticks, months, weekdays or rows
   std::vector<gated::Index> places_;
 };
 

@@ -82,7 +82,7 @@ TEST(TimeAxis, TreatsCalendarMonthsAsEqualSteps) {
   EXPECT_EQ(after({"1388534400", "1391212800", "1393632000"}, 1), (Texts{"1396310400"}));  // January to April 2014
 }
 
-TEST(TimeAxis, ContinuesUnixTimesAndCounts) {
+TEST(TimeAxis, ContinuesUnixTimesAndPlainNumbers) {
   EXPECT_EQ(after({"1419980400", "1419984000"}, 1), (Texts{"1419987600"}));
   EXPECT_EQ(after({"1419980400000", "1419984000000"}, 1), (Texts{"1419987600000"}));
   EXPECT_EQ(after({"1419980400000000000", "1419984000000000000"}, 1), (Texts{"1419987600000000000"}));
@@ -119,7 +119,7 @@ TEST(TimeAxis, CountsWeekdaysIfNoRowIsOnAWeekend) {
   EXPECT_EQ(axis_of(holiday).places(), (std::vector<Index>{0, 2, 3, 4, 5}));
 }
 
-TEST(TimeAxis, SkipsThePlacesOfMissingRows) {
+TEST(TimeAxis, LeavesGapsForMissingRows) {
   const TimeAxis axis = axis_of({"2014-12-31T20", "2014-12-31T21", "2014-12-31T22", "2015-01-01T00", "2015-01-01T01"});
   EXPECT_EQ(axis.places(), (std::vector<Index>{0, 1, 2, 4, 5}));
   EXPECT_EQ(axis.at(3), "2014-12-31T23");

@@ -41,7 +41,8 @@ inline gated::RegressionLossConfig loss_of(const Options& options) {
 }
 
 /// Trains `start` with IBM's recipe: AdamW, warm-up over 30 % of the steps, then cosine decay, gradients clipped to norm 1.
-/// Returns the model with the smallest loss on the validation rows (70 to 80 %): `start`, or the model after one of the epochs.
+/// Returns the model with the smallest loss on the validation rows (from 70 to 80 % of all rows): `start`, or the model after
+/// one of the epochs.
 inline Model trained(Model start, const Series& series, const Options& options) {
   auto windows = series.windows(0, series.training_rows);
   const auto kept = static_cast<std::size_t>(std::lround(options.share * static_cast<double>(windows.size())));

@@ -184,8 +184,8 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The seasonal naive forecast, standardised, for row `row + i` of series `one`: the latest value observed before `row` that
-/// lies a whole number of seasons earlier than `row + i`; 0 if there is none.
+/// The seasonal naive forecast of the series with index `one` for row `row + i`, standardised. It is the latest value observed
+/// before row `row` in the same phase of the season as row `row + i`, or 0 if there is none.
 inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);
   while (before >= 0 && !series.seen(one, before)) {

@@ -12,7 +12,7 @@ expect_run(0 "digits +353 of 359 right.*births of the next week.*And Noah opened
 set(PROGRAM ${CHECK})
 expect_run(0 "scores.npy +the same bits.*forecast.npy +the same bits.*logits.npy +the same bits" ${FOLDER})
 
-# Errors, odd shapes, ragged sequences, branches of a stream, and an `about` that outlives its model.
+# Errors, odd shapes, ragged sequences, branches of a stream, and the attribute `about` of a temporary model.
 file(WRITE ${FOLDER}/calls.py "
 import sys
 sys.path.insert(0, '${CMAKE_CURRENT_LIST_DIR}')

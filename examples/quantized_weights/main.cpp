@@ -111,7 +111,8 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
   }
 }
 
-/// Predicts each held-out byte except the first from at most 512 bytes before it.
+/// Predicts the held-out bytes of each file, except the first byte, from at most 512 bytes before them. A gMLP that accepts
+/// only full sequences skips a shorter rest of a file.
 template <class Model>
 void measure(const Model& model, const small::Options& options, const text::Corpus& corpus) {
   const auto length = static_cast<std::size_t>(std::min<Index>(512, model.longest()));
@@ -161,7 +162,8 @@ Matrix<float> read_series(const std::filesystem::path& path) {
   return gated::parse_csv<float>(numbers, path.string());
 }
 
-/// Forecasts the last tenth of a series, window by window. The first nine tenths standardise the series.
+/// Forecasts the last tenth of a series, window by window. The series is standardised by the mean
+/// and deviation of its first nine tenths.
 void measure(const Forecaster& model, const small::Options& options) {
   Matrix<float> series = read_series(options.series);
   const Index context = model.config.context, horizon = model.out(), past = series.cols() - series.cols() / 10;

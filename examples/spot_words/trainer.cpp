@@ -33,7 +33,7 @@ double percent(Index part, Index whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
 }
 
-/// Unknown words are more frequent in training than the average word: subtracts the log of this ratio from their bias in the
+/// In training, unknown words are r times as frequent as the average word. If r > 1, subtracts log(r) from their bias in the
 /// head (logit adjustment, Menon et al., arXiv:2007.07314).
 void forget_odds(const Recordings& recordings, Model& model) {
   const Index unknown = std::count(recordings.label_of.begin(), recordings.label_of.end(), recordings.unknown());

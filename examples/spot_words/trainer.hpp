@@ -9,8 +9,8 @@
 
 namespace words {
 
-/// Trains `start`, or a new KW-MLP, on `recordings`, to the last step or until Ctrl-C, and returns the moving average of its
-/// weights. Errors: ArgumentError if the labels of `start` differ from those of the recordings.
+/// Trains `start`, or a new KW-MLP if it is empty, on `recordings`, until the last step or Ctrl-C. Returns the moving average
+/// of the weights. Errors: ArgumentError if the labels of `start` differ from those of the recordings.
 Model trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options);
 
 /// Prints the share of recordings that the model classifies correctly, without and with added noise.

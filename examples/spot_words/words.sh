@@ -39,7 +39,7 @@ speak_other() {
   espeak-ng -z -v "$2" -s $((120 + count * 37 % 80)) -p $((25 + count * 23 % 50)) -w "$1/_unknown_/$3_$2.wav" "$3" 2> /dev/null
 }
 
-# nth <n> <word>...: prints word n modulo the number of words, counted from 0.
+# nth <n> <word>...: prints the word with index n modulo the number of words; the first index is 0.
 nth() {
   n=$(($1 % ($# - 1) + 1))
   shift "$n"

@@ -9,7 +9,7 @@
 
 namespace digits {
 
-/// The data of a training run, and its recipe.
+/// The images of a training run, and the recipe that it follows.
 struct Data {
   Recipe recipe;
   std::string name;                 ///< saved in the training file, to identify the data on resuming

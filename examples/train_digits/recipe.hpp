@@ -7,7 +7,7 @@
 #include "gated/train/training.hpp"
 #include "options.hpp"
 
-/// Training recipes. Their values were chosen on training images alone; see README.md.
+/// Training recipes, with values chosen on training images only; see README.md.
 
 namespace digits {
 

@@ -41,8 +41,8 @@ class Corpus {
   std::uint64_t fingerprint_ = 0;
 };
 
-/// The files of `texts` in a fixed order. A folder stands for all text files (without a zero byte) in and below it, except
-/// hidden files and links.
+/// The files of `texts` in a fixed order. Replaces each folder by the text files (those without a zero byte) in and below it,
+/// except hidden files and links.
 /// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 

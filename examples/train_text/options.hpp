@@ -30,7 +30,7 @@ struct Options {
   std::uint64_t seed = 1;
 
   std::filesystem::path resume;  ///< a training run to resume; empty for a new one
-  gated::Index steps = 0;        ///< steps in the whole run; if 0, as in the resumed file, or as many as fit into `minutes`
+  gated::Index steps = 0;        ///< steps of the whole run; 0: as in the resumed file, or as many as fit into `minutes`
   double minutes = 0;            ///< training time from now on; if 0, `steps` sets the length
   gated::Index stop_after = 0;   ///< the step to stop after; 0 for none
   int threads = 1;

@@ -7,7 +7,7 @@ namespace text {
 
 namespace {
 
-/// True if the new or resumed run trains a `Model`; `name` is the value of --model for `Model`.
+/// True if the new or resumed run trains a `Model`; `name` is the --model value that selects `Model`.
 template <class Model>
 bool is_of(const Options& options, std::string_view name) {
   if (options.resume.empty()) {

@@ -257,15 +257,15 @@ class Trainer {
   std::vector<Index> tokens_, targets_, lengths_;  // of a batch
   gated::MaskedTokens masked_;                     // the masked batch, with --mlm
 
-  Index steps_ = 0;     // done by this process
-  double seconds_ = 0;  // spent in these steps
+  Index steps_ = 0;     // steps done by this process
+  double seconds_ = 0;  // time spent in the steps of this process
   double first_ = 0;    // seconds of the first step, which is slower since it allocates
   double looked_ = 0;   // seconds_ when look() was last called
   Index samples_ = 0;   // samples shown so far
   struct {
     double loss = 0, seconds = 0;
     std::size_t bytes = 0, steps = 0;
-  } recent_;  // since the last permanent progress line
+  } recent_;  // totals since the last permanent progress line
   examples::ProgressLine progress_;
 };
 
@@ -299,7 +299,8 @@ int train_model(const Options& options, const Corpus& corpus, const ConfigOf& co
                                    ": the texts differ from those that the run began with. Give the same texts, unchanged.");
   const bool endless = training.config().schedule.form == gated::ScheduleForm::constant;
   gated::require<gated::ArgumentError>(!endless || options.steps > 0 || options.minutes > 0, name,
-                                       ": this run was stopped before its length was known. Give --steps or --minutes.");
+                                       ": this run was stopped before --minutes had determined its number of steps. Give "
+                                       "--steps or --minutes.");
   std::printf("  model     %s: %td parameters, step %td\n", options.resume.filename().string().c_str(),
               gated::parameter_count(training.model), training.steps_done());
   return Trainer<Model>(std::move(training), recipe, corpus, options).run();

@@ -68,7 +68,7 @@ foreach(known IN ITEMS "--preset;gmlp_ti16_224.in1k" "--config;${work}/config.js
   expect_run(0 "gMLP image classifier, 30 blocks, 14 x 14 patches, spatial weights dense.*\n29 " ${work}/published.safetensors ${known}
     --block 29 --out ${work}/published)
 endforeach()
-expect_run(1 "published.safetensors" ${work}/published.safetensors)  # the default preset is larger
+expect_run(1 "published.safetensors" ${work}/published.safetensors)  # the default preset does not fit: its model is larger
 expect_run(1 "entry = gmlp_x" ${work}/published.safetensors --preset gmlp_x)
 expect_no_file(FILE)
 expect_no_file(${work}/published.safetensors --config FILE)

@@ -58,11 +58,11 @@ Subject look_at(const Model& model, gated::ImageSize grid, const char* kind, con
   if (attention) {
     gated::require<gated::ArgumentError>(config.attention_width > 0,
                                          "--attention: this model has no attention; it is a gMLP. Leave the option out.");
-    // The hook sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is the map of input 0.
+    // The hook sees every layer's output under its path: "trunk.blocks.3.attention.weights.0" is input 0's attention map.
     gated::Workspace<float> workspace;
     workspace.set_hook([&](const std::string& path, gated::ConstView<float> output) {
       if (path.ends_with(".attention.weights.0")) {
-        const Index patches = std::min(output.rows(), grid.area());  // without a class token, which comes first
+        const Index patches = std::min(output.rows(), grid.area());  // skips a class token, which comes first
         subject.attention.push_back(output.bottomRightCorner(patches, patches));
       }
     });

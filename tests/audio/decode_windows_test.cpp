@@ -94,7 +94,7 @@ TEST(DecodeWindows, StopAtTheEndOfTheSound) {
     ++windows;
     return Vector<float>(segment);
   });
-  EXPECT_EQ(windows, 4) << "upstream runs 6, but the last two produce only samples past the end";
+  EXPECT_EQ(windows, 4) << "upstream runs 6 windows, but the last two produce only samples past the end";
 }
 
 TEST(DecodeWindows, PresetsMatchMossFormer2) {

@@ -87,8 +87,8 @@ void decide() {
   say(" + ");
   say(gated::InPlaceKwMlp::required_bytes(config), 10);
   say(" bytes\n");
-  expect(gated::InPlaceMfcc::required_bytes(gated::keyword_mlp_mfcc()) <= sizeof(mfcc_memory), "the MFCCs fit their memory");
-  expect(gated::InPlaceKwMlp::required_bytes(config) <= sizeof(model_memory), "the model fits its memory");
+  expect(gated::InPlaceMfcc::required_bytes(gated::keyword_mlp_mfcc()) <= sizeof(mfcc_memory), "the MFCCs fit in mfcc_memory");
+  expect(gated::InPlaceKwMlp::required_bytes(config) <= sizeof(model_memory), "the model fits in model_memory");
   gated::InPlaceMfcc mfcc(gated::keyword_mlp_mfcc(), mfcc_memory);
   gated::InPlaceKwMlp model({words_begin, words_end}, config, model_memory);
   const auto samples = gated::test::samples_of({sound_begin, sound_end});

@@ -1,4 +1,4 @@
-# cmake -DINCLUDE_DIR=<folder that holds gated/> -P floors.cmake
+# cmake -DINCLUDE_DIR=<folder that contains gated/> -P floors.cmake
 #
 # Fails, and lists the offenders, if a header or .inl file (a header's definitions) breaks one of these rules:
 #   * it includes no header of a higher floor or of a sibling: core <- ops <- {audio, layers} <- models <- {io, train}, io <- c.

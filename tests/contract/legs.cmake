@@ -1,5 +1,5 @@
-# cmake -DSOURCE_DIR=… -P legs.cmake checks that each leg of cmake/legs.txt has three presets and a line in tests/README.md,
-# that each line of cmake/legs_passed.txt names a leg, and that the leg that passed longest ago runs next.
+# cmake -DSOURCE_DIR=… -P legs.cmake checks the legs of cmake/legs.txt: each has three presets and a line in tests/README.md,
+# each line of cmake/legs_passed.txt names a leg, and the leg that passed longest ago runs next.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
@@ -46,7 +46,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# expect_order(<legs> <commands>) checks that legs_by_age prints the legs in this order after the commands.
+# expect_order(<legs> <commands>) checks that, after the commands, legs_by_age prints the legs in this order.
 find_program(SH sh)
 function(expect_order expected)
   set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)

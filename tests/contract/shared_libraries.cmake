@@ -1,8 +1,8 @@
 # cmake -DPROGRAM=… -DHIDDEN=A;B -DEXPORTED=C;D -DCOMPILED=… -DNM=… -P shared_libraries.cmake
 #
 # Loads two shared libraries with different alignments into one program and runs them in either order. They work if they hide
-# their symbols or are loaded locally; otherwise the second one is refused. A library that links gated::compiled exports none of
-# gated's symbols. COMPILED must be empty if a sanitizer exports hidden symbols; this check is then skipped.
+# their symbols or are loaded with RTLD_LOCAL; otherwise loading the second one fails. A library that links gated::compiled
+# exports none of gated's symbols. COMPILED must be empty if a sanitizer exports hidden symbols; this check is then skipped.
 
 cmake_minimum_required(VERSION 3.21)
 

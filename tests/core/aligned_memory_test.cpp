@@ -21,7 +21,7 @@ TEST(AlignedMemory, AlignsToCacheLinesAndHugePages) {
   large.data()[0] = large.data()[large.count() - 1] = 1;  // both ends are accessible
 }
 
-TEST(AlignedMemory, MayBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u); }
+TEST(AlignedMemory, CanBeEmpty) { EXPECT_EQ(AlignedMemory<float>(0).count(), 0u); }
 
 TEST(AlignedMemory, RefusesSizesThatCannotBeAllocated) {
   constexpr std::size_t most = std::numeric_limits<std::size_t>::max();

@@ -5,7 +5,7 @@
 
 /// Counts heap allocations. Link tests/core/allocations.cpp, which replaces the global allocation functions.
 
-// Eigen allocates with malloc, which is counted if it can be replaced: in glibc without sanitizers.
+// Eigen allocates with malloc. malloc is counted only with glibc and without sanitizers, where it can be replaced.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GATED_TEST_COUNTS_MALLOC 0
 #elif defined(__has_feature)

@@ -13,7 +13,7 @@ namespace {
 using test::bits_of;
 using test::distance_in_ulp;
 
-/// Largest distance of f(x) from exact(x), in ulps, over a million values x returned by `draw`.
+/// The largest distance of f(x) from exact(x), in ulps, among one million values x returned by `draw`.
 template <class F, class Exact, class Draw>
 double largest_distance(const F& f, const Exact& exact, const Draw& draw) {
   Random random(1);

@@ -74,7 +74,7 @@ TEST(Require, ThrowsOnlyIfTheConditionFails) {
 
 void silent(const char*) {}
 
-TEST(ErrorHandler, SettingOneReturnsThePreviousOne) {
+TEST(ErrorHandler, SettingAHandlerReturnsThePreviousOne) {
   const ErrorHandler original = set_error_handler(&silent);
   EXPECT_NE(original, nullptr);
   EXPECT_EQ(set_error_handler(original), &silent);

@@ -30,7 +30,7 @@ TEST(Mask, IsValidIfEmptyOrIfEachSequenceKeepsAToken) {
   }
 }
 
-TEST(Mask, IsRefusedIfItsLengthDiffers) {
+TEST(Mask, IsRefusedIfItsLengthIsWrong) {
   for (const bool softmax : {false, true}) {
     EXPECT_EQ(
         message_of<ShapeError>([&] {
@@ -41,7 +41,7 @@ TEST(Mask, IsRefusedIfItsLengthDiffers) {
   }
 }
 
-TEST(Mask, MayHideAWholeSequenceWithoutSoftmax) {
+TEST(Mask, CanHideAWholeSequenceUnlessASoftmaxNeedsIt) {
   const Entries mask{1, 0, 0, 0, 1};
   const auto sequences = Sequences::of_lengths({2, 2, 1});
   EXPECT_NO_THROW(expect_mask("f", mask, sequences));

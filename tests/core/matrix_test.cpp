@@ -35,7 +35,7 @@ TEST(ExpectColumns, NamesTheCallerAndBothSizes) {
   EXPECT_EQ(message.find("Linear::forward: x has 5 columns, expected in = 4"), 0u) << message;
 }
 
-TEST(ExpectShape, RefusesOtherRowsOrColumns) {
+TEST(ExpectShape, RefusesMismatchedRowsOrColumns) {
   Matrix<float> y(2, 5);
   EXPECT_NO_THROW(expect_shape<float>("matmul", "y", y, 2, 5));
   EXPECT_THROW(expect_shape<float>("matmul", "y", y, 2, 4), ShapeError);

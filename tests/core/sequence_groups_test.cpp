@@ -43,7 +43,7 @@ TEST(SequenceGroups, CoverEachRowOnceForAnyLengthsAndThreads) {
   }
 }
 
-TEST(SequenceGroups, HoldOneLongOrManyShortSequences) {
+TEST(SequenceGroups, ContainOneLongOrManyShortSequences) {
   for (const int threads : {1, 2}) {
     Workspace<float> workspace(Threads{threads});
     Visits visits;

@@ -116,7 +116,7 @@ TEST(State, RefusesTwoThreadsAtTheSameTime) {
   ASSERT_FALSE(refusals.empty());
   EXPECT_EQ(refusals.front(), "State: two threads use it at the same time. Give each thread its own state, such as a copy.");
   EXPECT_TRUE(same_bits(y, s.whole.topRows(2))) << "the first thread is unaffected";
-  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // in turn, not at once
+  std::thread([&] { EXPECT_TRUE(same_bits(s.go_on(state, 1), s.whole.middleRows(2, 1))); }).join();  // after the first thread
 }
 
 TEST(State, ReportsTheMemoryOfItsLayers) {
@@ -306,7 +306,7 @@ TEST(Stream, RefusesAStateOfAnotherConfiguration) {
             "Tower::extend: the state was made for another configuration. Make one with this model's start().");
   State<double> empty;
   expect_refused<ArgumentError>(s, empty, M::Zero(1, 3), 1, 3);
-  Streamed part(Pair(2, 3));  // its stream memory has the shape of the tower's first one
+  Streamed part(Pair(2, 3));  // its stream memory has the same shape as that of Tower's first block
   expect_refused<ArgumentError>(part, state, M::Zero(1, 3), 1, 3);
 }
 

@@ -119,7 +119,7 @@ void check(std::string_view json) {
   for_each_parameter([&](const ParameterInfo&, auto values) { built += static_cast<Index>(values.size()); },
                      std::as_const(*model));
   promise(built.value() <= 16 * most_values,
-          "a budget bounds the size of a model");  // the budget excludes biases and a training run's copies
+          "a budget bounds the size of a model");  // 16: the budget counts neither biases nor a training run's copies
   for_each_parameter(
       [](const ParameterInfo&, auto values) {
         for (std::size_t i = 0; i < values.size(); ++i) {

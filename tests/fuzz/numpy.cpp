@@ -5,8 +5,8 @@
 #include "gated/io/npz.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
-// The input is an .npz file if it starts with "PK", else an .npy file. The elements of an accepted array are inside the file,
-// and an accepted matrix round-trips.
+// The input is an .npz file if it starts with "PK", otherwise an .npy file. Checks that the elements of an accepted array are
+// inside the file, and that an accepted matrix round-trips.
 
 namespace gated::fuzz {
 namespace {

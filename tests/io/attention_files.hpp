@@ -8,7 +8,7 @@
 #include "gated/io/checkpoint.hpp"
 #include "tests/layers/literal_attention.hpp"
 
-/// Helpers for checkpoints of gated attention models with the original code's tensor names.
+/// Helpers for tests of checkpoints that use another library's tensor names.
 
 namespace gated::test {
 

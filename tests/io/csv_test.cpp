@@ -75,8 +75,8 @@ TEST(Csv, RefusesEmptyLines) {
 }
 
 TEST(Csv, RefusesRaggedRows) {
-  expect_refused("1,2\n3,4\n5\n", {"line 3 has 1 columns, the lines before it have 2"});
-  expect_refused("1,2\n3,4,5\n", {"line 2 has 3 columns, the lines before it have 2"});
+  expect_refused("1,2\n3,4\n5\n", {"line 3 has 1 columns, but the lines before it have 2"});
+  expect_refused("1,2\n3,4,5\n", {"line 2 has 3 columns, but the lines before it have 2"});
 }
 
 TEST(Csv, NamesTheLineAndColumnOfInvalidNumbers) {

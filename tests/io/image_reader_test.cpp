@@ -149,7 +149,7 @@ TEST(ImageReader, SurvivesTruncatedFiles) {
   }
 }
 
-// Tests PNG only: on damaged JPEG files, products in stb_image may overflow, which the sanitizer reports.
+// Tests PNG only: damaged JPEG files can make products in stb_image overflow, which the sanitizer reports.
 TEST(ImageReader, SurvivesDamagedPngFiles) {
   for (const char* const name : {"palette.file", "grey_alpha.file"}) {
     const auto bytes = image_cases().tensor(name).bytes;

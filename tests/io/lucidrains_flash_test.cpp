@@ -74,7 +74,7 @@ TEST(LucidrainsFlash, ComputesFrequenciesIfTheFileHasNone) {
   auto model = random_layer<FlashLanguageModel<float>>(transformer());
   const FlashLanguageModel<float> fresh(model.config);
   for (auto& block : model.trunk.blocks) {
-    block.rotary.frequencies *= 1.001F;  // as if rounded or trained: no longer the computed values
+    block.rotary.frequencies *= 1.001F;  // differ from the computed values, as after rounding or training
   }
   model.position.frequencies *= 0.999F;
   const NameMap names = lucidrains_flash_transformer_names();

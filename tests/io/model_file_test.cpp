@@ -148,7 +148,8 @@ TEST(ModelFile, ReadsFilesOfTimm) {
   Workspace<float> workspace;
   EXPECT_TRUE(same_bits(loaded.forward(images, workspace), model.forward(images, workspace)));
   expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
-                          {"the file holds a \"timm.gmlp\", expected \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\""});
+                          {"the file holds a \"timm.gmlp\", expected the architecture "
+                           "\"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\""});
 }
 
 TEST(ModelFile, RefusesAnotherKindOfModel) {
@@ -156,7 +157,7 @@ TEST(ModelFile, RefusesAnotherKindOfModel) {
   save_model(random_model<GmlpLanguageModel<float>>(odd_language_model()), path);
   expect_error<FileError>([&] { load_model<GmlpImageClassifier<float>>(path); },
                           {path.string(),
-                           "the file holds a \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\", expected "
+                           "the file holds a \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\", expected the architecture "
                            "\"gated.ImageClassifier<gated.Stack<gated.GmlpBlock>>\""});
 }
 
@@ -227,7 +228,7 @@ TEST(ModelFile, ReportsFilesThatDoNotNameTheirModel) {
   save_parameters(model, path, {{"config", to_json(model.config)}});
   expect_error<FileError>([&] { load_model<GmlpLanguageModel<float>>(path); },
                           {"names no architecture in its metadata",
-                           "expected \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\"", "save_model()"});
+                           "expected the architecture \"gated.LanguageModel<gated.Stack<gated.GmlpBlock>>\"", "save_model()"});
 }
 
 TEST(ModelFile, RefusesInvalidConfigurations) {

@@ -92,7 +92,7 @@ TEST(WavWriter, RefusesInvalidInputAndKeepsTheFile) {
 }
 
 #if defined(__linux__)
-TEST(WavWriter, KeepsTheFramesThatFit) {
+TEST(WavWriter, KeepsTheFramesBelowTheFileSizeLimit) {
   const auto path = temporary("full.wav");
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);

@@ -14,7 +14,7 @@ using test::refuses;
 constexpr BranchformerLayerConfig small{
     .channels = 6, .heads = 3, .hidden = 10, .gate_hidden = 8, .gate_kernel = 5, .merge_kernel = 3, .norm_eps = 1e-5};
 
-/// ESPnet's and WeNet's layers, layers without each optional part, and every mix of causal and non-causal parts.
+/// ESPnet's and WeNet's layers, layers that lack optional parts, and every mix of causal and non-causal parts.
 std::vector<BranchformerLayerConfig> configs() {
   std::vector<BranchformerLayerConfig> all(9, small);
   all[1].position = ScorePosition::none;

@@ -100,10 +100,9 @@ TEST(SeriesMixerBlock, RefusesIncompleteSeriesAndItems) {
   EXPECT_EQ(
       message(alone, 7),
       "SeriesMixerBlock::forward: sequence 0 of 1 has 7 tokens, expected a multiple of 3. Pass all patches of each series.");
-  EXPECT_EQ(
-      message(mixed, 9),
-      "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. Pass whole items of series × patches "
-      "rows.");
+  EXPECT_EQ(message(mixed, 9),
+            "SeriesMixerBlock::forward: sequence 0 of 1 has 9 tokens, expected a multiple of 6. Pass whole items, each with "
+            "series × patches rows.");
   EXPECT_EQ(message_of<ArgumentError>([] { SeriesMixerBlock<float>({.channels = 4, .patches = 0}); }),
             "SeriesMixerBlock: channels = 4, patches = 0 and expansion = 2 must be positive, and series = 0 must not be "
             "negative.");

@@ -17,7 +17,7 @@ class SinusoidPositionOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SinusoidPositionOf, Scalars, );
 
-/// A layer that applies SinusoidPosition. Because of Sees::past, expect_promises() tests sequences instead of single tokens.
+/// A layer that applies SinusoidPosition. It declares Sees::past, so expect_promises() tests sequences, not single tokens.
 template <class T>
 struct Placing : Layer<Placing<T>> {
   static constexpr const char* name = "Placing";

@@ -185,7 +185,7 @@ TYPED_TEST(SpatialGatingUnitOf, SplitGateWithZeroWeightsReturnsItsFirstHalf) {
   using T = TypeParam;
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     SpatialGatingUnit<T> gate({.channels = 34, .spatial = {.length = 9, .form = form}});
-    gate.proj.weight.setZero();  // the bias is 1 when built
+    gate.proj.weight.setZero();  // the constructor has set the bias to 1
     const auto x = random_matrix<T>(18, 34, 2);
     EXPECT_TRUE(test::same_bits(pass(gate, x, Sequences::uniform(2, 9)), x.leftCols(17))) << name_of(form);
   }

@@ -75,7 +75,7 @@ TEST(Denoise, PadsSoundWithSilence) {
             "denoise: there are no samples.");
 }
 
-/// Streams `x` and latency() zeros in blocks of 1, 2, …, `largest`, 1, 2, … samples. Returns the output without the delay.
+/// Streams `x`, then latency() zeros, in blocks of 1, 2, …, `largest`, 1, 2, … samples. Returns the output without the delay.
 template <class T>
 Vector<T> streamed(DenoiseStream<T>& stream, const Vector<T>& x, Index largest) {
   Vector<T> y = Vector<T>::Zero(x.size() + stream.latency());
@@ -135,7 +135,7 @@ TEST(DenoiseStream, TreatsNaNAndInfinityAsSilence) {
   EXPECT_EQ(streamed(stream, x, 5), expected);
 }
 
-TEST(DenoiseStream, RefusesAnOutputOfAnotherLength) {
+TEST(DenoiseStream, RefusesAnOutputOfDifferentLength) {
   const auto model = random_denoiser<float>(20, 8);
   DenoiseStream<float> stream(model);
   std::vector<float> in(3), out(4, 7);

@@ -123,7 +123,8 @@ TEST(Flash, HandlesFullyMaskedSequences) {
         expected = literal::mixed_chunk_attention(block, expected, sequences, mask);
       }
       Workspace<float> workspace;
-      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected)) << "its kernels work without any visible token";
+      EXPECT_TRUE(near(model.forward(x, sequences, workspace, mask), expected))
+          << "the kernels must handle a sequence without a visible token";
     }
   }
 }

@@ -29,7 +29,7 @@ std::vector<Index> some_types(std::size_t count) {
 }
 
 TEST(Fnet, HasTheParameterCountsOfTheOriginal) {
-  const detail::HollowWeights hollow;  // weights take no memory
+  const detail::HollowWeights hollow;  // allocates no memory for weights
   EXPECT_EQ(parameter_count(FnetEncoder<float>(fnet_encoder())), 56'706'048);
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_base(FnetHead::none))), 82'861'056);
   EXPECT_EQ(parameter_count(Fnet<float>(fnet_base())), 83'485'184);

@@ -36,7 +36,7 @@ TEST(Gmlp, StartsAsAFeedForwardNetwork) {
     }
     return copy;
   }();
-  for (Index t = 0; t < 9; ++t) {  // each token alone, without token mixing
+  for (Index t = 0; t < 9; ++t) {  // each token is a sequence of its own: no token mixing
     one_by_one.row(t) = sliced.forward(x.row(t), Sequences::single(1), workspace);
   }
   EXPECT_TRUE(test::near(y, one_by_one, 1e-4));

@@ -50,8 +50,8 @@ void add_layers(const L& layer, const std::string& path, Names& all) {
   std::apply([&](const auto&... field) { (add_member(layer.*(field.member), path + field.name, all), ...); }, L::fields());
 }
 
-/// True if `path` names a layer without its own output. Rotary positions rotate other outputs, relative biases are added to
-/// scores, and segment embeddings to word vectors. Of a gated projection, a hook sees the two matmuls.
+/// True if `path` names a layer that a hook does not see. Rotary positions, relative biases and segment embeddings only change
+/// the outputs of other layers. For a gated projection, a hook sees its two matmuls instead.
 bool has_no_output(const std::string& path) {
   for (const std::string name : {"rotary", "relative_bias", "type_embedding", "projection"}) {
     if (path == name || (path.size() > name.size() && path.ends_with("." + name))) {
@@ -192,8 +192,8 @@ TYPED_TEST(HookOf, SeesNoLayersDuringStateChecks) {
 
 // --- Attention weights ---
 
-/// Expects these paths of attention weights in each block: `in_batch` for two sequences of 6 and 3 tokens, `in_stream` for a
-/// stream of 9 tokens.
+/// Expects that in each block a hook sees attention weights at exactly these paths: `in_batch` for two sequences of 6 and 3
+/// tokens, `in_stream` for a stream of 9 tokens.
 template <class Kind>
 void expect_weights(const Names& in_batch, const Names& in_stream, const std::string& block = "") {
   const auto prefixed = [&](const Names& endings) {
@@ -293,7 +293,7 @@ TEST(Hook, SeesEveryLayerOfAClassifier) {
   }
 }
 
-TEST(Hook, SeesEveryLayerBelowTheHeadInFeatures) {
+TEST(Hook, FeaturesShowEveryLayerBelowTheHead) {
   const auto model = random_model<GmlpImageClassifier<float>>(classifier_config(Pooling::mean));
   const auto images = random_matrix<float>(2, 96, 2);
   const Seen features = hooked([&](auto& workspace) { model.features(images, workspace); });

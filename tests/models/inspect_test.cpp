@@ -57,7 +57,8 @@ TYPED_TEST(ToeplitzError, IsExactlyZeroForConvolutions) {
   for (const Index window : {1, 3, 5, 99}) {
     EXPECT_EQ(toeplitz_error<T>(w, grid, window), 0.0) << window;
   }
-  EXPECT_GT(toeplitz_error<T>(w, ImageSize{1, 28}, 99), 0.1) << "not Toeplitz along the sequence: grid rows wrap";
+  EXPECT_GT(toeplitz_error<T>(w, ImageSize{1, 28}, 99), 0.1)
+      << "not Toeplitz along the sequence, which continues from one grid row to the next";
   EXPECT_TRUE(test::same_bits(mean_filter<T>(w, grid, 99), numbers.template cast<double>().eval()));
 }
 

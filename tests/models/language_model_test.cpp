@@ -231,7 +231,7 @@ TYPED_TEST(LanguageModelOf, MasksPaddingByDefault) {
   }
 }
 
-TYPED_TEST(LanguageModelOf, DefaultsToTheFirstType) {
+TYPED_TEST(LanguageModelOf, TokenTypesDefaultToZero) {
   using T = typename TypeParam::T;
   const Ids tokens(text_of_12.begin(), text_of_12.begin() + 5), first(5, 0), second(5, 1);
   TestFixture::for_each_model(false, [&](const auto& model) {

@@ -38,7 +38,7 @@ TEST(SpeechEnhancement, MasksTheSpectrumOfEachWindow) {
   const auto network = small_network(24, 41);
   const auto options = small_enhancement();
   Workspace<double> workspace;
-  for (const Index samples : {795, 1250}) {  // uncut; cut into windows
+  for (const Index samples : {795, 1250}) {  // a single window; several windows
     const Vector<double> x = noise(samples), y = enhance<double>(network, x, options, workspace);
     const auto expected =
         enhance_in_windows<double>(x, options.windows, [&](const ConstSignal<double>& piece) -> Matrix<double> {
@@ -53,7 +53,7 @@ TEST(SpeechEnhancement, MasksTheSpectrumOfEachWindow) {
         });
     EXPECT_LT((y - expected.col(0)).cwiseAbs().maxCoeff(), 1e-13 * expected.cwiseAbs().maxCoeff());
   }
-  EXPECT_EQ(enhance<double>(network, noise(795), options, workspace).tail(11), Vector<double>::Zero(11));  // in no frame
+  EXPECT_EQ(enhance<double>(network, noise(795), options, workspace).tail(11), Vector<double>::Zero(11));  // after all frames
 }
 
 TEST(SpeechEnhancement, RefusesMismatchedNetworksAndShortSound) {

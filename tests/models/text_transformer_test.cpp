@@ -15,14 +15,14 @@ using test::random_layer;
 using test::refuses;
 using test::same_bits;
 
-/// The number of parameters with `depth` layers; weights take no memory.
+/// The number of parameters with `depth` layers. HollowWeights keeps the weights out of memory.
 Index count_at(TextTransformerConfig config, Index depth) {
   const detail::HollowWeights hollow;
   config.trunk.depth = depth;
   return parameter_count(TextTransformer<float>(config));
 }
 
-/// The number of parameters, extrapolated from two and three layers, since the largest model takes 29 GB.
+/// The number of parameters, extrapolated from two and three layers, because the largest model would need 29 GB.
 Index count(const TextTransformerConfig& config) {
   const Index two = count_at(config, 2);
   return two + (config.trunk.depth - 2) * (count_at(config, 3) - two);

@@ -179,7 +179,7 @@ TEST(Bf16ProductElsewhere, FallsBackToFloat) {
   for (const KernelForm form : available_kernels()) {
     use_kernels(form);
     Workspace<float> in_float, in_bf16;
-    in_bf16.use(engine);  // made for the best form, but used with every form
+    in_bf16.use(engine);  // an engine of the best form, used with every form
     const bool is_float = same_bits(product_in(in_bf16, a, b), product_in(in_float, a, b));
     EXPECT_EQ(is_float, bf16_products() == nullptr);
     EXPECT_TRUE(same_bits(product_in(in_bf16, lower<float>(a, 0), b), product_in(in_float, lower<float>(a, 0), b)));

@@ -87,7 +87,7 @@ TEST(DynamicConvolution, EqualsItsFormula) {
   }
 }
 
-TEST(DynamicConvolution, ReadsNothingOutsideOfTheSequence) {
+TEST(DynamicConvolution, ReadsNothingOutsideTheSequence) {
   const auto sequences = Sequences::of_lengths({3, 4, 2});
   const Parameters<double> p(convolution_options()[5]);
   Matrix<double> x = random_matrix<double>(9, p.columns(), 1);

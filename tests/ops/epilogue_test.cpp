@@ -30,7 +30,7 @@ enum Fields : unsigned {
   residual_scale = 128,
   kept = 256,
   all = 511,
-  scale = 512  // replaces the gate
+  scale = 512  // per column; replaces the gate
 };
 
 /// Every combination of fields, except those with both a gate and a scale.
@@ -188,7 +188,7 @@ TYPED_TEST(EpilogueOf, AppliesEveryActivationBeforeGateAndResidual) {
   }
 }
 
-TYPED_TEST(EpilogueOf, IsThePlainProductIfEmpty) {
+TYPED_TEST(EpilogueOf, LeavesTheProductUnchangedIfEmpty) {
   EXPECT_TRUE(same_bits(this->product({}), this->product(this->with(residual_scale)))) << "a scale without a residual";
   const Vector<TypeParam> none;
   for (const unsigned fields : {0U, activation + 0U, activation | row_bias}) {

@@ -96,7 +96,7 @@ TEST(FourierMixing, WorksInBatchesAndOnTapes) {
   test::expect_op(Plain{}, {.in = 12, .out = 12, .lengths = {200, 100, 90, 200, 190}, .streams = false});
 }
 
-TEST(FourierMixing, FusedEpiloguesEqualJoin) {
+TEST(FourierMixing, FusedEpiloguesAreBitEqualToSeparateOnes) {
   test::expect_bits_of_join([](auto& run, const auto& x, auto epilogue) { return mix_by_fourier(run, x, std::move(epilogue)); },
                             {.in = 19, .out = 19, .lengths = {7, 0, 1, 12, 31, 290}, .streams = false});
 }

@@ -292,7 +292,7 @@ TEST_F(Int8Product, UsesFloatProductsForBf16Weights) {
   EXPECT_TRUE(same_bits(product_in(integers, x, transposed(layer.weight)), product_in(floats, x, transposed(layer.weight))));
 }
 
-TEST_F(Int8Product, UsesFloatForScoresTrianglesAndDeepProducts) {
+TEST_F(Int8Product, UsesFloatForScoresAndTriangularOrDeepProducts) {
   const auto expect_float = [](const Operand<float>& a, const Operand<float>& b, Index wanted = -1) {
     Workspace<float> integers, floats;
     integers.use(int8_products());

@@ -18,7 +18,7 @@ using detail::word_of;
 
 class KernelFormTest : public test::RestoresKernels {};
 
-TEST_F(KernelFormTest, DefaultsToTheEnvironmentsFormOrElseTheBest) {
+TEST_F(KernelFormTest, UsesTheEnvironmentVariableOrElseTheBestForm) {
   const auto forms = available_kernels();
   ASSERT_FALSE(forms.empty());
   const char* const asked = std::getenv("GATED_KERNELS");

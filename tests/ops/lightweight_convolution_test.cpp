@@ -30,14 +30,14 @@ struct Parameters {
 
 test::OpCase case_of(const Options& o) { return {.in = o.channels, .out = o.channels, .streams = o.own_tap == o.taps - 1}; }
 
-TEST(LightweightConvolutionOp, WorksInEveryRun) {
+TEST(LightweightConvolutionOp, WorksInEveryKindOfRun) {
   for (const Options& options : convolution_options()) {
     test::expect_op<Parameters>(
         options, [](auto& run, const auto& p, auto x) { return convolve_lightweight(run, x, p.taps(), {}); }, case_of(options));
   }
 }
 
-TEST(LightweightConvolutionOp, FusedEpiloguesEqualJoin) {
+TEST(LightweightConvolutionOp, FusedEpiloguesAreBitEqualToSeparateOnes) {
   for (const Options& options : {convolution_options()[0], convolution_options()[3]}) {
     test::expect_bits_of_join<Parameters>(
         options,

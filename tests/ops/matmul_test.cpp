@@ -254,8 +254,8 @@ T poison(Index i) {
   return i % 3 == 0 ? std::numeric_limits<T>::quiet_NaN() : i % 3 == 1 ? infinity : -infinity;
 }
 
-/// Calls `f(a, diagonal, bounds)` for lower-triangular matrices `a` of many shapes. Only the first bounds[i] =
-/// min(depth, `diagonal` + i + 1) elements of row i belong to the triangle. The other elements are poison.
+/// Calls `f(a, diagonal, bounds)` for lower-triangular matrices `a` of many shapes. Only the first bounds[i] elements of row i
+/// belong to the triangle, where bounds[i] = min(depth, `diagonal` + i + 1). The other elements are poison.
 template <class T, class F>
 void for_each_triangle(Index most_rows, const std::vector<Index>& diagonals, const F& f) {
   for (Index rows = 1; rows <= most_rows; ++rows) {
@@ -452,8 +452,8 @@ TEST(Matmul, RefusesCodesPackedForOtherKernels) {
   Matrix<float> y(2, 5);
   use_kernels(available_kernels().front());
   EXPECT_EQ(test::message_of<ArgumentError>([&] { matmul(a, transposed(weight), y, workspace); }),
-            "PreparedWeights: a weight of 5 × 4 was packed for other kernels. Call prepare(), or open the file, after "
-            "use_kernels().");
+            "PreparedWeights: a weight of 5 × 4 was packed for other kernels than those in use. Call use_kernels() "
+            "first, then prepare() or open the file again.");
   use_kernels(available_kernels().back());
 }
 

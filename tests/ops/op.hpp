@@ -54,8 +54,8 @@ struct OpCase {
   bool streams_otherwise = false;  ///< streams equal a batch only up to rounding: they sum in a different order
 };
 
-/// Expects bit-equal results for a batch, each sequence alone, any number of threads, a tape, and streams of any step size.
-/// If `streams_otherwise`, streams can differ from the batch by rounding.
+/// Expects bit-equal results from a batch, single sequences, any number of threads, a tape, and streams of any step size.
+/// If `streams_otherwise`, streams may differ from the batch by rounding.
 template <class Layer>
 void expect_same_in_every_run(const Layer& layer, const OpCase& c) {
   using T = typename Layer::Scalar;

@@ -319,7 +319,7 @@ TEST_F(Portable, ReproducesSignaturesOfForecasters) {
                    "a1469a11c8067101", "3fd14455260886aa");
 }
 
-/// 100 steps with dropout and stochastic depth. Compares the losses, and the outputs of the final model and of its average.
+/// Trains for 100 steps with dropout and stochastic depth. Compares the losses, and the outputs of the last and averaged model.
 TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
   using Model = GmlpImageClassifier<float>;
   const Model::Config config{.image = {8, 8},
@@ -385,7 +385,7 @@ TEST_F(Portable, SoundHasTheSameBitsInAllFormsAndBuilds) {
   EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(everything)), "48f0f07bb2e93ae6");
 }
 
-TEST_F(Portable, IsChosenForTheWholeRun) {
+TEST_F(Portable, ARunKeepsItsArithmetic) {
   const auto model = random_model<Gmlp<float>>(causal_gmlp);
   const Matrix<float> x = random_matrix<float>(128, 40, 2);
   const auto forward = [&](const Workspace<float>::Hook& hook = nullptr) {

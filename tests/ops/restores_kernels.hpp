@@ -6,7 +6,7 @@
 
 namespace gated::test {
 
-/// A fixture for tests that call use_kernels(): restores the form after each test.
+/// A fixture for tests that call use_kernels(): restores the kernel form after each test.
 class RestoresKernels : public ::testing::Test {
  protected:
   ~RestoresKernels() override { use_kernels(before_); }

@@ -224,7 +224,7 @@ TEST(Rotary, RefusesAnOddOrEmptyNumberOfDimensions) {
   EXPECT_THROW(rotary_frequencies<float>(-2), ArgumentError);
 }
 
-TEST(Angles, DoNotDependOnWhereTheLoopStarts) {
+TEST(Angles, DoNotDependOnTheFirstPosition) {
   const Vector<double> frequencies = rotary_frequencies<double>(22);
   for (const Index first : {0, 63, 64, 1000000}) {
     for_each_angle(frequencies, first, 150, [&](Index t, Index k, double cosine, double sine) {

@@ -106,7 +106,7 @@ TYPED_TEST(SpatialStreamOf, IsBitEqualForAnyStepsCopiesAndRewinds) {
             state.rewind(static_cast<Index>(random.uniform() * static_cast<double>(state.position())));
           }
           if (turn % 20 == 3) {
-            const State<T> copy = state;  // includes unfinished sums
+            const State<T> copy = state;  // the copy includes unfinished sums
             state = copy;
           }
           const Index first = state.position(), rows = std::min(step, length - first);

@@ -177,7 +177,7 @@ TEST(AdamW, RefusesInvalidSettings) {
   EXPECT_EQ(message_of<ArgumentError>([&] { AdamW(model, {.beta1 = 1}); }), "AdamW: beta1 is 1, expected 0 ≤ beta1 < 1.");
 }
 
-TEST(AdamW, RefusesAnotherModelOrRateBeforeAnyChange) {
+TEST(AdamW, RefusesWrongShapesAndNaNRatesWithoutAnyChange) {
   Kinds<float> model = test::reference_start<float>();
   const Kinds<float> start = model;
   AdamW optimizer(model);

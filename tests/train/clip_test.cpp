@@ -26,7 +26,7 @@ void expect_like_torch(std::span<const T> expected, std::span<const T> norms, do
     EXPECT_NEAR(gradient_norm(gradient), 0.5, 1e-6);
     optimizer.update(model, gradient, 0.03 / static_cast<double>(1 + step));
   }
-  expected = expected.subspan(2 * 41);  // the rest: the parameters after ten steps, then the moments
+  expected = expected.subspan(2 * 41);  // now begins with the parameters after ten steps; the moments follow
   for (const Kinds<T>* const part : {&model, &optimizer.first, &optimizer.second}) {
     for_each_parameter(
         [&](const ParameterInfo& info, auto values) {

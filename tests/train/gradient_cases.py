@@ -577,7 +577,7 @@ def smallest_effect(model, tensors, call, expected):
     effects = {}
     for name, parameter in model.named_parameters():
         if name.split(".")[-1] in ("a", "b"):
-            continue  # FLASHQuad uses them only for more than 512 positions
+            continue  # FLASHQuad uses `a` and `b` only for more than 512 positions
         kept = parameter.detach().clone()
         is_scale = re.search(r"[nN]orm\.(weight|scala|g)$|to_logits\.0\.weight$|ln\.g$|scale\.scale$|pos_emb\.scale$", name)
         parameter.data.fill_(1.0 if is_scale else 0.0)

@@ -30,7 +30,7 @@ struct Kinds {
   }
 };
 
-/// Sets each value to `f(parameter, index)`, where `parameter` is the number of its parameter and `index` its place in it.
+/// Sets element i of parameter p to `f(p, i)`, for each element of each parameter; i and p are counted from 0.
 template <class Model, class F>
 void fill(Model& model, F&& f) {
   Index parameter = 0;

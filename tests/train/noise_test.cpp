@@ -197,7 +197,7 @@ TEST(Noise, DropPathDropsBlocksButKeepsAtLeastOne) {
     EXPECT_FALSE(test::same_bits(y, x));
     ++counts[is_first ? 0 : (is_second ? 1 : 2)];
   }
-  // Each of four draws has probability 1/4: keep both blocks, only the first, only the second, or neither. In the last case,
+  // There are four equally likely draws: keep both blocks, only the first, only the second, or neither. If neither is drawn,
   // drop path still keeps one of the two.
   EXPECT_NEAR(counts[0], 75, 30);
   EXPECT_NEAR(counts[1], 75, 30);

@@ -351,7 +351,7 @@ void expect_inference(const Model& model, const Matrix<float>& x, const Run& run
     bool makes = false, same = false, elsewhere = false;
     for (const auto& [at, kept] : made) {
       const bool inside = path.empty() || at == path || at.starts_with(path + ".");
-      const bool row = is_kept_joined(path) && path.starts_with(at + ".");  // all rows of an offset scale share its path
+      const bool row = is_kept_joined(path) && path.starts_with(at + ".");  // the tape keeps an offset scale as a whole
       const bool equal = test::same_bits(kept, values) || is_activated(kept, values);
       makes = makes || inside || row;
       same = same || (inside && equal);

@@ -19,13 +19,13 @@ TEST(Schedule, WarmsUpLinearly) {
   }
 }
 
-TEST(Schedule, StartsAtTheBaseWithoutWarmUp) {
+TEST(Schedule, StartsAtTheBaseRateWithoutWarmUp) {
   for (const ScheduleForm form : all_forms) {
     EXPECT_EQ(learning_rate({.form = form, .steps = 10}, 0.3, 0), 0.3);
   }
 }
 
-TEST(Schedule, ConstantFormKeepsTheBase) {
+TEST(Schedule, ConstantFormKeepsTheBaseRate) {
   for (const Index step : {0, 1, 99, 100, 100000}) {
     EXPECT_EQ(learning_rate({}, 0.3, step), 0.3);
     EXPECT_EQ(learning_rate({.steps = 100, .final_fraction = 0.5}, 0.3, step), 0.3);
@@ -43,7 +43,7 @@ TEST(Schedule, StaysAtTheFinalFractionAfterTheEnd) {
   }
 }
 
-TEST(Schedule, DecaysByItsForm) {
+TEST(Schedule, DecaysLinearlyOrAsACosine) {
   const ScheduleConfig linear{.form = ScheduleForm::linear, .warmup = 2, .steps = 11, .final_fraction = 0.2};
   const ScheduleConfig cosine{.form = ScheduleForm::cosine, .warmup = 2, .steps = 11, .final_fraction = 0.2};
   EXPECT_NEAR(learning_rate(linear, 1, 4), 0.8, 1e-15);  // x = 1/4
@@ -57,7 +57,7 @@ TEST(Schedule, DecaysByItsForm) {
   }
 }
 
-TEST(Schedule, ASingleStepAfterWarmUpUsesTheBase) {
+TEST(Schedule, ASingleStepAfterWarmUpUsesTheBaseRate) {
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .steps = 1}, 0.3, 0), 0.3);
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .warmup = 4, .steps = 5}, 0.3, 4), 0.3);
   EXPECT_EQ(learning_rate({.form = ScheduleForm::cosine, .warmup = 4, .steps = 5}, 0.3, 5), 0.0);

@@ -199,7 +199,7 @@ TEST(Tape, BlocksCanReadPartsOfOuterVariables) {
                        auto run = run_over(tape, x);
                        const Variable b = run(model.first, x), own = tape.columns(b, 0, 1);
                        Variable y = tape.columns(run(model.second, x), 0, 2);
-                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, blocks would reuse a part
+                       for (int i = 0; i < (recompute ? 3 : 1); ++i) {  // without recomputation, all blocks would share a part
                          y = tape.block(y, times_columns(tape, b));
                        }
                        return multiply(run, tape.columns(run(model.first, b), 2, 1), own);
@@ -216,7 +216,7 @@ TEST(Tape, BlocksCanReadPartsOfOuterVariables) {
   }
 }
 
-TEST(Tape, BlocksNest) {
+TEST(Tape, BlocksCanBeNested) {
   for (const bool recompute : {false, true}) {
     SCOPED_TRACE(recompute);
     expect_gradients(

@@ -112,8 +112,9 @@ TEST(TrainingFile, IsRefusedForAnotherConfigOrModel) {
       [&] { load_model<Training<Regression<float>>>(path).expect_same_run(wanted); },
       {"model.out is 3 in the file, expected 4", "optimizer.beta2 is 0.999 in the file, expected 0.98"});
   expect_error<FileError>([&] { load_model<Training<Cousin>>(path); },
-                          {"the file holds a \"gated.Training<test.Regression>\", expected \"gated.Training<test.Cousin>\""});
-  expect_error<FileError>([&] { load_model<Regression<float>>(path); }, {"expected \"test.Regression\""});
+                          {"the file holds a \"gated.Training<test.Regression>\", expected the architecture "
+                           "\"gated.Training<test.Cousin>\""});
+  expect_error<FileError>([&] { load_model<Regression<float>>(path); }, {"expected the architecture \"test.Regression\""});
 }
 
 TEST(TrainingFile, IsRefusedWithAnInvalidGenerator) {

@@ -36,7 +36,7 @@ double step(Training<Model>& training) {
   return training.step([&](auto& run) { return cross_entropy(run(training.model, tokens, sequences), targets); });
 }
 
-TEST(TrainingRun, GivesTheResultsOfAHandWrittenTape) {
+TEST(TrainingRun, EqualsAHandWrittenTape) {
   for (const TapeOptions& options : {TapeOptions{}, TapeOptions{.residual_dropout = 0.2}, TapeOptions{.recompute = true}}) {
     for (const Index micro_batches : {1, 3}) {
       Training<Model> training = training_of(options, micro_batches), by_hand = training;

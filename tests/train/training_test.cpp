@@ -341,7 +341,7 @@ TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   wanted.optimizer.groups[0].weight_decay = 0.5;
   wanted.schedule.form = ScheduleForm::constant;
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the training run in the file has other settings:\n"
+            "Training: the training run in the file has different settings:\n"
             "  model.in is 5 in the file, expected 6\n"
             "  model.bias is true in the file, expected false\n"
             "  optimizer.learning_rate is 0.05 in the file, expected 0.1\n"
@@ -352,7 +352,7 @@ TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
   wanted = busy_config();
   wanted.optimizer.groups.clear();
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
-            "Training: the training run in the file has other settings:\n"
+            "Training: the training run in the file has different settings:\n"
             "  optimizer.groups is [{path: \"layer.bias\", learning_rate_factor: 2, weight_decay: none, frozen: false}] in the "
             "file, expected []");
 }

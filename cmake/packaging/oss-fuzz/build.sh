@@ -6,7 +6,8 @@ fuzz=$SRC/gated/tests/fuzz
 for target in ${*:-$(cd "$fuzz" && ls *.cpp | sed '/^replay/d; s/\.cpp$//')}; do
   flags=""
   if [ "$SANITIZER" = undefined ]; then
-    # Hashes rely on unsigned wrap-around. The other flags are those of the preset `fuzz` and tests/fuzz/CMakeLists.txt.
+    # Hashes rely on unsigned wrap-around, hence -fno-sanitize=unsigned-integer-overflow.
+    # The other flags below are also in the preset `fuzz` or in tests/fuzz/CMakeLists.txt.
     flags="-fsanitize-ignorelist=$SRC/gated/tests/null_in_eigen.txt -fno-sanitize=unsigned-integer-overflow"
     [ "$target" != image ] || flags="$flags -fno-sanitize=signed-integer-overflow,shift,nonnull-attribute"
   fi

@@ -28,7 +28,7 @@ Result<T> run_gating(const CaseFile& file) {
   return run_layer<T>(file, layer, gated::espnet_gating_names());
 }
 
-/// The positions that the attention scores of the case's layer depend on.
+/// Which kind of position the attention scores of the case's layer depend on.
 gated::ScorePosition score_position(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto type =
@@ -79,7 +79,7 @@ Result<T> run(const CaseFile& file) {
     gated::Recording<T> recording(tape, sequences, mask);
     return recording(layer, scale(recording, input("input", x), gated::number(factor)));
   });
-  for (auto& gradient : result.gradients) {  // softmax cancels a key bias: it shifts all scores of a query equally
+  for (auto& gradient : result.gradients) {  // a key bias has no effect: it shifts all scores of a query equally
     gradient.has_effect = gradient.has_effect && gradient.name != "attention.key.bias";
   }
   return result;

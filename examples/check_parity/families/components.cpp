@@ -18,7 +18,7 @@ double number_after(const std::string& name, const std::string& word) {
   return std::strtod(name.c_str() + at + word.size(), nullptr);
 }
 
-/// number_after() for a learned parameter, which the originals keep in float32 even when computing in float64.
+/// number_after(), rounded to float: the originals keep learned parameters in float32, even when they compute in float64.
 template <class T>
 T parameter(const std::string& name, const std::string& word) {
   return static_cast<T>(static_cast<float>(number_after(name, word)));

@@ -7,7 +7,7 @@ namespace parity {
 
 namespace {
 
-/// EAMLP's Attention: a hidden width of coef·dim and coef·num_heads heads; coef is 4 by default.
+/// The configuration of EAMLP's Attention: the hidden width is coef·dim, with coef·num_heads heads; coef defaults to 4.
 gated::ExternalAttentionConfig config_of(const CaseFile& file) {
   const auto& a = file.arguments();
   const auto coefficient = argument<Index>(a, "coef", 4), channels = argument<Index>(a, "dim", 0);
@@ -65,7 +65,7 @@ Matrix<T> turned(const Matrix<T>& m, Index images, Index rows, Index columns) {
   return result;
 }
 
-/// EANet's head. Its convolutions are 1 × 1, so each pixel is a token.
+/// EANet's head: its convolutions are 1 × 1, so each pixel is a token.
 template <class T>
 Result<T> run_head(const CaseFile& file) {
   const auto& shape = file.shape("input");  // images, channels, height, width

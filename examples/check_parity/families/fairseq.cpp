@@ -65,7 +65,7 @@ Result<T> run_dynamic(const CaseFile& file) {
   return run_convolution<T>(file, ConvolutionForm::dynamic);
 }
 
-/// LightConvEncoderLayer or LightConvDecoderLayer. The names of its arguments begin with `side`.
+/// LightConvEncoderLayer or LightConvDecoderLayer. The names of the layer's arguments begin with `side`.
 template <class T>
 Result<T> run_block(const CaseFile& file, const std::string& side, bool causal) {
   const auto& a = file.arguments();

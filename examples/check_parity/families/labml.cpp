@@ -13,7 +13,7 @@ Result<T> run(const CaseFile& file) {
   gated::GmlpBlock<T> block(gated::labml_block_config(a.at("d_model"), a.at("d_ffn"), a.at("seq_len")));
   const auto names = gated::labml_block_names();
   file.load(block, names);
-  const auto mask_weights = [&](gated::GmlpBlock<T>& of) {  // `of` is the model, then its gradient
+  const auto mask_weights = [&](gated::GmlpBlock<T>& of) {  // called with the model, then with its gradient
     if (file.has("mask")) {
       of.gate.proj.apply_mask(file.matrix<T>("mask", 1));
     }

@@ -8,7 +8,7 @@ namespace {
 using gated::SynthesizerForm;
 using gated::SynthesizerMixture;
 
-/// The configuration of a case. Its `mode` is "random", "factorized_dense", "dense_plus_alpha", …
+/// The configuration of a case, whose `mode` is "random", "factorized_dense", "dense_plus_alpha", …
 gated::SynthesizerAttentionConfig config_of(const CaseFile& file) {
   const auto& a = file.arguments();
   gated::SynthesizerAttentionConfig config{.channels = a.at("dim"),

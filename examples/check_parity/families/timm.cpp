@@ -9,7 +9,7 @@ namespace {
 
 template <class Config>
 Config config_of(const CaseFile& file) {
-  // The defaults are those of the published model `entry`, or else of the class. The case's explicit arguments override them.
+  // Defaults come from the published model `entry`, if any, otherwise from the class. Explicit arguments override them.
   const bool published = file.explicit_arguments().value("entry", nlohmann::json()).is_string();
   return gated::timm_config<Config>((published ? file.explicit_arguments() : file.arguments()).dump());
 }

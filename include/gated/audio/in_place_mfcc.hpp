@@ -21,7 +21,7 @@ namespace gated {
 ///
 /// Samples are floats or 16-bit integers; integers are multiplied by 2⁻¹⁵.
 /// Shapes: `coefficients` is options.spectrum.frames(options.samples) × options.coefficients.
-/// Errors: those of mfcc(); ShapeError for options.samples = 0 or `coefficients` of another shape; ArgumentError for a
+/// Errors: those of mfcc(); ShapeError if options.samples = 0 or `coefficients` has the wrong shape; ArgumentError for a
 /// transform whose length is odd or has a prime factor above 7; MemoryError if the memory is too small.
 /// Cost: that of mfcc(), without building its tables. Not thread-safe. The kernel form (use_kernels()) must
 /// not change between construction and use.

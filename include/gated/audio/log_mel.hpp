@@ -17,7 +17,7 @@ struct LogMelOptions {
   Index length = 1920;                                               ///< samples per frame
   Index hop = 384;                                                   ///< samples from one frame to the next
   Window window = {.form = WindowForm::hamming, .periodic = false};  ///< multiplies each frame
-  double scale = 32768;          ///< factor of the samples: Kaldi expects the range of 16-bit integers
+  double scale = 32768;          ///< multiplies the samples: Kaldi expects the range of 16-bit integers
   bool remove_mean = true;       ///< true to subtract the mean of each frame
   double preemphasis = 0.97;     ///< replaces x_i by x_i - preemphasis · x_{i-1} in each frame; x_{-1} is x_0
   MelForm mel = MelForm::kaldi;  ///< mel scale and filter shape

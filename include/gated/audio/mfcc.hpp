@@ -73,7 +73,8 @@ inline Matrix<double> mel_levels(const Vector<double>& samples, const MfccOption
 /// |STFT|², mel filters, 10 log₁₀(max(·, least_power)), max(·, highest level - range), orthonormal DCT-II.
 ///
 /// The highest level is taken over the whole sound, so the coefficients cannot be streamed.
-/// KW-MLP's input image [1, 40, 98] is the transpose of the result. Its patches are [40, 1]: token i is row i of the result.
+/// KW-MLP's input image [1, 40, 98] is the transpose of the result. Each column of the image is a patch, so
+/// token i is row i of the result.
 /// Shapes: the result is options.spectrum.frames(samples) × options.coefficients, one row per frame.
 /// Errors: ArgumentError for invalid options; ShapeError for a sound shorter than a frame.
 /// Cost: about 2.5·n·log₂(n) flops per frame of n samples, and mels · coefficients multiplications, in double.

@@ -8,7 +8,7 @@
 namespace gated {
 
 /// A read-only view of one channel: a column vector of samples. Binds to a `Vector`, an `Eigen::Map`, or a column of a Matrix
-/// of frames × channels. Binding copies such a column if there are several channels.
+/// of frames × channels. A column of a Matrix with several channels is copied.
 template <class T>
 using ConstSignal = Eigen::Ref<const Vector<T>>;
 

@@ -184,7 +184,7 @@ Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& o
 /// and Lim 1984). Samples where Σ_f w² is 0 are set to 0: for example, the last (samples - options.span()) mod hop samples,
 /// which no frame covers, and with a Hann window the first sample.
 /// Shapes: the spectrum is options.frames(samples) × options.bins().
-/// Errors: ArgumentError for invalid options; ShapeError for a spectrum of another shape, or a sound shorter than a frame.
+/// Errors: ArgumentError for invalid options; ShapeError for a spectrum of the wrong shape, or a sound shorter than a frame.
 /// Cost: that of stft().
 template <class T>
 Vector<T> istft(const Matrix<std::complex<T>>& spectrum, Index samples, const SpectrumOptions& options) {

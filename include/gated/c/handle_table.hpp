@@ -165,7 +165,7 @@ class HandleTable {
     free_.reserve(first + count);
     auto slots = std::make_unique<Slot[]>(count);
     for (std::size_t i = 0; i < count; ++i) {
-      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // generation 1: handles are large
+      slots[i].state.store(std::uint64_t{1} << 32 | closed, std::memory_order_relaxed);  // generation 1: handles are not small
       free_.push_back(first + count - 1 - i);
     }
     chunks_[chunk].store(slots.release(), std::memory_order_release);  // never freed: stale handles still look up their slots

@@ -197,7 +197,7 @@ gated_status gated_use(const char* kernels, const char* arithmetic) {
     const auto form = named<KernelForm>(where, "kernels", kernels);
     const auto chosen = named<Arithmetic>(where, "arithmetic", arithmetic);
     if (chosen == Arithmetic::portable) {
-      detail::expect_portable_kernels(where);  // before use_kernels(): a failed call changes nothing
+      detail::expect_portable_kernels(where);  // before use_kernels(), so that a failed call changes nothing
     }
     if (form) {
       use_kernels(*form);

@@ -32,7 +32,7 @@ struct ModelInput {
   OutputRows rows = OutputRows::all;        ///< which rows to compute
   const ModelInput* other = nullptr;        ///< a second sequence: keys, values or known future covariates
 
-  /// Raises ArgumentError if `is_set`, where `member` is an input that the model does not use.
+  /// Raises ArgumentError if the input `member`, which the model does not use, is set.
   void expect_unset(bool is_set, const char* member) const {
     require<ArgumentError>(!is_set, where, ": input->", member, " is set, but this model does not use it. Leave it NULL.");
   }

@@ -40,7 +40,7 @@ struct Contract {
   const char* unstreamable = nullptr;  ///< why the layer cannot stream even if it is causal, or nullptr
   bool takes_mask = false;             ///< true if the layer accepts a mask
   MaskDemands mask = {};               ///< requirements for a mask
-  bool shows_itself = false;           ///< true if the body passes its outputs to the hook: the caller then does not
+  bool shows_itself = false;           ///< true if the body, not its caller, passes the outputs to the hook
 
   bool is_causal() const { return sees != Sees::all; }
   bool streams() const { return is_causal() && unstreamable == nullptr; }

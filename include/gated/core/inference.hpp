@@ -198,8 +198,8 @@ class Inference : public RunMemory<T> {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    /// Returns the body's result y, after copying it to place_ if it is elsewhere. With stays_, a y whose memory outlives the
-    /// call is not copied. First releases `given`, the body's arguments, so that y is the only handle of its rows.
+    /// Returns the body's result y, after copying it to place_ if it is elsewhere. If stays_, does not copy a y whose memory
+    /// outlives the call. First releases `given`, the body's arguments, so that y is the only handle of its rows.
     template <class... Given>
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);

@@ -26,7 +26,7 @@ inline int& kernels_of_run() {
   return form;
 }
 
-/// Scope of a run on this thread. A nested scope keeps the outer form.
+/// While a KernelChoice exists, this thread is in a run. A nested one keeps the outer one's form unless it is given a form.
 class KernelChoice {
  public:
   /// Starts a run, unless this thread is already in one.

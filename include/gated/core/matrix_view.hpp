@@ -42,7 +42,7 @@ struct MatrixView {
     static_assert(std::remove_cvref_t<M>::IsRowMajor, "token matrices are row-major");
     static_assert(!Fleeting<M, Scalar>, "this view would dangle: store the matrix in a variable");
   }
-  /// A read-only view from a mutable one.
+  /// Converts a mutable view to a read-only one.
   template <class U>
   requires(std::is_const_v<T>&& std::same_as<U, Scalar>) MatrixView(const MatrixView<U>& x)
       : MatrixView(x.data, x.rows(), x.columns(), x.stride) {}

@@ -138,7 +138,9 @@ class PreparedWeights {
     const PackedWeight<T>& packed = found->packed;
     if (packed.panel != panel && !packed.is_by_rows()) {
       require<ArgumentError>(!packed.is_quantized() && !is_elsewhere(*weight), "PreparedWeights: a weight of ", rows, " × ",
-                             columns, " was packed for other kernels. Call prepare(), or open the file, after use_kernels().");
+                             columns,
+                             " was packed for other kernels than those in use. Call use_kernels() first, then prepare() or "
+                             "open the file again.");
       return {};
     }
     const Sample now = sample(weight, found->numbers);

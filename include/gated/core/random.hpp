@@ -74,27 +74,27 @@ class Random {
   State state_{};
 };
 
-/// Fills `values` with N(0, deviation²).
+/// Fills `values` with samples from N(0, deviation²).
 template <class T>
 void fill_normal(std::span<T> values, double deviation, Random& random) {
   for (T& value : values) {
     value = static_cast<T>(deviation * random.normal());
   }
 }
-/// Fills a matrix or vector with N(0, deviation²), in memory order.
+/// Fills a matrix or vector with samples from N(0, deviation²), in memory order.
 template <class M>
 void fill_normal(Eigen::PlainObjectBase<M>& values, double deviation, Random& random) {
   fill_normal(std::span(values.data(), static_cast<std::size_t>(values.size())), deviation, random);
 }
 
-/// Fills `values` uniformly from [-bound, bound).
+/// Fills `values` with uniform samples from [-bound, bound).
 template <class T>
 void fill_uniform(std::span<T> values, double bound, Random& random) {
   for (T& value : values) {
     value = static_cast<T>(bound * (2.0 * random.uniform() - 1.0));
   }
 }
-/// Fills a matrix or vector uniformly from [-bound, bound), in memory order.
+/// Fills a matrix or vector with uniform samples from [-bound, bound), in memory order.
 template <class M>
 void fill_uniform(Eigen::PlainObjectBase<M>& values, double bound, Random& random) {
   fill_uniform(std::span(values.data(), static_cast<std::size_t>(values.size())), bound, random);

@@ -55,8 +55,8 @@ class RunMatrix : public MatrixView<T> {
   /// A handle to `rows`, which must be part of this matrix. Shares its reference count.
   RunMatrix sharing(const MatrixView<T>& rows) const { return {rows, use_}; }
 
-  /// If a caller or a layer at a nesting depth below `depth` owns the matrix's memory, counts the handle there and returns
-  /// true. Otherwise returns false.
+  /// Returns true if the rows are in memory of a caller or of a layer at a nesting depth below `depth`; the handle is then
+  /// counted there. Otherwise returns false and changes nothing.
   bool outlive(Index depth) {
     MatrixUse* outer = use_;
     while (outer != nullptr && outer->depth >= depth) {

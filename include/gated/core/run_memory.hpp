@@ -26,7 +26,7 @@ class RunMemory {
   View<T> operator[](const Matrix& x) const { return x; }
   static Matrix columns(const Matrix& x, Index first, Index number) { return x.sharing(x.columns(first, number)); }
 
-  /// Splits the columns of x into parts of these widths. If x is the only handle, each part has its own reference count.
+  /// Splits the columns of x into parts of these widths. If x has no other handle, each part has its own reference count.
   template <std::same_as<Index>... Widths>
   std::array<Matrix, sizeof...(Widths)> split(Matrix x, Widths... widths) {
     Index first = 0;
@@ -49,7 +49,7 @@ class RunMemory {
     }
     return make_rows(rows, columns, row_stride<T>(columns));
   }
-  /// A matrix with x's shape; reuses x's memory if x is the only handle.
+  /// A matrix with x's shape; reuses x's memory if x has no other handle.
   Matrix reuse(const Matrix& x) { return x.is_owned() ? x.sharing(x) : make(x.rows(), x.columns()); }
   /// A matrix that equals x and may be overwritten: x itself if it has no other handle, otherwise a copy.
   Matrix owned(Matrix x) {
@@ -76,14 +76,14 @@ class RunMemory {
 
   Workspace<T>& workspace_;
   const Place* place_ = nullptr;  // where the running layer's result goes
-  Index depth_ = 1;               // nesting depth of the running layer: 1 outside all layers; 0 marks memory of the caller
+  Index depth_ = 1;               // 1 outside all layers, plus 1 per nested layer; a MatrixUse of depth 0 is the caller's
 
  private:
   /// Scalars reserved for a MatrixUse: a whole cache line, which keeps the rows behind it aligned.
   static constexpr Index use_size = cache_line_bytes / static_cast<Index>(sizeof(T));
   static_assert(sizeof(MatrixUse) <= cache_line_bytes);
 
-  /// Constructs at `memory` the MatrixUse of a new matrix or, given `whole`, of a part of the matrix with that MatrixUse.
+  /// Constructs the MatrixUse of a new matrix at `memory`. For a part of another matrix, `whole` is that matrix's MatrixUse.
   MatrixUse* new_use(T* memory, MatrixUse* whole = nullptr) const {
     return ::new (static_cast<void*>(memory)) MatrixUse{.depth = depth_, .whole = whole};
   }

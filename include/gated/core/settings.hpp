@@ -69,7 +69,7 @@ concept NamedEnum = std::is_enum_v<E> && requires(E value) {
 }  // namespace detail
 
 /// A model that load_model() and Training can construct: it has an architecture name and a constructor from a Config. All
-/// models in models/ qualify, and so do layers that can be a whole network; examples/custom_layer defines such a layer.
+/// models in models/ qualify, and so does a layer that has both; examples/custom_layer defines such a layer.
 template <class Model>
 concept ConfiguredModel = requires(const typename Model::Config& config) {
   Model(config);

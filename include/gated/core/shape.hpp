@@ -20,7 +20,7 @@ inline std::string describe_shape(std::span<const Index> shape) {
   return out + "]";
 }
 
-/// The shape of a tensor in a checkpoint, at most four dimensions. In memory a parameter is a matrix or a vector.
+/// The shape of a tensor in a checkpoint, with at most four dimensions. In memory a parameter is a matrix or a vector.
 class Shape {
  public:
   Shape() = default;

@@ -193,7 +193,7 @@ class Stream : public Inference<Stream<T>, T> {
     return {this->running() == nullptr ? "Stream" : this->running()->name(), starts_ ? "start" : "extend"};
   }
 
-  /// Raises ArgumentError: a layer that regroups the tokens into other sequences needs all tokens.
+  /// Raises ArgumentError, because a layer that regroups the tokens into other sequences needs all tokens.
   [[noreturn]] Stream with(const Sequences&) const {
     raise<ArgumentError>(
         where(),

@@ -81,7 +81,7 @@ class Workspace {
   void use(const ProductEngine<T>* engine) { product_engine_ = engine; }
   const ProductEngine<T>* product_engine() const { return product_engine_; }
 
-  /// Bytes held.
+  /// Memory in bytes, including the other threads' workspaces.
   std::size_t bytes() const {
     std::size_t sum = arena_.bytes();
     for (const auto& worker : workers_) {
@@ -113,7 +113,7 @@ class Workspace {
   /// Afterwards each thread's workspace is as large as the largest of them, so a second call allocates nothing, whichever
   /// thread runs which task. A task's exception, such as std::bad_alloc, is rethrown when all tasks have ended.
   void side_by_side(Index tasks, FunctionRef<void(Index index, Workspace& scratch)> task) {
-    if (arena_.is_given()) {  // single-threaded, with no memory for a second workspace
+    if (arena_.is_given()) {  // in the caller's memory: single-threaded, without room for a second workspace
       for (Index i = 0; i < tasks; ++i) {
         const auto frame = inner_frame();
         task(i, *this);

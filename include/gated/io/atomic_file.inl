@@ -33,7 +33,7 @@ inline bool keep_from_removal([[maybe_unused]] std::FILE* file) {
   struct ::stat status {};
   return ::flock(::fileno(file), LOCK_EX) != 0 || ::fstat(::fileno(file), &status) != 0 || status.st_nlink > 0;
 #else
-  return true;  // other systems do not remove an open file
+  return true;  // other systems refuse to remove an open file
 #endif
 }
 

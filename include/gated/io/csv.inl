@@ -67,7 +67,7 @@ Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOption
       values.push_back(value);
     }
     require<FileError>(rows == 0 || column == columns, name, ": line ", line_number, " has ", column,
-                       " columns, the lines before it have ", columns, ".");
+                       " columns, but the lines before it have ", columns, ".");
     columns = column;
     ++rows;
   }

@@ -60,7 +60,7 @@ inline FairseqLayout fairseq_layout(const SafetensorsFile& file, std::string_vie
 
 namespace detail {
 
-/// Adds the rules for the convolution at `ours`, called `theirs` in the file. Both paths end in a dot or are empty.
+/// Adds the rules for the convolution at `ours`, called `theirs` in the file. Each path is empty or ends in a dot.
 inline void add_fairseq_convolution(NameMap& names, const std::string& ours, const std::string& theirs, const char* bias,
                                     ShapeForm taps) {
   names.add(ours, theirs, {{"weight", "weight", taps}, {"scores", "weight_linear"}, {"bias", bias}});
@@ -68,8 +68,8 @@ inline void add_fairseq_convolution(NameMap& names, const std::string& ours, con
 
 }  // namespace detail
 
-/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is FairseqLayout::taps. gated's
-/// input rows are ordered by sequence; fairseq's inputs are [time, batch, channels].
+/// Name map to load LightweightConv1dTBC or DynamicConv1dTBC as LightweightConvolution. `taps` is FairseqLayout::taps. The
+/// input rows here are sequence after sequence; fairseq's inputs are [time, batch, channels].
 inline NameMap fairseq_convolution_names(ConvolutionForm form, ShapeForm taps = ShapeForm::same) {
   NameMap names{.origin = "fairseq"};
   detail::add_fairseq_convolution(names, "", "", form == ConvolutionForm::dynamic ? "conv_bias" : "bias", taps);

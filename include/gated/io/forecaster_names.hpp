@@ -10,7 +10,8 @@
 #include "gated/models/tiny_time_mixer_config.hpp"
 
 /// @file
-/// Name maps for checkpoints of forecasters: granite-tsfm (TinyTimeMixer) and transformers (PatchTSMixer).
+/// Name maps for forecaster checkpoints: TinyTimeMixer's from granite-tsfm, and PatchTSMixer's from Hugging Face's
+/// transformers.
 
 namespace gated {
 

@@ -186,7 +186,7 @@ inline Image resize(const Image& image, Index width, Index height, Interpolation
   return result;
 }
 
-/// The width × height pixels of `image` whose upper left corner is (left, top).
+/// The part of `image` that is width × height pixels and has its upper-left corner at (left, top).
 /// Errors: ArgumentError unless the crop lies inside `image`; those of expect_image().
 /// Cost: one copy.
 inline Image crop(const Image& image, Index left, Index top, Index width, Index height) {

@@ -6,7 +6,7 @@
 #include "gated/gated.hpp"
 
 /// @file
-/// A list of models, for programs that open a file by the architecture in its metadata.
+/// A list of models, for programs that choose the model type from the architecture in a file's metadata.
 
 namespace gated {
 

@@ -13,7 +13,8 @@ inline GmlpConfig labml_block_config(Index d_model, Index d_ffn, Index seq_len) 
   return {.length = seq_len, .channels = d_model, .hidden = d_ffn, .length_policy = LengthPolicy::slice};
 }
 
-/// Name map to load GMLPBlock as GmlpBlock. labml's inputs are [tokens, batch, d]; gated's rows are ordered by sequence.
+/// Name map to load GMLPBlock as GmlpBlock. The input rows here are sequence after sequence; labml's inputs are [tokens, batch,
+/// d_model].
 inline NameMap labml_block_names() {
   NameMap names{.origin = "labml"};
   names.add("", "",

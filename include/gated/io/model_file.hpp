@@ -119,7 +119,7 @@ std::vector<std::string> parameter_shapes(const Model& model) {
 }
 
 /// Raises ArgumentError unless `model` has all parameters of `config`; a moved-from model lacks them.
-/// Cost: builds a model of `config` without touching its weights.
+/// Cost: that of building a model from `config` without touching its weights.
 template <class Model>
 void expect_whole(const Model& model, const typename Model::Config& config) {
   if constexpr (requires { model.model; }) {  // a training run: its moments are not compared

@@ -32,7 +32,7 @@ GATED_INLINE void refuse_architecture(const SafetensorsFile& file, std::string_v
   }
   raise<FileError>(file.name(), ": the file ",
                    found.empty() ? "names no architecture in its metadata" : text("holds a \"", printable(found), "\""),
-                   ", expected \"", expected, "\" as \"architecture\", which save_model() writes.", hint);
+                   ", expected the architecture \"", expected, "\". save_model() writes it to the metadata.", hint);
 }
 
 }  // namespace detail

@@ -12,7 +12,7 @@
 
 namespace gated {
 
-/// The edit distance (Levenshtein): how many characters to insert, remove or replace to turn `a` into `b`.
+/// The Levenshtein distance: the smallest number of bytes to insert, remove or replace to turn `a` into `b`.
 /// Cost: |a|·|b|.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);

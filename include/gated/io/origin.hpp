@@ -16,7 +16,7 @@ namespace gated {
 
 /// The first tensor whose name is `ending`, or ends with it after a dot; nullptr if there is none.
 const TensorEntry* tensor_ending(const SafetensorsFile& file, std::string_view ending);
-/// The smallest i = 0, 1, … for which no tensor name ends with `before`, i and `after`, joined.
+/// Counts blocks: returns the smallest i ≥ 0 for which no tensor name ends with `before`, i and `after`, concatenated.
 Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after);
 
 /// A kind of checkpoint, and how to open it.

@@ -417,7 +417,7 @@ GATED_INLINE NameMap names_of(const SafetensorsFile& file, const Origin& origin)
   const std::string_view first = detail::named_ending(file, origin.marks[0]).first;
   const std::string_view before = first.substr(0, first.size() - std::string_view(origin.marks[0]).size());
   NameMap names = origin.map(file, before);
-  // `body` comes from the map and is not part of `prefix`.
+  // `before` may end with the map's `body`, which must not be part of `prefix` too.
   const bool in_body = !names.body.empty() && before.ends_with(names.body);
   names.prefix = before.substr(0, before.size() - (in_body ? names.body.size() : 0));
   return names;

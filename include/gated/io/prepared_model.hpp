@@ -147,8 +147,8 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
 ///
 /// Every run needs a workspace that uses `weights`; the model cannot be trained or saved.
 /// Errors: those of load_model(), and of prepare() for `format`.
-/// Cost: one pass over the file. Memory: the packed weights and, while loading, one more weight and one mapped tensor, if the
-/// system commits memory on first touch (Linux, macOS). Address space is also reserved for a float model.
+/// Cost: one pass over the file. Memory: the packed weights and, while loading, one more weight and one mapped tensor. If the
+/// system commits memory on first touch (Linux, macOS), the model's unpacked copies of these weights take address space only.
 template <ConfiguredModel Model>
 PreparedModel<Model> load_prepared(const SafetensorsFile& file, std::optional<WeightFormat> format = {}) {
   return detail::open_prepared<Model>(file, {.format = format});
@@ -168,7 +168,7 @@ PreparedModel<Model> load_prepared(const std::filesystem::path& path, std::optio
 ///     workspace.use(opened.weights);
 ///     opened.model.forward(tokens, sequences, workspace);   // bit-equal to the model of load_model()
 ///
-/// Use it in programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare();
+/// For programs that run once, rarely, or in many processes. Each matmul packs mapped weights anew, as without prepare(), so
 /// long-running programs should use load_prepared(). Weights of a type other than the model's are packed as in load_prepared(),
 /// as are unaligned weights and weights stacked from several tensors. Spatial weights and vectors are copied. Every run needs a
 /// workspace that uses `weights`, and the model cannot be trained or saved. Do not modify or truncate the file while it is

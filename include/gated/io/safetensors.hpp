@@ -59,10 +59,10 @@ class SafetensorsFile {
   /// Converts the values of tensor `name` to `out`, in row-major order.
   ///
   /// `T` is float, double or an integer type. See convert.hpp for rounding and for the values that fit.
-  /// Errors: ShapeError if `out` has another size; FileError if the tensor is missing or a value does not fit. An error leaves
-  /// `out` unchanged.
-  /// Cost: one pass between equal types, and from a floating type to one at least as wide; otherwise two, the first to check
-  /// that all values fit.
+  /// Errors: ShapeError if `out` has a different size; FileError if the tensor is missing or a value does not fit. An error
+  /// leaves `out` unchanged.
+  /// Cost: one pass if the types are equal, or if both are floating types and `T` is at least as wide. Otherwise two passes, of
+  /// which the first checks that all values fit.
   template <detail::Readable T>
   void read(std::string_view name, std::span<T> out) const {
     const TensorEntry& entry = tensor(name);

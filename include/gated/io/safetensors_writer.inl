@@ -53,8 +53,8 @@ inline std::string safetensors_header(const std::string& file, const std::vector
   writer.end_object();
   std::string json = writer.finish<ArgumentError>(file);
   json.resize((json.size() + 7) / 8 * 8, ' ');
-  require<ArgumentError>(json.size() <= max_safetensors_header, file, ": the header would be ", json.size(),
-                         " bytes long, at most ", max_safetensors_header, " are allowed.");
+  require<ArgumentError>(json.size() <= max_safetensors_header, file, ": the header is ", json.size(),
+                         " bytes long, expected at most ", max_safetensors_header, ".");
   const std::uint64_t length = json.size();
   std::string start(sizeof(length), '\0');
   std::memcpy(start.data(), &length, sizeof(length));

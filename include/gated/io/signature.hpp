@@ -53,7 +53,8 @@ class NumberHash {
   Xxh64 hash_;
 };
 
-/// Sequence lengths of the input: 128 tokens (2 rows if the model mixes no tokens) and half of that, within the model's limits.
+/// Lengths of the input's two sequences: 128 tokens (2 rows if the model mixes no tokens), and half of that. The model's length
+/// limits may change them or leave only one.
 inline std::vector<Index> signature_lengths(const Contract& contract) {
   const auto fit = [&](Index length) {
     const Index multiple = contract.multiple;
@@ -77,7 +78,7 @@ auto signature_input(const Model& model, Index rows, Random& random) {
     std::vector<Index> ids(static_cast<std::size_t>(rows));
     for (Index& id : ids) {
       id = static_cast<Index>(random.uniform() * static_cast<double>(model.config.vocabulary));
-      id = id == model.config.pad_token ? (id + 1) % model.config.vocabulary : id;  // padding cannot be streamed
+      id = id == model.config.pad_token ? (id + 1) % model.config.vocabulary : id;  // streams accept no padding
     }
     return ids;
   } else {
@@ -156,7 +157,7 @@ inline std::string signature_text(std::uint64_t signature) { return detail::hash
 ///     save_model(model, "model.safetensors", signatures(model));
 ///     save_model(model, "small.safetensors", signatures(model, WeightFormat::int8), WeightFormat::int8);
 ///
-/// Cost: two signatures for a float model, one for others; a copy of the model for a quantized format.
+/// Cost: that of two signatures for a float model, otherwise of one; a copy of the model if `format` is not float32.
 template <class Model>
 std::map<std::string, std::string> signatures(const Model& model, WeightFormat format = WeightFormat::float32) {
   if (format != WeightFormat::float32) {

@@ -6,9 +6,9 @@
 /// stb's image reader and writer in the namespace gated::detail::stb.
 
 // Reader and writer are compiled into each translation unit that includes this header. They are inside our namespace, so they
-// clash neither with another copy nor with a program's own stb. One exception: at -O0, g++ merges our reader with the other
-// copy, because stb declares its functions extern "C". All headers that stb includes are included here first, outside the
-// namespace. The reader's SIMD code is disabled: it would include more headers, and the pixels are the same without it.
+// do not clash with other copies of stb. One exception: at -O0, g++ merges our reader with a program's own copy, because stb
+// declares the reader's functions extern "C". All headers that stb includes are included here first, outside the namespace.
+// The reader's SIMD code is disabled: it would include more headers, and the pixels are the same without it.
 #include <assert.h>
 #include <limits.h>
 #include <math.h>
@@ -132,7 +132,7 @@ namespace gated::detail::stb {
 #include <stb_image_write.h>
 #endif
 }  // namespace gated::detail::stb
-#undef stbi__err  // also the name of a function, which a second copy of stb defines
+#undef stbi__err  // a second copy of stb defines a function with this name
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif

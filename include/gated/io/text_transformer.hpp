@@ -44,7 +44,7 @@ class TextFields : public ConfigFields {
                                                              : *value_named<Activation>(word);
   }
 
-  /// The rotary base: the field `key` or, in newer files, `rope_parameters`, which may set a base for the layers of a `kind`.
+  /// The rotary base: the field `key`, or `rope_parameters` in newer files, which may set one base per `kind` of layer.
   /// Errors: ArgumentError for rotary embeddings that are scaled or partial.
   double rotary_base(const char* key, double missing, const char* kind = nullptr) const {
     const char* const why = "but only plain rotary embeddings are supported.";
@@ -118,7 +118,7 @@ inline void read_windows(const TextFields& f, DecoderSizes& s) {
 
 }  // namespace detail
 
-/// Converts the `config.json` of a Llama, Mistral, Qwen2, Qwen3 or gated attention model. Missing fields take transformers'
+/// Converts the `config.json` of a Llama, Mistral, Qwen2, Qwen3 or gated attention model. Missing fields have transformers'
 /// defaults; fields that do not change the result are ignored.
 /// Errors: ArgumentError, naming the field, for other models and for unsupported options.
 inline TextTransformerConfig llama_config(std::string_view json, const std::string& where = "config.json") {

@@ -16,7 +16,7 @@ namespace gated {
 /// `Config` selects the model: GmlpImageClassifierConfig, MixerImageClassifierConfig, GmixerImageClassifierConfig or
 /// ResmlpImageClassifierConfig; with_timm_config() detects the model. The argument `entry` or `architecture` may name a
 /// published model: `"gmlp_s16_224"` or, with the tag of its weights, `"mixer_b16_224.goog_in21k"`. The other arguments
-/// override those of the published model. Missing arguments take timm's defaults. The short names image_size, dim, depth,
+/// override those of the published model. Missing arguments have timm's defaults. The short names image_size, dim, depth,
 /// hidden, mean and std are accepted too, as is timm's `config.json` with its pretrained_cfg and model_args. Arguments for
 /// training are ignored, as are labels (labels.hpp).
 /// Errors: ArgumentError for an argument that is unknown or of the wrong type.

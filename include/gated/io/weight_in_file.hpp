@@ -13,7 +13,7 @@
 
 namespace gated::detail {
 
-/// The name of a tensor, in a fixed array.
+/// The name of a tensor, in an array of fixed size.
 class TensorName {
  public:
   TensorName(const char* start) { append(start); }
@@ -47,7 +47,7 @@ class TensorName {
 class WeightInFile {
  public:
   WeightInFile() = default;
-  /// Errors: FileError if the tensor is missing or has another size or an unsupported dtype.
+  /// Errors: FileError if the tensor is missing or has a different size or an unsupported dtype.
   WeightInFile(const SafetensorsView& file, const TensorName& name, Index rows, Index columns) {
     const TensorView found = file.find(name.text());
     require<FileError>(found && Count(found.rows) * found.columns == Count(rows) * columns, name.text(), ": the file has ",

@@ -84,7 +84,7 @@ struct BranchformerLayerConfig {
 /// sequence in a batch depend on the padding. Ragged sequences have no padding: each has the same result alone and in a batch.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or a stream without `causal`, `causal_attention` or a capacity; ShapeError.
-/// Cost: see RelativeAttention, ConvolutionalGatingMlp and FeedForward; 4·N·C·(C + M) flops more for the merge.
+/// Cost: see RelativeAttention, ConvolutionalGatingMlp and FeedForward. The merge adds 4·rows·C·(C + M) flops.
 template <class T>
 struct BranchformerLayer : Layer<BranchformerLayer<T>> {
   using Config = BranchformerLayerConfig;

@@ -20,8 +20,8 @@ struct ConvolutionalGatingConfig {
   Index hidden = 0;                                   ///< F, width between the projections; the gate is F/2 wide
   Index kernel = 31;                                  ///< K, taps; odd unless causal
   bool causal = false;                                ///< a token reads the K - 1 tokens before it and no later ones
-  bool norm_before_padding = true;                    ///< pads with zeros after the norm. If false (causal only: WeNet), pads
-                                                      ///< before the norm, which turns the zeros into its bias
+  bool norm_before_padding = true;                    ///< true: zero padding after the norm; false (WeNet, causal only):
+                                                      ///< zero padding before the norm, which maps zeros to its bias
   bool linear_after_convolution = false;              ///< adds a linear layer after the convolution: W_g (F/2 × F/2), b_g
   Activation gate_activation = Activation::identity;  ///< activation of the gate, applied last
   double norm_eps = 1e-5;                             ///< ε of the gate's norm: 1e-5 in WeNet, 1e-12 in ESPnet
@@ -41,8 +41,8 @@ struct ConvolutionalGatingConfig {
 /// Mixes tokens with a depthwise convolution of K taps; a stream remembers K - 1 tokens. Masks are not supported: the unit
 /// reads padding inside a sequence like any other token.
 /// Shapes: x is N × F, y is N × F/2.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
-/// Cost: N·F·K flops, and N·F²/2 with W_g.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
+/// Cost: N·F·K flops, plus N·F²/2 with W_g.
 template <class T>
 struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
   using Config = ConvolutionalGatingConfig;
@@ -105,8 +105,8 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
 
 /// y = W₂ unit(GELU(W₁ x + b₁)) + b₂ with a ConvolutionalGatingUnit: the cgMLP of arXiv:2207.02971 and arXiv:2210.00077.
 /// Shapes: x and y are N × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
-/// Cost: 3·N·C·F flops, plus the unit's; scratch N × F.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
+/// Cost: 3·N·C·F flops, plus the unit's. Scratch: N·F elements.
 template <class T>
 struct ConvolutionalGatingMlp : Layer<ConvolutionalGatingMlp<T>> {
   using Config = ConvolutionalGatingConfig;

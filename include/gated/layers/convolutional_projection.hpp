@@ -33,7 +33,7 @@ struct ConvolutionalProjectionConfig {
 ///
 /// In another layer's apply(), run() accepts an epilogue for this layer, as it does for Linear.
 /// Shapes: x is N × C, y is N × out.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
 /// Cost: 2·N·out·(C + K) flops.
 template <class T>
 struct ConvolutionalProjection : Layer<ConvolutionalProjection<T>> {

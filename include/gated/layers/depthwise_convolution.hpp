@@ -20,7 +20,7 @@ struct DepthwiseConvolutionConfig {
   Index inputs = 1;     ///< number of adjacent channels of x that each channel of y reads
   bool bias = true;     ///< adds a bias to each channel
   bool skip = false;    ///< adds x to y; needs inputs = 1
-  bool causal = false;  ///< the last tap reads the token itself; otherwise the middle tap does
+  bool causal = false;  ///< true: the last tap reads the token itself; false: the middle tap does
 
   template <class C = DepthwiseConvolutionConfig>
   static constexpr auto fields() {
@@ -86,7 +86,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
     return convolve_depthwise(run, x, parameters(), then);
   }
 
-  /// The arguments of convolve_depthwise().
+  /// The parameters as an argument of convolve_depthwise().
   Depthwise<T> parameters() const {
     return {.weight = weight,
             .bias = bias,

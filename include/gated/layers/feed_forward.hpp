@@ -53,7 +53,7 @@ struct FeedForwardConfig {
 
 /// y = W₂ act(W₁ x + b₁) + b₂ per token (arXiv:1706.03762, §3.3): see Mlp.
 /// Shapes: x is N × C, y is N × out; W₁ is F × C, W₂ is out × F.
-/// Cost: 2·N·F·(C + out) flops; scratch N × F.
+/// Cost: 2·N·F·(C + out) flops. Scratch: N × F elements.
 template <class T>
 using FeedForward = Mlp<T, FeedForwardConfig>;
 

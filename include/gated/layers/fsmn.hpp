@@ -39,7 +39,7 @@ struct FsmnConfig {
 ///
 /// Shapes: x and y are N × C.
 /// Errors: ArgumentError if streamed.
-/// Cost: 6·N·C·K flops.
+/// Cost: 6·N·C·K flops for K taps.
 template <class T>
 struct DilatedMemory : Layer<DilatedMemory<T>> {
   static constexpr const char* name = "DilatedMemory";
@@ -78,7 +78,7 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
 ///
 /// Shapes: x and y are N × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
-/// Cost: 4·N·C·hidden + 2·N·C·K flops.
+/// Cost: 4·N·C·hidden + 2·N·C·K flops for K = kernel() taps, or 4·N·C·hidden + 6·N·C·K with `dilated`.
 template <class T>
 struct Fsmn : Layer<Fsmn<T>> {
   using Config = FsmnConfig;

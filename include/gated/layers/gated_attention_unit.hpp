@@ -17,8 +17,8 @@ namespace gated {
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes, a mask of the wrong length, or
 /// a sequence longer than the Toeplitz bias.
-/// Cost: 2·rows·(3·C·E + C·S) + 2·N²·(S + E) flops per sequence, the second term halved when causal; scratch rows × (C + 2E +
-/// 3S) + 256·N. A stream's state has capacity × (S + E) elements.
+/// Cost: 2·rows·(3·C·E + C·S) flops, plus 2·n²·(S + E) per sequence, half of that if causal. Scratch: rows × (C + 2E + 3S) +
+/// 256·n elements. A stream's state has capacity × (S + E) elements.
 template <class T>
 struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   using Config = GatedAttentionUnitConfig;

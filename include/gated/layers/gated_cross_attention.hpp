@@ -125,7 +125,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
     expect_all_tokens(run, "attention to another sequence");
     bool is_given = given.sequences != nullptr;
-    if constexpr (Run::records) {  // unchecked in inference: an empty key looks like a missing one
+    if constexpr (Run::records) {  // inference cannot tell an empty matrix from a missing one
       is_given = is_given && given.key && given.value;
     }
     require<ArgumentError>(is_given, name, ": key, value or sequences is missing. Pass all three.");

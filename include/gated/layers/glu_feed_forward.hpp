@@ -55,7 +55,7 @@ struct GluFeedForwardConfig {
 
 /// y = W_o norm(act(W_g x + b_g) ⊙ (W_u x + b_u)) + b_o, token by token: see Glu.
 /// Shapes: x is N × C, y is N × out; W_g and W_u are F × C, W_o is out × F.
-/// Cost: 2·N·F·(2·C + out) flops; scratch N × F.
+/// Cost: 2·N·F·(2·C + out) flops. Scratch: N × F elements.
 template <class T>
 using GluFeedForward = Glu<T, GluFeedForwardConfig>;
 

@@ -81,8 +81,8 @@ struct GmlpConfig {
 /// gate.
 /// Shapes: x and y are rows × C.
 /// Errors: ShapeError for wrong sizes.
-/// Cost: 3·rows·C·F flops, plus N²·F per sequence (split gate, dense W), plus those of the attention; scratch rows × (C + F),
-/// plus rows × 2F if the gate is not split, plus that of the attention. A stream's state has N × (gated channels +
+/// Cost: 3·rows·C·F flops, plus N²·F per sequence (split gate, dense W), plus those of the attention. Scratch: rows × (C + F)
+/// elements, plus rows × 2F if the gate is not split, plus the attention's. A stream's state has N × (gated channels +
 /// 2·attention_width) elements, plus N × C with token shift, plus N × gated channels if a long Toeplitz weight uses the FFT.
 template <class T>
 struct GmlpBlock : Layer<GmlpBlock<T>> {

@@ -12,8 +12,8 @@ namespace gated {
 /// y_t = x_t + p_t, where p_t is the learned position embedding of token t's patch (ViT, arXiv:2010.11929, §3.1 and 3.2;
 /// ViT-FF, arXiv:2105.02723).
 ///
-/// One vector is stored per cell of a grid. If the patch grid has another size, the vectors are interpolated bilinearly, as in
-/// PyTorch without align_corners and antialiasing. A class token, if present, comes first and has its own vector.
+/// One vector is stored per cell of a grid. If the patch grid has a different size, the vectors are interpolated bilinearly, as
+/// in PyTorch without align_corners and antialiasing. A class token, if present, comes first and has its own vector.
 /// Shapes: x and y are rows × C. weight is C × cells, as in checkpoints, with the cells in row-major order.
 /// Errors: ArgumentError for invalid sizes, or if streamed; ShapeError for a wrong number of tokens.
 /// Cost: one pass over x, which reads four vectors per patch.

@@ -58,7 +58,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   std::optional<Linear<T>> dense;
   Norm<T> norm;
   std::optional<Linear<T>> output;  ///< only if untied
-  Vector<T> bias;                   ///< V, or empty; only if tied
+  Vector<T> bias;                   ///< c if tied: length V, or empty
 
   LanguageModelHead() = default;
   /// Uninitialised weights, to be loaded from a checkpoint.

@@ -127,7 +127,7 @@ struct Layer {
     return forward(x, sequences, workspace);
   }
 
-  /// The stream state before the first token. The stream accepts at most `capacity` tokens, by default longest().
+  /// The initial state of a stream of up to `capacity` tokens; `unlimited` means longest().
   /// Errors: ArgumentError if the layer cannot stream, for instance because outputs depend on later tokens, or if it remembers
   /// every token and no capacity is known; ShapeError if `capacity` exceeds longest().
   State<T> start(Index capacity = State<T>::unlimited) const;
@@ -137,8 +137,8 @@ struct Layer {
   /// divided into calls.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
   /// Errors: ShapeError for wrong sizes or for tokens beyond the state's capacity; ArgumentError for a state of another
-  /// configuration. These leave the state unchanged. If memory runs out in a call that allocates, discard the state and call
-  /// start() again.
+  /// configuration. These errors leave the state unchanged. If memory runs out in a call that allocates, discard the state and
+  /// call start() again.
   /// Cost: no allocation after a first call with at least as many tokens and the same workspace.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
   /// extend() for plain memory without Eigen.

@@ -43,8 +43,8 @@ struct LightConvConfig {
 ///
 /// Shapes: x and y are rows × C; W₁ and W_g are D × C, W₂ is C × D.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
-/// Cost: 2·rows·C·D flops per projection (three, or two without a gate), plus the convolution's; scratch rows × D. A stream's
-/// state has (K - 1)·D elements.
+/// Cost: 2·rows·C·D flops per projection (three, or two without a gate), plus the convolution's. Scratch: rows × D elements.
+/// A stream's state has (K - 1)·D elements.
 template <class T>
 struct LightConv : Layer<LightConv<T>> {
   using Config = LightConvConfig;

@@ -31,7 +31,7 @@ struct LightweightConvolutionConfig {
   bool softmax = true;                                  ///< applies a softmax over the K taps; fairseq's default is false
   bool score_bias = false;                              ///< adds a bias to the predicted taps, before the softmax
   bool bias = false;                                    ///< adds a bias to each output channel
-  bool causal = false;                                  ///< the last tap reads the token itself; if false, the middle tap does
+  bool causal = false;                                  ///< the last tap reads the token itself; otherwise, the middle tap does
 
   template <class C = LightweightConvolutionConfig>
   static constexpr auto fields() {
@@ -49,7 +49,7 @@ struct LightweightConvolutionConfig {
 /// sum to less than 1. Masked tokens are read as zeros. A stream remembers the last K - 1 tokens.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
-/// Cost: 2·rows·C·K flops; the dynamic form adds 2·rows·C·H·K flops and scratch of rows × (H·K) for the taps.
+/// Cost: 2·rows·C·K flops. The dynamic form adds 2·rows·C·H·K flops, and scratch for the taps: rows × (H·K) elements.
 template <class T>
 struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   using Config = LightweightConvolutionConfig;

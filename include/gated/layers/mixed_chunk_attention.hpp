@@ -68,8 +68,8 @@ struct MixedChunkAttentionConfig {
 /// Masked tokens are not attended to, but count in the length n that LinearReduction divides by. The last chunk may be shorter.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError if x or the mask has the wrong size.
-/// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops, linear in the sequence; scratch rows × (2C + 2E + 5S) + c·(c + E) +
-/// S·E. A stream's state has S·E + c·(2S + E) elements at any length, plus C with token shift.
+/// Cost: 2·rows·(3·C·E + C·S + c·(S + E) + 2·S·E) flops. Scratch: rows × (2C + 2E + 5S) + c·(c + E) + S·E elements. A stream's
+/// state has S·E + c·(2S + E) elements at any length, plus C with token shift.
 template <class T>
 struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   using Config = MixedChunkAttentionConfig;

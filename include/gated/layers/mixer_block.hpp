@@ -71,7 +71,7 @@ inline constexpr const char* mixer_block_word = "gated.MixerBlock";
 /// A mixer is any layer whose y has the shape of x, and which defines `Config` and `architecture` as in examples/custom_layer.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
-/// Cost: that of the mixers, plus scratch of rows × C.
+/// Cost: that of the mixers. Scratch: that of the mixers, plus rows × C elements.
 template <class TokenMixer, class ChannelMixer>
 struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   using Config = MixerBlockConfig<typename TokenMixer::Config, typename ChannelMixer::Config>;

@@ -15,7 +15,7 @@
 
 namespace gated {
 
-/// The positions that attention scores depend on.
+/// Which kind of position attention scores depend on.
 enum class ScorePosition {
   none,    ///< no position: ESPnet's selfattn
   offset,  ///< the signed distance i - j of query and key: Transformer-XL, ESPnet's rel_selfattn ("latest")
@@ -28,7 +28,7 @@ constexpr auto names_of(ScorePosition) { return words_for<ScorePosition>("none",
 struct RelativeAttentionConfig {
   Index channels = 0;                              ///< C
   Index heads = 8;                                 ///< h, attention heads of C / h channels each
-  ScorePosition position = ScorePosition::offset;  ///< the positions that the scores depend on
+  ScorePosition position = ScorePosition::offset;  ///< the kind of position in the scores
   bool causal = false;                             ///< no token sees a later one
 
   Index width() const { return heads > 0 ? channels / heads : 0; }
@@ -52,10 +52,10 @@ struct RelativeAttentionConfig {
 /// error. Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal` or a capacity; ShapeError for wrong sizes.
-/// Cost: 8·rows·C² + 4·N²·C flops per sequence. Position scores add 2·N²·C (see attend_by_position()), and 2·R·C² for the R
-/// rows of P, once per group of sequences (see for_each_group()). R = 2·L - 1 for ScorePosition::offset without `causal`,
-/// otherwise R = L, where L is the length of the longest sequence. Scratch: 256 rows of scores; 512 with position scores. A
-/// stream's state has capacity × 2C elements, or capacity × 3C with position scores.
+/// Cost: 8·rows·C² flops, plus 4·N²·C per sequence of N tokens. Position scores add 2·N²·C per sequence (see
+/// attend_by_position()), and 2·R·C² for the R rows of P, once per group of sequences (see for_each_group()). R = 2·L - 1 for
+/// ScorePosition::offset without `causal`, otherwise R = L, where L is the length of the longest sequence. Scratch: 256 rows of
+/// scores; 512 with position scores. A stream's state has capacity × 2C elements, or capacity × 3C with position scores.
 template <class T>
 struct RelativeAttention : Layer<RelativeAttention<T>> {
   using Config = RelativeAttentionConfig;

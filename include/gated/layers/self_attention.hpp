@@ -91,16 +91,16 @@ struct SelfAttentionConfig {
 /// With a gate, the heads' outputs are multiplied by σ(W_g x + b_g) before W_o (arXiv:2505.06708, arXiv:2309.02612).
 /// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the offset j - i: one value per bucket of T5
 /// (arXiv:1910.10683), or one per offset.
-/// With mixed-chunk attention, each head computes A v + Q M of ops/mixed_chunk.hpp, with A = relu²(q kᵀ / c) within a chunk.
+/// With mixed-chunk attention, each head computes A v + Q M (see ops/mixed_chunk.hpp), with A = relu²(q kᵀ / c) within a chunk.
 /// The global queries and keys are the local ones, scaled and shifted (arXiv:2202.10447, §4; the paper has no code for this
 /// baseline). None of the options above can be combined with mixed-chunk attention.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong shapes, and for sequences
 /// longer than the Toeplitz bias.
-/// Cost: 4·rows·C·a·(H + G) + 4·N²·a·H flops per sequence. With a window, N² becomes at most N·(3W + 64); with mixed-chunk
-/// attention, the second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a window
-/// min(capacity, 1¼·W) × 2·a·G; with mixed-chunk attention C·a + 3·c·C.
+/// Cost: 4·rows·C·a·(H + G) flops, plus 4·N²·a·H per sequence of N tokens. With a window, at most N·(3W + 64) replaces N²; with
+/// mixed-chunk attention, the second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a
+/// window min(capacity, 1¼·W) × 2·a·G; with mixed-chunk attention C·a + 3·c·C.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
   using Config = SelfAttentionConfig;

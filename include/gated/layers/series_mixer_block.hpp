@@ -90,7 +90,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
     return {.in = channels,
             .out = channels,
             .multiple = series * patches,
-            .remedy = " Pass whole items of series × patches rows.",
+            .remedy = " Pass whole items, each with series × patches rows.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 
@@ -145,7 +145,8 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
     return {.in = config.channels,
             .out = config.channels,
             .multiple = config.patches * std::max<Index>(config.series, 1),
-            .remedy = config.series > 0 ? " Pass whole items of series × patches rows." : " Pass all patches of each series.",
+            .remedy =
+                config.series > 0 ? " Pass whole items, each with series × patches rows." : " Pass all patches of each series.",
             .unstreamable = "Patches are mixed with later ones."};
   }
 

@@ -51,7 +51,7 @@ struct SharedChunkAttentionConfig {
 /// relative bias: a_u = relu²(q kᵀ / c) u + Q M, with M as in LinearReduction::sum, and a_v likewise.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal` or with `centred`; ShapeError for wrong sizes.
-/// Cost: 2·rows·(3·C·E + C·S + c·(S + 2·E) + 4·S·E + K·(2·E + S + C)) flops; scratch rows × (C + 5·E + 5·S).
+/// Cost: 2·rows·(3·C·E + C·S + c·(S + 2·E) + 4·S·E + K·(2·E + S + C)) flops. Scratch: rows × (C + 5·E + 5·S) elements.
 template <class T>
 struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   using Config = SharedChunkAttentionConfig;

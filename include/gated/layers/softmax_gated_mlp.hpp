@@ -27,7 +27,7 @@ constexpr auto names_of(GatePlace) { return words_for<GatePlace>("none", "before
 ///
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
-/// Cost: that of the MLP and the gate's projection; scratch for the hidden activations and 2·rows × C.
+/// Cost: that of the MLP and the gate's projection. Scratch: the hidden activations, plus 2·rows·C elements.
 template <class T, class ConfigType>
 struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   using Config = ConfigType;
@@ -143,13 +143,13 @@ struct SoftmaxGatedTokenMlpConfig {
 };
 
 /// An MLP with a softmax gate over the channels of each token.
-/// Cost: 2·N·C·(2·F + C) flops; scratch N × (F + 2·C).
+/// Cost, for N tokens: 2·N·C·(2·F + C) flops. Scratch: N·(F + 2·C) elements.
 template <class T>
 using SoftmaxGatedFeedForward = SoftmaxGated<T, SoftmaxGatedFeedForwardConfig>;
 
 /// An MLP with a softmax gate over the N tokens of each sequence, with weights shared by all channels.
 /// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError unless sequences have N tokens.
-/// Cost: per sequence, 2·N·C·(2·M + N) flops and scratch (M + 2·N) × C.
+/// Cost, per sequence: 2·N·C·(2·M + N) flops. Scratch, per sequence: (M + 2·N)·C elements.
 template <class T>
 using SoftmaxGatedTokenMlp = SoftmaxGated<T, SoftmaxGatedTokenMlpConfig>;
 

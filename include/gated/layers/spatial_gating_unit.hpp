@@ -42,7 +42,7 @@ struct SpatialGatingUnitConfig {
 /// In a layer's body: run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
 /// Errors: ShapeError for a wrong number of rows or channels, or a wrong sequence length.
-/// Cost: N²·F flops per sequence (split), none with `identity`; scratch rows × F/2.
+/// Cost: N²·F flops per sequence of N tokens (split), none with `identity`. Scratch: rows × F/2 elements.
 template <class T>
 struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   static constexpr const char* name = "SpatialGatingUnit";

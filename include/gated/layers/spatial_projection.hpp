@@ -15,7 +15,7 @@ namespace gated {
 
 /// Policy for sequences shorter than the spatial weight. Longer sequences are an error.
 enum class LengthPolicy {
-  exact,  ///< an error, unless `causal` is set: slicing W is then exact
+  exact,  ///< an error; if `causal` is set, uses the corner as `slice` does
   slice   ///< uses the top-left corner of W: exact for causal weights, an approximation for others
 };
 
@@ -49,10 +49,10 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 /// Causal weights, which include all scaled Toeplitz weights, are expanded in scratch, 128 rows at a time. Non-causal weights
 /// are read in place. Toeplitz weights are never expanded to N² elements, and use the FFT for sequences of at least
 /// `fourier_from` tokens or, if causal, six tiles. A tile is `fourier_from` tokens, rounded down to a power of two. The FFT
-/// adds an error of a few roundings of the largest value. Streams are tiled differently, so that no step waits for a large
+/// adds a rounding error of a few ulps of the largest value. Streams are tiled differently, so that no step waits for a large
 /// tile; their outputs equal those of forward() up to the same error: see mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
-/// Errors: ShapeError for a sequence of another length (see LengthPolicy), or channels not divisible by the heads;
+/// Errors: ShapeError for a sequence of the wrong length (see LengthPolicy), or channels not divisible by the heads;
 /// ArgumentError if streamed without a causal weight.
 /// Cost: 2·N²·C flops per sequence, about half of that if causal. For the FFT, see mix_tokens().
 template <class T>
@@ -124,7 +124,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   /// True if no output depends on a later token.
   bool is_causal() const { return config.causal || config.form == SpatialForm::scaled_toeplitz; }
 
-  /// The arguments of mix_tokens().
+  /// The `weight` argument of mix_tokens().
   SpatialWeight<T> parameters() const {
     return {config.form, config.length, config.heads, is_causal(),        &weight,
             &position_x, &position_y,   &bias,        config.fourier_from};

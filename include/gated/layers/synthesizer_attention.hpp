@@ -63,8 +63,7 @@ struct SynthesizerAttentionConfig {
 /// rows and columns of S.
 ///
 /// There are no biases. The factor 1/√a is part of the initialisation of W_q. The paper does not say how factorized dense
-/// scores are tiled. Here each row of A is repeated b times and B as a whole, so every column of S uses a different pair of
-/// their rows.
+/// scores are tiled. Here column j of S uses rows ⌊j/b⌋ of A and j mod b of B, so every column uses a different pair of rows.
 /// Without the softmax, the random form would be a spatial projection.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for sequences of more than L

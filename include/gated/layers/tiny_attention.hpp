@@ -25,7 +25,7 @@ struct TinyAttentionConfig {
 /// plus `.weights.b`.
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ShapeError for wrong sizes.
-/// Cost: 2·rows·a·(3C + out) flops, plus 4·N²·a per sequence of N tokens; scratch rows × 4a + 256·N.
+/// Cost: 2·rows·a·(3C + out) flops, plus 4·N²·a per sequence of N tokens. Scratch: rows × 4a + 256·N elements.
 template <class T>
 struct TinyAttention : Layer<TinyAttention<T>> {
   static constexpr const char* name = "TinyAttention";

@@ -50,7 +50,7 @@ struct TokenGluConfig {
 /// The weights multiply x from the left, so x needs no transpose.
 /// Shapes: x and y are rows × C; W_g and W_u are M × N, W_o is N × M.
 /// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError unless sequences have N tokens.
-/// Cost: per sequence, 6·N·M·C flops and scratch M × C.
+/// Cost: 6·N·M·C flops per sequence. Scratch: M × C elements per sequence.
 template <class T>
 using TokenGlu = Glu<T, TokenGluConfig>;
 

@@ -54,7 +54,7 @@ struct TokenMlpConfig {
 /// The weights multiply x from the left, so x needs no transpose.
 /// Shapes: x and y are rows × C; W₁ is M × N, W₂ is N × M.
 /// Errors: ArgumentError if streamed, since every token sees all tokens; ShapeError unless sequences have N tokens.
-/// Cost: per sequence, 4·N·M·C flops and scratch M × C.
+/// Cost, per sequence: 4·N·M·C flops. Scratch, per sequence: M·C elements.
 template <class T>
 using TokenMlp = Mlp<T, TokenMlpConfig>;
 

@@ -16,7 +16,7 @@ namespace gated {
 ///
 /// In a layer's body: conv.wave(run, x, samples). Each sequence of the run consists of the frames of one wave.
 /// Shapes: x is frames × C, y is waves × samples.
-/// Cost: 2·frames·C·window flops; scratch frames × window.
+/// Cost: 2·frames·C·window flops. Scratch: frames × window elements.
 template <class T>
 struct TransposedConvolution {
   using Scalar = T;

@@ -39,8 +39,8 @@ struct BranchformerConfig {
 ///     Branchformer<float> encoder(branchformer_presets::espnet_librispeech());
 ///     Matrix<float> hidden = encoder.forward(features, Sequences::of_lengths({140, 93}), workspace);
 ///
-/// The input is a spectrogram subsampled as in ESPnet and WeNet, one row per 40 ms. The subsampling layers, the decoder and
-/// the CTC head are not part of the model. See BranchformerLayer for masks and streaming.
+/// The input is the output of ESPnet's or WeNet's subsampling layers, without the factor √C: one row per 40 ms. These layers,
+/// the decoder and the CTC head are not part of the model. See BranchformerLayer for masks and streaming.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError from runs with wrong shapes.
 /// Cost: that of the layers.

@@ -86,7 +86,7 @@ class DenoiseStream {
   }
 
  private:
-  /// Processes a full frame. Then its first `hop` samples are final, as no later frame covers them, and go to ready_.
+  /// Processes a full frame and copies its first `hop` output samples to ready_: no later frame covers them.
   void run_frame() {
     const detail::KernelChoice kernels(fourier_.form());
     const Index hop = spectrum_.hop, length = spectrum_.length;

@@ -18,8 +18,8 @@ using FlashConfig = StackConfig<MixedChunkAttentionConfig>;
 ///     Matrix<float> y = model.forward(x, Sequences::single(4096), workspace);
 ///
 /// Scratch memory is that of one layer and grows linearly with the sequence length N (tests/models/flash_memory_test.cpp).
-/// With N = 32,768, C = 512, E = 1024, S = 128, c = 256, a causal layer needs 491 MB, or 558 MB on two threads. A matrix of
-/// N × N scores would need 4,295 MB.
+/// With N = 32,768, 512 channels, value = 1024, query_key = 128 and chunk = 256, a causal layer needs 491 MB, or 558 MB on
+/// two threads. A matrix of N × N scores would need 4,295 MB.
 template <class T>
 using Flash = Stack<MixedChunkAttention<T>>;
 

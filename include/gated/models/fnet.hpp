@@ -30,7 +30,7 @@ using FnetConfig = LanguageModelConfig<StackConfig<FnetBlockConfig>>;
 ///
 /// Masks are not supported: the transform mixes all tokens of a sequence. In a ragged batch, each text is transformed over its
 /// own tokens. The original pads all texts of a batch to one length and treats padding like words, so its results depend on
-/// the padded length. To reproduce its results, pad each text to 512 tokens with id 3, as in its training. See LanguageModel.
+/// the padded length. To reproduce its results, pad each text with id 3 to 512 tokens, as in training. See LanguageModel.
 template <class T>
 using Fnet = LanguageModel<FnetEncoder<T>>;
 

@@ -11,7 +11,8 @@
 
 namespace gated {
 
-/// One value for all channels, or one for each of three: `PerChannel mean = 0.5`, `PerChannel mean = {0.485, 0.456, 0.406}`.
+/// One value for all channels, or one each for red, green and blue: `PerChannel mean = 0.5`,
+/// `PerChannel mean = {0.485, 0.456, 0.406}`.
 class PerChannel {
  public:
   PerChannel(double all) : values_{all, all, all} {}
@@ -33,7 +34,7 @@ class PerChannel {
 /// Resampling filter for pictures, always with antialiasing.
 enum class Interpolation {
   bicubic,  ///< Keys' kernel, four pixels wide
-  bilinear  ///< a triangle, two pixels wide
+  bilinear  ///< a triangular kernel, two pixels wide
 };
 
 constexpr auto names_of(Interpolation) { return words_for<Interpolation>("bicubic", "bilinear"); }

@@ -16,7 +16,7 @@ inline GmlpImageClassifierConfig timm_gmlp(Index channels, Index classes = 1000)
 
 /// timm's gmlp_ti16_224: 5,867,328 parameters.
 inline GmlpImageClassifierConfig gmlp_ti16_224(Index classes = 1000) { return timm_gmlp(128, classes); }
-/// timm's gmlp_s16_224: 19,422,656 parameters; the only one of the three with published weights (top-1 79.65 %).
+/// timm's gmlp_s16_224: 19,422,656 parameters; the only gMLP for which timm publishes weights (top-1 79.65 %).
 inline GmlpImageClassifierConfig gmlp_s16_224(Index classes = 1000) { return timm_gmlp(256, classes); }
 /// timm's gmlp_b16_224: 73,075,392 parameters.
 inline GmlpImageClassifierConfig gmlp_b16_224(Index classes = 1000) { return timm_gmlp(512, classes); }

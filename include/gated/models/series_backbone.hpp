@@ -48,8 +48,8 @@ struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   }
 };
 
-/// Fixed positions: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos(i · 10000^(-2k/d)). The table is then centred and
-/// divided by 10 times its standard deviation.
+/// Sinusoidal position embedding: p[i, 2k] = sin(i · 10000^(-2k/d)), p[i, 2k+1] = cos(i · 10000^(-2k/d)). The table p is then
+/// centred and divided by 10 times its standard deviation.
 template <class T>
 struct PatchPositionTable : Layer<PatchPositionTable<T>> {
   static constexpr const char* name = "PatchPositionTable";

@@ -78,8 +78,8 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   }
 };
 
-/// A speech denoiser's input for a bin: (ln(power + 10⁻⁸) + 4) / 8, about -2 to 2. The added power is that of the rounding
-/// noise of 16-bit samples.
+/// A speech denoiser's input for a bin: (ln(power + 10⁻⁸) + 4) / 8, about -2 to 2. The added power is the rounding noise
+/// of 16-bit samples.
 inline double speech_feature(double power) { return (elementary::log(power + 1e-8) + 4) / 8; }
 
 /// The input of a speech denoiser: speech_feature() of each bin.

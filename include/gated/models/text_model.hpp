@@ -51,7 +51,7 @@ struct TextModel {
     return forward(tokens, Sequences::single(static_cast<Index>(tokens.size())), workspace);
   }
 
-  /// The initial state for a text of up to `capacity` tokens, by default longest().
+  /// The initial state for a text of up to `capacity` tokens; `unlimited` means longest().
   /// Errors: see Layer::start().
   State<T> start(Index capacity = State<T>::unlimited) const;
 

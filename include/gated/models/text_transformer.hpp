@@ -125,7 +125,8 @@ struct EncoderSizes {
 
 namespace detail {
 
-/// The options of an encoder's layers. Kind 0 is global, kind 1 local; kind 2 is the first layer, without its first norm.
+/// The options of an encoder's layers. StackConfig::kinds is 0 for global layers, 1 for local layers, and 2 for the first
+/// layer, which lacks its first norm.
 inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& s, NormForm norm) {
   const GluTransformerBlockConfig global{
       .channels = s.channels,

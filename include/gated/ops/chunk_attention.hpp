@@ -167,7 +167,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   }
 }
 
-/// Copies `mixing` for the sequence that starts at row `offset`, with its `dropout` and its part of the mask `visible`, if any.
+/// `mixing` for the sequence that starts at row `offset`, with `dropout` and the sequence's part of the mask `visible`, if any.
 template <class T>
 ChunkMixing<T> of_sequence(ChunkMixing<T> mixing, const T* visible, Index offset, const DropoutMask<T>& dropout) {
   mixing.local.visible_keys = visible == nullptr ? nullptr : visible + offset;

@@ -62,7 +62,7 @@ struct DepthwisePass {
   const DepthwiseWeights<T>& weights;
   const Sequences& sequences;
   MatrixView<const T> x;  ///< columns grouped by input: column i · C + c is input i of channel c of y
-  Index known = 0;        ///< rows of x before the first token, in a stream
+  Index known = 0;        ///< number of rows at the start of x that a stream remembers from earlier tokens; 0 if not streamed
   Index width = kernels<ProductKernels<T>>().panel_columns;
 
   /// A block of y.
@@ -179,10 +179,10 @@ void add_depthwise_input(Back& back, Variable x, const Depthwise<T>& d, const Ma
 /// stream remembers (K - 1) · dilation tokens; its taps must not read later tokens.
 ///
 /// Backward: ∂x is the convolution of ∂z with the reversed taps; ∂weight[c, i · K + k] = Σ_t ∂z[t, c] · x[same indices], and
-/// ∂bias = Σ_t ∂z, with ∂z from backward_through(). If the run computed the weights, `computed` is their handle, otherwise
-/// empty.
+/// ∂bias = Σ_t ∂z, with ∂z from backward_through(). `computed` is the handle of weights that the run has computed; it is
+/// empty for parameters.
 /// Shapes: x is N × (inputs · C), y is N × C.
-/// Cost: 2·N·C·inputs·K flops, twice that backward; scratch for the weights, and for x if inputs > 1.
+/// Cost: 2·N·C·inputs·K flops, twice that backward. Scratch: the packed weights and, if inputs > 1, a copy of x.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> convolve_depthwise(Run& run, const MatrixOf<Run>& x, const Depthwise<T>& d, const Epilogue<Run>& epilogue,
                                  const MatrixOf<Run>& computed = {}) {

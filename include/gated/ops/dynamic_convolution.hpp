@@ -30,7 +30,8 @@ struct DynamicPass {
   const Sequences& sequences;
   MatrixView<const T> x;
   MatrixView<const T> weights;  ///< row t: the taps of token t, head by head
-  Index known = 0;              ///< rows of x before the first token, in a stream
+  /// Number of rows at the start of x that a stream remembers from earlier tokens; 0 if not streamed.
+  Index known = 0;
 
   /// y[t, c] = Σ_k weights[t, h · K + k] · x[t + k - own, c] for h = ⌊c / R⌋, with `epilogue` applied.
   void run(const MatrixView<T>& y, const Epilogue<T>& epilogue, const Workspace<T>& workspace) const {

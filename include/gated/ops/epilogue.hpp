@@ -40,7 +40,7 @@ struct EpilogueOf<double> {
 ///     z = factor · (a · b) + bias_j + row_bias_i + added_ij
 ///     y = activation(z) ⊙ gate_ij + residual_ij · residual_scale_j
 ///
-/// in this order. A scale per column, the same for all rows, may replace the gate.
+/// The operations are applied in the order of these formulas. A scale per column, the same for all rows, may replace the gate.
 ///
 /// `Of` is a run in a layer's body, as in `run(linear, x, {.activation = Activation::gelu})`. For matrices in memory it is a
 /// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are trainable

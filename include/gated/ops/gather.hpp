@@ -39,8 +39,8 @@ void move_numbers(Run& run, const MatrixOf<Run>& x, const MatrixOf<Run>& y, cons
 
 }  // namespace detail
 
-/// From each group of `of` consecutive rows of x, gathers the rows rows[0], rows[1], … of the group, which may repeat. Keeps
-/// their first `columns` columns.
+/// From each group of `of` consecutive rows of x, gathers the rows with indices rows[0], rows[1], …, which may repeat. Keeps
+/// only the first `columns` columns.
 /// Shapes: x is (items · of) × C, y is (items · rows.size()) × columns.
 /// Errors: ArgumentError if a row is out of range; ShapeError if x has fewer than `columns` columns or an incomplete group.
 /// Cost: one copy of the gathered elements.

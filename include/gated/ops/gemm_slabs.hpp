@@ -11,8 +11,8 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// The smallest number of rows of a product that runs slab by slab. It is higher with several threads, which synchronise after
-/// each slab.
+/// Products with at least this many rows run slab by slab. With several threads, which synchronise after each slab, the
+/// threshold is higher.
 inline Index slab_rows(const Threads& threads) { return threads.count() == 1 ? 128 : 1024; }
 /// The largest size of a slab in bytes: at most half of a typical L2 cache.
 inline constexpr Index slab_bytes = Index{1} << 19;

@@ -30,8 +30,8 @@ inline Index next_tile_rows(Index rows, Index most) {
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
-/// All threads, or one for small products: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread about 1 µs. The
-/// threshold is 2¹⁸ multiply-adds per thread, and stops growing at four threads.
+/// One thread if the product is small, otherwise all threads. A product is small below 2¹⁸ multiply-adds per thread, where at
+/// most four threads count: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread takes about 1 µs.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
   const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);

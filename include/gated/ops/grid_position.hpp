@@ -10,7 +10,7 @@
 
 namespace gated {
 
-/// Position vectors, one per cell of a grid. For a patch grid of another size, they are interpolated bilinearly. Non-owning.
+/// Position vectors, one per cell of a grid. Interpolated bilinearly if the patch grid has a different size. Non-owning.
 template <class T>
 struct GridPositions {
   const Matrix<T>* table;        ///< C × cells: one column per cell, in row-major order of the grid

@@ -10,7 +10,7 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// The largest depth K whose sums fit into 32 bits: 255 · 128 · K < 2³¹, as files may hold codes of -128.
+/// The largest depth K whose sums fit in 32 bits: 255 · 128 · K < 2³¹. The code -128 may occur in files.
 inline constexpr Index deepest_int8 = 65793;
 
 /// The quantized rows of `a`.

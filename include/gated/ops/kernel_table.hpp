@@ -13,8 +13,8 @@
 /// @file
 /// Tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls a kernel of the chosen form.
 ///
-/// Each form fills its tables in ops/kernels/. A program compiles every kernel of each table it uses. So kernels that only some
-/// programs need, such as derivatives, have their own tables.
+/// The code in ops/kernels/ fills the tables of each form (instruction set). A program compiles every kernel of each table it
+/// uses, so kernels that only some programs need, such as derivatives, have their own tables.
 
 namespace gated {
 

@@ -27,8 +27,8 @@
 ///
 /// The files of ops/kernels/ are included here once per form, in a namespace named after the form and with its instructions
 /// enabled. Templates, lambdas and inlined functions are compiled for the form too; other functions that kernels call are not.
-/// If a program has portable arithmetic (ops/arithmetic.hpp), files that compute in floating point are included once more, in
-/// a namespace `portable`.
+/// If a program has portable kernels (ops/arithmetic.hpp), the files that compute in floating point are included once more per
+/// form, in a nested namespace `portable`.
 
 /// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG
@@ -64,7 +64,8 @@
 #endif
 #endif
 
-// GATED_BEGIN_FORM enables instructions for all functions up to GATED_END_FORM or, with GCC, to `#pragma GCC pop_options`.
+// GATED_BEGIN_FORM enables the given instructions for the functions below it: up to GATED_END_FORM with Clang, up to
+// `#pragma GCC pop_options` with GCC.
 #define GATED_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #if EIGEN_COMP_CLANG
 #define GATED_BEGIN_FORM(instructions) \

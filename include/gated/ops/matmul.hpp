@@ -18,7 +18,7 @@ namespace gated {
 ///
 /// A NaN or infinity in row i of a reaches row i of y; in column j of b, it reaches column j of y.
 /// Errors: ShapeError if the sizes do not match.
-/// Cost: 2·M·N·K flops; scratch for panels of b (one per thread, or up to 32 if a has many rows) and for a transposed a.
+/// Cost: 2·M·N·K flops. Scratch: panels of `b` (one per thread, or up to 32 if `a` has many rows), and a transposed `a`.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
             std::type_identity_t<View<T>> y, Workspace<T>& workspace, const std::type_identity_t<Epilogue<T>>& epilogue = {}) {

@@ -45,7 +45,7 @@ void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<
   T *const weight_gradient = back.gradient_of(norm.weight), *const bias_gradient = back.gradient_of(norm.bias);
   const bool sums_up = weight_gradient != nullptr || bias_gradient != nullptr;
   MatrixMap<T> sums =
-      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // one row per block
+      workspace.matrix(sums_up ? (rows + rows_per_task - 1) / rows_per_task : 0, 2 * channels);  // one row per task
   for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});

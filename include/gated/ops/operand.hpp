@@ -16,9 +16,9 @@ struct Operand {
   using Element = T;
   const T* data;
   Index rows, columns;
-  Index row_stride, column_stride;  ///< in elements; for operand b of matmul(a, b), one of them is 1
+  Index row_stride, column_stride;  ///< in elements; for operand b of matmul(a, b), one of the two is 1
   Index diagonal = -1;              ///< if lower triangular: the last nonzero column of row 0
-  Index upper = -1;                 ///< if transposed lower triangular: the last nonzero row of column 0
+  Index upper = -1;                 ///< if the transpose of a lower triangular matrix: the last nonzero row of column 0
   bool quantizable = false;         ///< for operand b of matmul(a, b): see quantizable()
 
   Operand(const ConstView<T>& x)

@@ -25,8 +25,9 @@ struct T5Buckets {
 
 /// T5's bucket (Raffel et al., arXiv:1910.10683) for a query at i and a key at j, with m = i - j.
 ///
-/// If causal, keys after the query share bucket 0 with distance 0; otherwise they use the upper half of the table. The first
-/// half of a direction's buckets hold one distance each; the others widen logarithmically up to `max_distance`.
+/// If causal, keys after the query share bucket 0 with distance 0; otherwise they use the upper half of the table. In each
+/// direction, every bucket of the first half is for one distance; the other buckets widen logarithmically up to
+/// `max_distance`.
 inline Index t5_bucket(Index m, const T5Buckets& form) {
   Index buckets = form.buckets, offset = 0;
   if (form.causal) {
@@ -42,7 +43,7 @@ inline Index t5_bucket(Index m, const T5Buckets& form) {
   }
   const double growth = elementary::log(static_cast<double>(m) / static_cast<double>(exact)) /
                         elementary::log(static_cast<double>(form.max_distance) / static_cast<double>(exact));
-  // 1e-7 restores integers that come out slightly low in double. In float32, as in the original implementations, none does.
+  // In double, some integers come out slightly too low; 1e-7 restores them. In the originals' float32, none comes out too low.
   const double beyond = std::floor(rounded(growth * static_cast<double>(buckets - exact)) + 1e-7);
   return offset + std::min(exact + static_cast<Index>(beyond), buckets - 1);
 }

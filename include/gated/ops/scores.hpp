@@ -13,7 +13,8 @@
 
 namespace gated {
 
-/// Receives the weights A of consecutive queries, for attention hooks. `part` is the index of their chunk or stream part.
+/// Receives the weights A of consecutive queries, for attention hooks. `part` is the index of the chunk,
+/// or of the part of a stream, that contains the queries.
 template <class T>
 using WeightsWatcher = std::function<void(Index part, const ConstView<T>& weights)>;
 

@@ -40,11 +40,11 @@ struct Scoring {
   bool bias_inside = false;
   bool causal = false;
   Index reach = unlimited_reach;  ///< a query sees only keys at most this far away, as in sliding windows; softmax only
-  const T* relative = nullptr;  ///< B_ij = relative[j - i]; points at the value of offset 0
-  const T* bias = nullptr;      ///< B_ij = bias[i · bias_stride + j], added to `relative`
+  const T* relative = nullptr;    ///< B_ij = relative[j - i]; points at the value of offset 0
+  const T* bias = nullptr;        ///< B_ij = bias[i · bias_stride + j], added to `relative`
   Index bias_stride = 0;
-  const T* visible_keys = nullptr;     ///< 0 or 1 per key
-  const T* visible_queries = nullptr;  ///< 0 or 1 per query: 0 sets the query's row of A to 0
+  const T* visible_keys = nullptr;     ///< per key: 1 if visible, 0 if hidden
+  const T* visible_queries = nullptr;  ///< per query: 1, or 0 to set the query's row of A to 0
   DropoutMask<T> dropout{};            ///< training only: multiplies A_ij, after the masks
 
   /// This scoring, restricted to queries and keys at positions `first` and later.

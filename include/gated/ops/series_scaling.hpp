@@ -70,7 +70,7 @@ struct ObservedSeries {
 
 inline constexpr double least_series_scale = 1e-10, series_variance_eps = 1e-5;
 
-/// Calls `f(i)` for the series of `row` in each item: i is the row with the same index within that item.
+/// Calls `f(i)` for each row i that has the same index within its item as `row` has within its own.
 template <class F>
 void for_each_same_series(const Sequences& items, Index row, const F& f) {
   const Index own = items.first_from(row + 1) - 1, series = row - items.offset(own);
@@ -162,7 +162,7 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 /// (granite-tsfm's data sets also fill NaNs with 0). With SeriesScaling::mean, the scale of a series without observed values is
 /// computed from the same series in the other items. The items are the run's sequences.
 /// Shapes: x is rows × L, `observed` has rows · L entries or is empty; μ and σ are rows × 1.
-/// Errors: ShapeError if the mask has another size.
+/// Errors: ShapeError if the mask has a different size.
 /// Cost: three passes over x; sums are in double.
 template <class Run, class T = typename Run::Scalar>
 ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, SeriesScaling scaling, Mask observed) {

@@ -125,8 +125,8 @@ void add_spatial_bias(Back& back, const SpatialWeight<T>& weight, const Sequence
   }
 }
 
-/// Calls `f(offset, length, rows, depth)` for each sequence that uses rows i … i + block - 1 of W: it uses the first `rows` of
-/// them, which see `depth` tokens. `offset` is the sequence's offset plus `first`, and `length` is its length.
+/// Calls `f(offset, length, rows, depth)` for each sequence that uses row i of W. Such a sequence uses rows i … i + rows - 1,
+/// where rows ≤ block; these rows see `depth` tokens. `offset` is the sequence's offset plus `first`; `length` is its length.
 template <class T, class F>
 void for_each_part(const SpatialWeight<T>& weight, const Sequences& sequences, Index first, Index i, Index block, const F& f) {
   for (Index b = 0; b < sequences.count(); ++b) {
@@ -237,11 +237,11 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
 /// output is bit-equal for any division into steps.
 /// Shapes: v is rows × C with C / heads columns per head; y has v's shape, or is (sequences · M) × C for an M × N weight.
 /// Errors: ShapeError if an epilogue matrix is not shaped like y.
-/// Cost: 2·N²·C flops per sequence, half of that if causal; the backward pass costs twice as much. Scratch for 128 rows of W if
-/// it is expanded, and for ∂W. With the FFT: about 20·N·C·log₂ N flops (if causal, 10·N·C·log₂ N · log₂(N / tile)); scratch of
-/// 8·N vectors per thread, 24·N in the backward pass. A stream with the FFT: 25/2·C·log₂ N · log₂(position / tile) flops per
-/// token. If the weights are prepared, this work is spread evenly over earlier steps; otherwise one step does all transforms of
-/// a block.
+/// Cost: 2·N²·C flops per sequence, half of that if causal; the backward pass costs twice as much. Scratch: 128 rows of W
+/// if it is expanded, and ∂W in the backward pass. With the FFT: about 20·N·C·log₂ N flops (if causal,
+/// 10·N·C·log₂ N · log₂(N / tile)), and scratch of 8·N SIMD vectors per thread (24·N in the backward pass). A stream with the
+/// FFT: 25/2·C·log₂ N · log₂(position / tile) flops per token. If the weights are prepared, this work is spread evenly over
+/// earlier steps; otherwise one step does all transforms of a block.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixOf<Run>& v, const Epilogue<Run>& epilogue) {
   const bool is_square = weight.outputs() == weight.length;

@@ -103,7 +103,7 @@ struct Products {
                ? reinterpret_cast<const Factor<T>*>(found.numbers() + before)
                : nullptr;
   }
-  /// The factors of a square: those kept by prepare() or, if there are none, computed here in the caller's frame.
+  /// The factors of a square: those kept by prepare() or, if there are none, computed into scratch of the caller's frame.
   const Factor<T>* factors(const Square& square, Workspace<T>& workspace) const {
     if (const Factor<T>* const kept = prepared(square, workspace)) {
       return kept;

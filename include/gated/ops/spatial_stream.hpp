@@ -75,7 +75,7 @@ class StreamSums {
   /// Number of rows from i to the end of its block.
   Index rest(Index i) const { return levels_ == 0 ? capacity_ : weight_.stream_tile() - i % weight_.stream_tile(); }
 
-  /// Discards the contributions of tokens from `position` on, after the stream was rewound.
+  /// Discards the contributions of the tokens at `position` and later. This has an effect only after the stream was rewound.
   void rewind(Index position) {
     for (Index level = 0; level < levels_; ++level) {
       for (Index parity = 0; parity < 2; ++parity) {
@@ -99,7 +99,7 @@ class StreamSums {
     return sum;
   }
 
-  /// Computes the pieces for later blocks that are due after the last row of v. The rows of v are all tokens so far.
+  /// Computes the pieces that are due after the last row of v, for later blocks. v has a row for each token so far.
   void advance(const MatrixView<const T>& v, Workspace<T>& workspace) {
     struct Due {
       Index level, block, wanted;

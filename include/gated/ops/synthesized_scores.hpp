@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// Parameters of the synthesized scores S of all heads. Only one form is set: `random`, `left` and `right`, `dense`, or `outer`
+/// Parameters of the synthesized scores S of all heads. One form is set: `random`; `left` and `right`; `dense`; or `outer`
 /// and `inner`. h_i is row i of SynthesizerInputs::h. Non-owning.
 template <class T>
 struct SynthesizedScores {
@@ -22,7 +22,7 @@ struct SynthesizedScores {
   const Matrix<T>*outer = nullptr, *inner = nullptr;  ///< c × a and b × a: S_ij = (h_i · outer_{⌊j/b⌋}) (h_i · inner_{j mod b})
   const Vector<T>* share = nullptr;                   ///< one scalar: σ(share) weights S, 1 - σ(share) weights q kᵀ
 
-  /// The factor of S or, if `derivative`, its derivative with respect to `share`.
+  /// The weight of S or, if `derivative`, the derivative of that weight with respect to `share`.
   T own_factor(bool derivative = false) const {
     if (share == nullptr || share->size() == 0) {
       return derivative ? T{0} : T{1};
@@ -30,7 +30,7 @@ struct SynthesizedScores {
     const T s = T{1} / (T{1} + static_cast<T>(elementary::exp(-static_cast<double>((*share)[0]))));
     return derivative ? s * (T{1} - s) : s;
   }
-  /// The factor of the dot products q kᵀ.
+  /// The weight of the dot products q kᵀ.
   T dot_factor() const { return share == nullptr || share->size() == 0 ? T{1} : T{1} - own_factor(); }
   /// True if S depends on the tokens, through h.
   bool is_dense() const { return dense != nullptr || outer != nullptr; }
@@ -71,7 +71,7 @@ void own_scores(const SynthesizedScores<T>& of, Index head, Index first, const M
   }
 }
 
-/// y = the scores before the softmax: S, combined with q kᵀ unless q is empty. `own` receives S unless it is empty.
+/// y = the scores before the softmax: S, combined with q kᵀ unless q is empty. Copies S to `own` unless `own` is empty.
 template <class T>
 void all_scores(const SynthesizedScores<T>& of, Index head, Index first, const MatrixView<const T>& h,
                 const MatrixView<const T>& q, const MatrixView<const T>& k, const MatrixView<T>& own, View<T> y,

@@ -62,8 +62,8 @@ void join_channels(TokenNormForm form, Eigen::Map<Vector<T>> sums) {
   }
 }
 
-/// Adds a sequence's gradients of weights and biases per token; either target may be nullptr. `given` is the sequence's ∂y,
-/// `normed` its x̂.
+/// Adds one sequence's gradients of per-token weights and biases to `to_weight` and `to_bias`, unless null. `given` is the
+/// sequence's ∂y, `normed` its x̂.
 template <class T, Term A>
 void add_token_sums(const ConstView<T>& given, const A& normed, T* to_weight, T* to_bias, Workspace<T>& workspace) {
   const auto frame = workspace.frame();

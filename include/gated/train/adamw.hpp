@@ -89,8 +89,8 @@ inline void check_adamw(const AdamWConfig& config) {
   }
 }
 
-/// Whether a group matches any parameter (`named`), is the first match of any parameter (`won`), and is the first match of any
-/// parameter whose role has weight decay (`decayed`).
+/// How a group is used. `named`: it matches a parameter. `won`: for some parameter, it is the first group that matches.
+/// `decayed`: for some parameter whose role has weight decay, it is the first group that matches.
 struct GroupUse {
   bool named = false, won = false, decayed = false;
 };

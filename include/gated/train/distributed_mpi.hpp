@@ -84,8 +84,8 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 
 }  // namespace detail
 
-/// The processes of a job, called ranks, that train one model together. Each holds the whole Training and takes a share of
-/// every batch. Once per step, in all_reduce_mean(), the ranks average their gradients, so all apply the same update.
+/// The processes of a job, called ranks, that train one model together. Each rank has a copy of the whole Training and computes
+/// a share of every batch. Once per step, in all_reduce_mean(), the ranks average their gradients: all apply the same update.
 ///
 ///     int main(int argc, char** argv) {
 ///       return gated::run_mpi(argc, argv, [](gated::MpiWorld& world) {
@@ -165,7 +165,7 @@ class MpiWorld {
   ///
   /// The loss and the weight are sent with the gradient, in the model's scalar type.
   /// Errors: ArgumentError, the same on every rank, if a weight is negative or not finite, if all weights are 0, or if ranks
-  /// call it at different steps or with gradients of different size.
+  /// call all_reduce_mean() at different steps or with gradients of different sizes.
   /// Cost: an MPI_Allgather of three integers, one MPI_Allreduce of all parameters and two more scalars, and two passes over
   /// the gradient; allocates on the first call only.
   template <class Model>
@@ -177,7 +177,7 @@ class MpiWorld {
                            " parameters, expected at most 2^31 - 3, because MPI counts in int.");
     meet("all_reduce_mean", {Visit::reduces, {static_cast<std::uint64_t>(++steps_), static_cast<std::uint64_t>(count - 2)}});
     buffer.resize(static_cast<std::size_t>(count));
-    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // a NaN sum raises on every rank
+    const T w = weight >= 0 ? static_cast<T>(weight) : std::numeric_limits<T>::quiet_NaN();  // NaN: all ranks raise the error
     const auto weighted = [w](T value) { return w == 0 ? T{0} : w * value; };
     auto at = buffer.begin();
     for_each_parameter(

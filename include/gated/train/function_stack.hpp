@@ -49,7 +49,7 @@ class FunctionStack {
       last = std::min(last, next_);
     }
   }
-  /// Makes run_backward() continue below `index`: for a function that has itself run the functions from `index` up.
+  /// Makes run_backward() continue below `index`. Called by a function that has itself run function `index` and those above it.
   void skip_to(std::size_t index) { next_ = index; }
 
   /// Pops functions until `size` are left.

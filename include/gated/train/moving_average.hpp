@@ -11,8 +11,8 @@
 
 namespace gated {
 
-/// Exponential moving average of parameters: average ← d·average + (1 - d)·model. Averaging: Polyak and Juditsky, 1992; its
-/// exponential form: arXiv:1412.6980, §7.2, and timm.
+/// Exponential moving average of parameters: average ← d·average + (1 - d)·model. Sources: Polyak and Juditsky, 1992; for the
+/// exponential form, arXiv:1412.6980, §7.2, and timm.
 ///
 ///     Model average = model;                       // after each update:
 ///     update_average(average, model, 0.999);

@@ -17,7 +17,7 @@ namespace gated::detail {
 /// The operation a rank is about to enter. Trivially copyable: it is sent as bytes.
 struct RankVisit {
   enum Kind : std::uint64_t { reduces, compares, leaves } kind;
-  std::array<std::uint64_t, 2> numbers;  ///< reduces: step, parameter count; compares: fingerprint; leaves: steps done
+  std::array<std::uint64_t, 2> numbers;  ///< step and parameter count (reduces), fingerprint (compares), or steps done (leaves)
 
   std::string describe() const {
     return kind == reduces    ? text("is at step ", numbers[0], " with ", numbers[1], " parameters")

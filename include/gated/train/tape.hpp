@@ -218,9 +218,9 @@ class Tape {
   }
 
   /// Adds the gradient of `loss`, a 1 × 1 variable, to the gradient of every parameter and input. Returns the loss.
-  /// Errors: ShapeError for a loss of another shape; ArgumentError before begin(), or on a second call in a step;
-  /// ArgumentError, at the end of the pass, if it reached no parameter of the model given to begin(), for example because a
-  /// copy of that model was recorded; not if input() was called in this step.
+  /// Errors: ShapeError unless the loss is 1 × 1; ArgumentError before begin(), or on a second call in a step. ArgumentError at
+  /// the end of a pass that reached no parameter of the model given to begin(), for example because a copy of the model was
+  /// recorded. This last check is skipped if input() was called in the step.
   double backward(Variable loss) {
     const auto hold = hold_begun();
     require<ShapeError>(rows(loss) == 1 && columns(loss) == 1, "Tape::backward: the loss is ", rows(loss), " × ", columns(loss),

@@ -217,7 +217,7 @@ void end_at_step(MpiWorld& world, Index last, const std::string& file, bool kill
   }
 }
 
-/// Expects that a failed job's file equals, up to rounding, a single-process run's state after the same number of steps.
+/// Expects that the file of a failed job equals, up to rounding, the state of a single-process run after as many steps.
 void expect_whole(const std::string& file) {
   auto training = load_model<Trained<float>>(file);
   training.expect_same_run(config<float>());

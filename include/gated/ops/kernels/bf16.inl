@@ -69,7 +69,7 @@ EIGEN_DONT_INLINE inline void pack_panel(const Operand<float>& b, Index first, I
     }
     return;
   }
-  // Contiguous columns: pair along them, and transpose square blocks of words.
+  // The columns are contiguous: pairs values along each column, then transposes square blocks of words.
   const Index pairs = (b.rows + 1) / 2;
   for (Index half = 0; half < 2; ++half, panel += width) {
     const Index valid = columns - half * width;

@@ -1,7 +1,7 @@
 // Convolutions over rows, channel by channel: see convolve_depthwise() and convolve_dynamic().
 
-/// tile[i, j] = Σ_k w_kij · x[i · row_stride + k · tap_stride + j] for `Rows` rows of two vectors, added to the tile if `adds`.
-/// Sums in ascending order of k. `weight(k, i, v)` returns vector v of w_kij over j; `load(p, v)` loads vector v of a row at p.
+/// tile[i, j] = Σ_k w_kij · x[i · row_stride + k · tap_stride + j] for `Rows` rows of two vectors; if `adds`, += instead of =.
+/// Sums in ascending order of k. `weight(k, i, v)` returns vector v of w_kij over j; `load(p, v)` loads vector v of row p.
 template <class T, Index Rows, class Weight, class Load>
 EIGEN_ALWAYS_INLINE void convolve_rows(Index taps, const T* x, Index tap_stride, Index row_stride, bool adds, T* tile,
                                        const Weight& weight, const Load& load) {

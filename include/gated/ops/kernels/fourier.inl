@@ -148,8 +148,8 @@ EIGEN_DONT_INLINE void fourier_load(const MatrixView<const T>& real, const Matri
   }
 }
 
-/// The reverse of fourier_load(): stores row t of x to row t of `real` and `imaginary`, or adds it to them if `adds`. Scales
-/// each row if `scales` is given.
+/// The reverse of fourier_load(): stores row t of x in row t of `real` and `imaginary`; if `adds`, adds to these rows instead.
+/// Scales each row if `scales` is given.
 template <class T>
 EIGEN_DONT_INLINE void fourier_store(const T* x, const T* scales, bool adds, const MatrixView<T>& real, const MatrixView<T>& imaginary) {
   const auto store = [adds](Simd<T> value, const MatrixView<T>& rows, Index t) {

@@ -80,7 +80,7 @@ EIGEN_DONT_INLINE void multiply_corner(Index depth, Index last_depth, Index rows
   }
 }
 
-/// Packs `columns` ≤ panel_columns columns of b, from `first` on; missing columns become zeros.
+/// Packs `columns` ≤ panel_columns columns of b, starting at column `first`; missing columns become zeros.
 template <class T>
 EIGEN_DONT_INLINE void pack_panel(const Operand<T>& b, Index first, Index columns, T* panel) {
   constexpr Index width = Simd<T>::width;

@@ -17,7 +17,8 @@ EIGEN_ALWAYS_INLINE Integers clamped(Integers x, std::int32_t low, std::int32_t 
   return x < highest ? x : highest;
 }
 
-/// Stores some of a row's codes, starting at column k, four to a word. Codes are from -128 to 255.
+/// Stores some of a row's codes, starting at column k, four to a word. Codes are 0 to 255, or -128 to 127
+/// if Quads::bias is 128.
 EIGEN_ALWAYS_INLINE void store_codes(const Integers& codes, Index k, std::uint32_t* to) {
   using Bytes [[gnu::vector_size(Numbers::lane_count)]] = std::uint8_t;
   std::uint8_t bytes[Numbers::lane_count];
@@ -69,7 +70,7 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
   return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
 }
 
-/// Encodes `depth` values that are `stride` apart, group by group. If Quads::words is 1, pads with zeros to `words` words.
+/// Encodes `depth` values that are `stride` apart, group by group. If Quads::words is 1, pads the codes to `words` words.
 EIGEN_DONT_INLINE inline void encode_row(Index depth, Index group, const float* x, Index stride, Index words,
                                          std::uint32_t* codes, RowCode* of_groups) {
   for (Index first = 0; first < depth; first += group, ++of_groups) {

@@ -3,8 +3,8 @@
 /// True if the form subtracts the mean of a row.
 constexpr bool has_mean(NormForm form) { return form == NormForm::layer_norm || form == NormForm::layer_norm_no_bias; }
 
-/// Mean and 1 / √(var + eps) of `Rows` rows, interleaved so that their chains of additions overlap. The variance is biased
-/// (divided by C), as in PyTorch, and computed from centred values.
+/// Mean and 1 / √(var + eps) of each of `Rows` rows. The rows are computed interleaved, so that their chains of additions
+/// overlap. The variance is biased (divided by C), as in PyTorch, and computed from centred values.
 template <class T, std::size_t Rows>
 EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index channels, double eps,
                                             RowMoments<T> (&moments)[Rows]) {
@@ -32,7 +32,7 @@ EIGEN_ALWAYS_INLINE void layer_norm_moments(const T* from, Index stride, Index c
 template <class T>
 struct RowSize {
   T size;
-  bool clamped;  ///< true if `size` is its lower bound, a constant
+  bool clamped;  ///< true if `size` is the lower bound set by eps, a constant
 };
 
 /// The root mean square of a row. Depending on `form`, eps is added under the root or sets a lower bound. Values are scaled by

@@ -7,7 +7,7 @@
 template <class Lanes>
 class RunningSum {
  public:
-  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // an implicit one would not use the kernel's instruction set
+  EIGEN_ALWAYS_INLINE RunningSum() : sum_(0), excess_(0) {}  // an implicit one would ignore the kernel's instruction set
   EIGEN_ALWAYS_INLINE void add(const Lanes& x) {
     const Lanes term = x - excess_, next = sum_ + term;
     excess_ = (next - sum_) - term;
@@ -22,7 +22,8 @@ class RunningSum {
   Lanes sum_, excess_;  // excess_: the rounding error in sum_
 };
 
-/// Σ f(j, lanes) over the vectors of a row. Sums groups of `together` vectors plainly, and the groups' sums with compensation.
+/// Σ f(j, lanes) over the vectors of a row. Each group of `together` vectors is summed plainly; the group sums are added with
+/// compensation.
 template <class T, Index together, class F>
 EIGEN_ALWAYS_INLINE T running_sum_of_row(Index count, const F& f) {
   constexpr Index group = together * vectors_of_sum<T> * Simd<T>::width;

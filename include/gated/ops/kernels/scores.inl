@@ -18,7 +18,7 @@ EIGEN_ALWAYS_INLINE Simd<T> score_of(const Scoring<T>& scoring, Index row, Index
 template <class T>
 EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Index column, Index lanes, Simd<T> weight) {
   weight = weight * Simd<T>(scoring.weight_scale);
-  // Replaces hidden weights instead of multiplying them by 0: they may be anything, and infinity times 0 is not 0.
+  // Replaces hidden weights by 0 instead of multiplying: they may be infinity or NaN, whose product with 0 is NaN.
   if (scoring.visible_keys != nullptr) {
     weight = select_less(Simd<T>(T{0}), Simd<T>::load(scoring.visible_keys + column, lanes), weight, Simd<T>(T{0}));
   }
@@ -28,8 +28,8 @@ EIGEN_ALWAYS_INLINE Simd<T> visible_of(const Scoring<T>& scoring, Index row, Ind
   return scoring.causal ? weight.keep(column > row ? 0 : row - column + 1) : weight;
 }
 
-/// Writes S to `to`, or the weights A if the kernel has a pointwise `activation`. Queries start at `row`, keys at `column`. The
-/// tile can be overwritten.
+/// Writes the scores S to `to`, or the attention weights A if the kernel has a pointwise `activation`. Queries start at `row`,
+/// keys at `column`. With an activation, overwrites `tile`.
 template <class T>
 EIGEN_DONT_INLINE void score_tile(const Scoring<T>& scoring, const std::optional<Activation>& activation, Index row,
                                   Index column, Index rows, Index columns, T* tile, T* to, Index to_stride) {

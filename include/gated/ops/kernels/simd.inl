@@ -138,7 +138,8 @@ struct Simd {
   }
   /// The integer nearest to `a`, for |a| < 2²⁰; NaN stays NaN.
   friend EIGEN_ALWAYS_INLINE Simd nearest_integer(Simd a) { return (a + Simd(whole)) - Simd(whole); }
-  /// 2ⁿ for an integer n if 2ⁿ is a normal number; 0 for the largest n whose 2ⁿ is subnormal. Unspecified for NaN and other n.
+  /// 2ⁿ for an integer n if 2ⁿ is a normal number; 0 for the n just below that range (float: -127, double: -1023). Unspecified
+  /// for NaN and all other n.
   friend EIGEN_ALWAYS_INLINE Simd power_of_two(Simd n) {
     // The last bits of n + 1.5 · 2^(digits - 1) are n. The code also adds the exponent's bias, then shifts the sum into the
     // exponent.
@@ -166,7 +167,7 @@ struct Simd {
  private:
   static constexpr bool has_masks = requires(const T* from) { Register<T>::load_part(from, Index{}); };
 
-  // Without mask instructions, these call non-inlined functions, so that their callers stay small enough to be inlined.
+  // Without mask instructions, load_part() and store_part() call non-inlined functions, which keeps their callers inlinable.
   static EIGEN_ALWAYS_INLINE Simd load_part(const T* from, Index lanes) {
     if constexpr (has_masks) {
       return of(Register<T>::load_part(from, lanes));

@@ -15,7 +15,8 @@ EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
 
 using Numbers = Simd<float>;
 
-/// A pair of bf16 values in each 32-bit lane, the one for even k in the lower half. A bf16 is the upper half of a float.
+/// A pair of bf16 values in each 32-bit lane, for an even row k in the lower half and for row k + 1 in the upper half. A bf16
+/// is the upper half of a float.
 struct Bf16Pairs {
   using Bits [[gnu::vector_size(4 * Numbers::lane_count)]] = std::uint32_t;
   Bits bits;
