@@ -2,11 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
+#include <vector>
+
+#ifdef __linux__
+#include <unistd.h>
+#endif
 
 namespace gated::aligned_memory_test {
 namespace {
@@ -31,6 +38,21 @@ TEST(AlignedMemory, RefusesSizesThatCannotBeAllocated) {
     EXPECT_THROW(AlignedMemory<double>{count}, MemoryError) << count;
   }
 }
+
+#ifdef MADV_NOHUGEPAGE
+TEST(AlignedMemory, OneWriteToSmallPagesTakesOnePage) {
+  constexpr std::size_t bytes = std::size_t{1} << 24, page = std::size_t{1} << 16;
+  const auto memory = std::make_unique_for_overwrite<unsigned char[]>(bytes);
+  ask_for_small_pages(memory.get(), bytes);
+  memory[bytes / 2] = 1;
+
+  unsigned char* const inside = memory.get() + (page - reinterpret_cast<std::uintptr_t>(memory.get()) % page);
+  const auto system_page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> resident((bytes - page) / system_page);
+  ASSERT_EQ(::mincore(inside, bytes - page, resident.data()), 0);
+  EXPECT_EQ(std::count_if(resident.begin(), resident.end(), [](unsigned char state) { return (state & 1) != 0; }), 1);
+}
+#endif
 
 TEST(AlignedMemory, MovesWithoutCopying) {
   AlignedMemory<double> first(1000), second(5);

@@ -25,16 +25,29 @@ constexpr std::size_t whole_cache_lines(std::size_t count) {
   return (count + line - 1) / line * line;
 }
 
-/// Requests 2 MiB pages for the `bytes` bytes at `memory`, except for partly filled pages at the ends (Linux's madvise; a no-op
-/// on other systems). With 4 KiB pages, a matmul touches more pages than the TLB has entries.
-inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
+/// Advises Linux about the whole pages, of `page` bytes each, within the `bytes` bytes at `memory`. Best effort.
+inline void advise_pages(void* memory, std::size_t bytes, std::uintptr_t page, int advice) {
   const auto start = reinterpret_cast<std::uintptr_t>(memory), end = (start + bytes) / page * page;
   const std::uintptr_t first = (start + page - 1) / page * page;
   if (first < end) {
-    ::madvise(static_cast<std::byte*>(memory) + (first - start), end - first, MADV_HUGEPAGE);  // best effort
+    ::madvise(static_cast<std::byte*>(memory) + (first - start), end - first, advice);
   }
+}
+#endif
+
+/// Requests 2 MiB pages for the `bytes` bytes at `memory`, except for partly filled pages at the ends (a no-op on systems other
+/// than Linux). With 4 KiB pages, a matmul touches more pages than the TLB has entries.
+inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  advise_pages(memory, bytes, std::uintptr_t{1} << 21, MADV_HUGEPAGE);
+#endif
+}
+
+/// Requests small pages, for memory that stays mostly untouched: one write to a 2 MiB page takes 2 MiB of memory.
+inline void ask_for_small_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_NOHUGEPAGE
+  advise_pages(memory, bytes, std::uintptr_t{1} << 16, MADV_NOHUGEPAGE);  // 64 KiB: a multiple of every system's page size
 #endif
 }
 

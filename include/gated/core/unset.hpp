@@ -79,6 +79,7 @@ Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_wei
   if (detail::HollowWeights::wanted() && rows * columns != 0) {
     Matrix<T> hollow(rows.value(), columns.value());
     const Index size = hollow.size();
+    ask_for_small_pages(hollow.data(), static_cast<std::size_t>(size) * sizeof(T));
     hollow.data()[size / 2] = hollow.data()[size - 1] = T{0};  // PreparedWeights samples these elements
     hollow.data()[0] = Eigen::numext::bit_cast<T>(detail::elsewhere_bits<T>);
     return hollow;
