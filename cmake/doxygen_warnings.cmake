@@ -3,7 +3,8 @@
 #   class members             their declarations suffice; forward() and the members of a Config are checked
 #   names_of()                it lists the names of the enumeration above it
 #   macros                    they are private to their header
-#   Laplace, shifted()        they are documented at LaplaceForm and at another overload
+#   Laplace                   it is documented at LaplaceForm
+#   shifted()                 it is documented at another overload
 #   stb's own headers         they are third-party
 #   .inl files                they hold kernel loops and are included more than once
 cmake_minimum_required(VERSION 3.21)

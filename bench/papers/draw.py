@@ -85,7 +85,8 @@ def read(path):
 
 def markdown(table, forms):
     result = RESULTS.get(table, "perplexity")
-    lines = [f"| form | parameters | learning rate, warm-up (tried) | steps | {result}, mean | least … largest | s | the paper |",
+    lines = [f"| form | parameters | learning rate, warm-up (recipes tried) | steps | {result}, mean | least … largest "
+             "| seconds per run | the paper |",
              "|---|---:|---|---:|---:|---:|---:|---:|"]
     for name, form in forms.items():
         found = form.results(table)

@@ -341,9 +341,9 @@ def int8_table(title_of, results, threads):
         columns += [f"{r.error:.1e}" if r else "–" for r in (*shown[1:4], theirs)]
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
     lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's int8 time divided by "
-              "that of *gated, int8*. An error is the largest difference from the float64 result, relative to the largest value; in "
-              f"float it is below {TOLERANCE:.0e}. On this processor, ONNX Runtime multiplies with {instructions()}, "
-              "whatever its settings."]
+              "that of *gated, int8*. An error is the largest difference from the float64 result, divided by the largest value "
+              f"of that result. The errors of the float runs, not shown, are below {TOLERANCE:.0e}. On this processor, ONNX "
+              f"Runtime multiplies with {instructions()}, whatever its settings."]
     batches = {name: checked for name, runners in results.items()
                if (checked := [r for r in runners if r.same_alone is not None])}
     if batches:

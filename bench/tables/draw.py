@@ -156,7 +156,8 @@ def crossover(table, _):
 
 def weights(table, _):
     threads = sorted({n for q in table.values() for values in q.values() for n in values})
-    lines = ["| model | weights | MB |" + "".join(f" threads {n}: tokens/s | × float32 | of a plain read |" for n in threads),
+    lines = ["| model | weights | MB |" +
+             "".join(f" {n} thread{'s' * (n > 1)}: tokens/s | × float32 | of a plain read |" for n in threads),
              "|---|---|---:|" + "---:|---:|---:|" * len(threads)]
     for name, q in table.items():
         for quantity in q:
@@ -170,7 +171,8 @@ def weights(table, _):
 
 def products(table, _):
     threads = sorted({n for q in table.values() for n in q["float32 ms"]})
-    lines = ["| model |" + "".join(f" threads {n}: float32, ms | of peak | bf16, ms | × |" for n in threads) + " error |",
+    lines = ["| model |" +
+             "".join(f" {n} thread{'s' * (n > 1)}: float32, ms | of peak | bf16, ms | × |" for n in threads) + " error |",
              "|---|" + "---:|---:|---:|---:|" * len(threads) + "---:|"]
     for name, q in table.items():
         speeds = "".join(f" {figure(q['float32 ms'][n])} | {q['of peak'][n]:.2f} | {figure(q['bf16 ms'][n])} |"

@@ -118,7 +118,7 @@ void table_of_arithmetic(const TableOptions&);
 /// Ways to open a large model: time to open, time to the first result, and memory.
 void table_of_openings(const TableOptions&);
 
-/// Times of the forms of a spatial projection, by length.
+/// Time and memory of each form of spatial projection, by length.
 void table_of_spatial_forms(const TableOptions&);
 
 /// Times of Toeplitz weights with matmul and with the FFT, by length. Shows from which length the FFT is faster.

@@ -1,6 +1,6 @@
 # Run by ctest. The shipped model has the MSE stated in the README. Training writes the same model for any number of threads.
-# Fine-tuning works, also with the quantile losses of a band. Gaps are accepted, forecasts continue the times in the input's
-# notation, and invalid input is refused.
+# Fine-tuning works, also with the quantile losses of a band. Gaps are accepted, the forecast's timestamps follow the input's in
+# the same notation, and invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 

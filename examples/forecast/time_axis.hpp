@@ -23,7 +23,7 @@ class TimeAxis {
   TimeAxis(const std::vector<std::string>& texts, const std::vector<gated::Index>& lines, const std::string& column);
 
   bool known() const { return known_; }
-  /// The place of each text on the axis, in steps from the first. Skipped places are missing rows.
+  /// The place of each text on the axis, in steps from the first. A gap between places means that rows are missing.
   const std::vector<gated::Index>& places() const { return places_; }
   /// The time at a place, which may lie beyond the last row; the notation must be known.
   /// Errors: FileError for a time too late to be written.

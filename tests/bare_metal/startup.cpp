@@ -9,7 +9,7 @@ extern std::uint32_t stack_top[], data_in_flash[], data_begin[], data_end[], bss
 void __libc_init_array();
 void initialise_monitor_handles();  // semihosting: uses the files and the console of the debugger, here QEMU
 int program() __asm__("main");      // C++ forbids calling main()
-void* __dso_handle = nullptr;       // required by the C++ runtime; nothing is ever unloaded
+void* __dso_handle = nullptr;       // required by the C++ runtime; may be null because nothing is ever unloaded
 void _init() {}
 void _fini() {}
 

@@ -256,7 +256,7 @@ void expect_refused(Streamed<L>& s, State<double>& state, const M& x, Index rows
   EXPECT_EQ(state.position(), position);
 }
 
-TEST(Stream, KeepsTheStateOnRefusedSteps) {
+TEST(Stream, RefusedStepsKeepTheState) {
   for_each_kind([](const auto& layer) {
     Streamed s(layer);
     State<double> state = layer.start(length);

@@ -144,7 +144,7 @@ TEST(Workspace, RethrowsAfterAllTasksHaveEnded) {
   };
   EXPECT_THROW(run(3), ArgumentError);
   EXPECT_EQ(ended, 7);
-  EXPECT_NO_THROW(run(-1)) << "the error is not thrown twice";
+  EXPECT_NO_THROW(run(-1)) << "the error must not be thrown twice";
 }
 
 TEST(Workspace, RefusesTwoThreadsAtTheSameTime) {

@@ -44,7 +44,7 @@ def picture(width, height, channels, seed):
 
 
 def resize(array, size, method=Image.Resampling.BICUBIC):
-    """Resizes each channel separately: Pillow would premultiply alpha."""
+    """Resizes each channel separately, because Pillow premultiplies alpha when it resizes an RGBA image."""
     planes = [np.asarray(Image.fromarray(array[:, :, c]).resize(size, method)) for c in range(array.shape[2])]
     return np.stack(planes, axis=2)
 

@@ -500,7 +500,7 @@ TYPED_TEST(LanguageModelOf, ReportsTheCapacityOfAState) {
   });
 }
 
-TYPED_TEST(LanguageModelOf, KeepsTheStateOnRefusedSteps) {
+TYPED_TEST(LanguageModelOf, RefusedStepsKeepTheState) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const Matrix<T> logits = TestFixture::run(model, text_of_12, Sequences::single(12));

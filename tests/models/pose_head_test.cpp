@@ -141,7 +141,7 @@ TEST(PoseHead, RefusesFeatureMapsOfOtherSizesBeforeWriting) {
   Matrix<float> y = test::untouched<float>(10, 21);
   EXPECT_EQ(message_of<ShapeError>([&] { head.forward(Matrix<float>::Zero(2, 36), y, workspace); }),
             "PoseHead::forward: x has 36 columns, expected in = 24 (channels × height × width of the feature map, one row per "
-            "picture; crop or resize the picture to config.input before the backbone, or set config.features).");
+            "picture; crop or resize the picture to config.input before running the backbone, or set config.features).");
   EXPECT_THROW(head.forward(Matrix<float>::Zero(3, 24), y, workspace), ShapeError);
   EXPECT_TRUE(test::is_untouched(y));
 }

@@ -606,7 +606,7 @@ TYPED_TEST(StackOf, ReportsTheCapacityOfAState) {
   });
 }
 
-TYPED_TEST(StackOf, KeepsTheStateOnRefusedSteps) {
+TYPED_TEST(StackOf, RefusedStepsKeepTheState) {
   using T = typename TypeParam::T;
   TestFixture::for_each_model(true, [&](const auto& model) {
     const auto x = random_matrix<T>(small_length, small_channels, 2);

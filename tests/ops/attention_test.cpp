@@ -223,7 +223,7 @@ TEST(Attention, FusesAnEpilogue) {
   }
 }
 
-TEST(Attention, FusedEpiloguesEqualJoin) {
+TEST(Attention, FusedEpiloguesAreBitEqualToSeparateOnes) {
   for (const auto& [kernel, name] : names_of(ScoreKernel{})) {
     for (const bool causal : {false, true}) {
       SCOPED_TRACE(testing::Message() << name << ", causal " << causal);

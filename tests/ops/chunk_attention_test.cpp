@@ -77,7 +77,7 @@ TEST(ChunkAttention, EveryFormWorksInBatchesOnTapesAndInCausalStreams) {
   }
 }
 
-TEST(ChunkAttention, FusedEpiloguesEqualJoin) {
+TEST(ChunkAttention, FusedEpiloguesAreBitEqualToSeparateOnes) {
   for (const Form& form : forms) {
     SCOPED_TRACE(describe(form));
     test::expect_bits_of_join(joined_mixing_of(form), {.in = columns, .out = value, .streams = form.causal});

@@ -46,7 +46,7 @@ TEST(DynamicConvolution, WorksInBatchesTapesAndCausalStreams) {
   }
 }
 
-TEST(DynamicConvolution, FusedEpiloguesEqualJoin) {
+TEST(DynamicConvolution, FusedEpiloguesAreBitEqualToSeparateOnes) {
   for (const Options& options : {convolution_options()[0], convolution_options()[4]}) {
     test::expect_bits_of_join<Parameters>(
         options, [](auto& run, const auto& p, const auto& x, auto epilogue) { return convolved(run, p, x, epilogue); },

@@ -112,7 +112,7 @@ TEST(SoftmaxGate, FusesAResidual) {
   }
 }
 
-TEST(SoftmaxGate, FusedEpiloguesEqualJoin) {
+TEST(SoftmaxGate, FusedEpiloguesAreBitEqualToSeparateOnes) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     test::expect_bits_of_join(
         [axis](auto& run, const auto& x, auto epilogue) {

@@ -219,7 +219,7 @@ TEST(Spatial, FusesAnEpilogue) {
   }
 }
 
-TEST(Spatial, FusedEpiloguesEqualJoin) {
+TEST(Spatial, FusedEpiloguesAreBitEqualToSeparateOnes) {
   for (const Config& config : all_forms(300)) {
     SCOPED_TRACE(config.describe());
     test::expect_bits_of_join<Numbers>(config,

@@ -269,7 +269,7 @@ void expect_all_tokens(const Run& run, const char* what) {
   if constexpr (Run::streams) {
     raise<ArgumentError>(
         run.where(), ": ", what,
-        " needs all of them, so a token's output depends on later tokens and cannot be streamed. Use forward() "
+        " needs all tokens of a sequence, so a token's output depends on later tokens and cannot be streamed. Use forward() "
         "on whole sequences.");
   }
 }

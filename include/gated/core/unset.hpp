@@ -11,8 +11,9 @@
 /// Uninitialised weights and their detection.
 ///
 /// A model built without a Random is uninitialised until a checkpoint is loaded: its weights hold a special NaN. Running an
-/// uninitialised model raises ArgumentError. If only some elements of a weight are set, the results contain NaN. Any value that
-/// you assign counts as set, zero included. Copies, files and conversions between float and double keep the NaN.
+/// uninitialised model raises ArgumentError. Only the first element of a weight is checked: if others are unset, the results
+/// contain NaN. Any value that you assign counts as set, zero included. Copies, files and conversions between float and double
+/// keep the NaN.
 
 namespace gated {
 

@@ -42,7 +42,7 @@ inline void add_espnet_layer(NameMap& names, const std::string& ours, const std:
 
 }  // namespace detail
 
-/// Name map to load a ConvolutionalGatingMLP as ConvolutionalGatingMlp.
+/// Name map to load ESPnet's ConvolutionalGatingMLP as our ConvolutionalGatingMlp.
 inline NameMap espnet_gating_names() {
   NameMap names{.origin = "ESPnet"};
   detail::add_espnet_gating(names, "", "");

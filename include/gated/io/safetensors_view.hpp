@@ -16,7 +16,7 @@
 
 namespace gated {
 
-/// A tensor in a safetensors file: rows are the first dimension, columns all others.
+/// A tensor in a safetensors file, seen as a matrix: `rows` is the first dimension, `columns` the product of the others.
 struct TensorView {
   Dtype dtype = Dtype::F32;
   Index rows = 0, columns = 0;

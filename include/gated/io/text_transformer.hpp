@@ -126,7 +126,7 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   f.expect_type({"llama", "mistral", "qwen2", "qwen3"});
   f.expect_architecture({"LlamaForCausalLM", "LlamaModel", "MistralForCausalLM", "MistralModel", "Qwen2ForCausalLM",
                          "Qwen2Model", "Qwen3ForCausalLM", "Qwen3Model"});
-  f.expect("quantization_config", {nullptr}, "but quantized checkpoints of other libraries are not supported.");
+  f.expect("quantization_config", {nullptr}, "but quantized checkpoints from other libraries are not supported.");
   const std::string model = f.model();
   const bool per_head = f.get("headwise_attn_output_gate", false), per_channel = f.get("elementwise_attn_output_gate", false);
   const bool attention_bias = f.is_gated() ? f.get("qkv_bias", false) : model != "mistral" && f.get("attention_bias", false);

@@ -123,7 +123,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
 
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> x, const Others<Run>& given) const {
-    expect_all_tokens(run, "attention to another sequence");
+    expect_all_tokens(run, "cross-attention");
     bool is_given = given.sequences != nullptr;
     if constexpr (Run::records) {  // inference cannot tell an empty matrix from a missing one
       is_given = is_given && given.key && given.value;

@@ -41,7 +41,8 @@ struct SequenceNorm : Layer<SequenceNorm<T>> {
   }
 
   Contract contract() const {
-    return {.in = weight.size(), .out = weight.size(), .unstreamable = "A norm over the tokens needs all of them."};
+    return {
+        .in = weight.size(), .out = weight.size(), .unstreamable = "A norm over the tokens needs all tokens of a sequence."};
   }
 
   auto apply(auto& run, auto x) const {

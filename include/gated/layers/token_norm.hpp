@@ -42,7 +42,7 @@ struct TokenNorm : Layer<TokenNorm<T>> {
             .shortest = weight.size(),
             .longest = weight.size(),
             .remedy = " Build it with length = the number of tokens per sequence.",
-            .unstreamable = "A norm over the tokens needs all of them."};
+            .unstreamable = "A norm over the tokens needs all tokens of a sequence."};
   }
 
   auto apply(auto& run, auto x) const { return normalise_over_tokens(run, std::move(x), parameters()); }

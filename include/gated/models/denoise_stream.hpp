@@ -36,9 +36,9 @@ Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples,
 ///     DenoiseStream<float> stream(model);       // allocates all that it needs
 ///     stream.process(block, block);             // any number of samples; the output lags by latency()
 ///
-/// After latency() zeros, the output is bit-equal to denoise() on the whole sound, however the sound is divided into blocks.
-/// The model must outlive the stream. NaN and infinite samples count as 0: a failing microphone must not silence the stream for
-/// good.
+/// The output starts with latency() zeros; the rest is bit-equal to denoise() on the whole sound, however the sound is divided
+/// into blocks. The model must outlive the stream. NaN and infinite samples count as 0: a failing microphone must not silence
+/// the stream for good.
 /// Cost: one step of the model and two transforms per hop; a call that completes no frame only copies samples. After the first
 /// frame, no call allocates memory, takes a lock, makes a system call or throws.
 template <class T>

@@ -106,7 +106,7 @@ struct PoseHead : Layer<PoseHead<T>> {
             .sees = Sees::itself,
             .in_note =
                 "channels × height × width of the feature map, one row per picture; crop or resize the picture to config.input "
-                "before the backbone, or set config.features",
+                "before running the backbone, or set config.features",
             .unstreamable = "A feature map is not a sequence. Use forward()."};
   }
 

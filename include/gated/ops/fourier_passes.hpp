@@ -27,8 +27,9 @@ Index row_size() {
   return 2 * vector_width<T>();
 }
 
-/// The number of real columns that share a transform: one vector as real parts, another as imaginary parts. In portable
-/// arithmetic, imaginary parts are 0, because the rounding of paired columns would depend on the vector width.
+/// The number of real columns that are transformed together: a SIMD vector of columns forms the real parts, and a second one
+/// the imaginary parts. In portable arithmetic there is no second one, because the rounding of paired columns would depend on
+/// the vector width.
 template <class T>
 Index transform_columns() {
   return arithmetic() == Arithmetic::portable ? vector_width<T>() : row_size<T>();

@@ -75,7 +75,7 @@ void add_grid_gradients(Back& back, const GridPositions<T>& positions, const Mat
 /// Cost: one pass over x; each patch interpolates between up to four cells.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> add_grid_positions(Run& run, MatrixOf<Run> x, const GridPositions<T>& positions) {
-  expect_all_tokens(run, "an image");
+  expect_all_tokens(run, "a grid of image patches");
   const Index tokens = positions.tokens(), channels = run.columns(x);
   const auto y = run.reuse(x);
   const Sequences& sequences = run.sequences();

@@ -12,7 +12,8 @@
 
 namespace gated {
 
-/// Adds the epilogue of a run to `own`, which already holds the factor and biases of a product y.
+/// Copies the parts of `epilogue` into `own`, the epilogue of a product y, with the matrices as views. The factor and biases of
+/// `own` stay as they are.
 /// Errors: ShapeError if a matrix does not have y's shape; ArgumentError if both gate and scale are given.
 template <class Run, class T = typename Run::Scalar>
 void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, Epilogue<T>& own) {

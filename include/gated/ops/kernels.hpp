@@ -26,9 +26,9 @@
 /// The hot loops over raw memory: one source, compiled once per instruction set (ops/kernel_form.hpp).
 ///
 /// The files of ops/kernels/ are included here once per form, in a namespace named after the form and with its instructions
-/// enabled. Templates, lambdas and inlined functions are compiled for the form too; other functions that kernels call are not.
-/// If a program has portable kernels (ops/arithmetic.hpp), the files that compute in floating point are included once more per
-/// form, in a nested namespace `portable`.
+/// enabled. Of the functions that kernels call, templates, lambdas and inlined functions are also compiled for the form; others
+/// are not. If a program has portable kernels (ops/arithmetic.hpp), the files that compute in floating point are included once
+/// more per form, in a nested namespace `portable`.
 
 /// Unrolls the next loop, whose trip count is a small constant, to keep its arrays in registers.
 #if EIGEN_COMP_GNUC || EIGEN_COMP_CLANG

@@ -76,8 +76,8 @@ inline constexpr Index query_block = 256;
 inline constexpr Index short_query_block = 64;
 
 /// Calls `f(done, rows, begin, seen)` for each block of at most `block` queries. The block starts at query `done`, has `rows`
-/// queries and sees keys `begin` … `seen` - 1. Query `done` is at position `first` + `done` among the keys. A short `reach`
-/// limits blocks to max(reach, short_query_block) queries, because each query scores all keys of its block.
+/// queries and sees keys `begin` … `seen` - 1. Query i is at position `first` + i among the keys. A short `reach` limits blocks
+/// to max(reach, short_query_block) queries, because each query scores all keys of its block.
 template <class F>
 void for_each_query_block(Index query_count, Index key_count, Index first, bool causal, Index reach, Index block, const F& f) {
   const Index most = std::min(block, std::max(reach, short_query_block));

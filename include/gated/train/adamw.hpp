@@ -79,7 +79,8 @@ inline void check_adamw(const AdamWConfig& config) {
   check("learning_rate", config.learning_rate, config.learning_rate >= 0, "0 or more");
   check("beta1", config.beta1, config.beta1 >= 0 && config.beta1 < 1, "0 ≤ beta1 < 1");
   check("beta2", config.beta2, config.beta2 >= 0 && config.beta2 < 1, "0 ≤ beta2 < 1");
-  check("eps", config.eps, config.eps >= double{std::numeric_limits<float>::min()}, "a positive number that a float can hold");
+  check("eps", config.eps, config.eps >= double{std::numeric_limits<float>::min()},
+        "at least 1.18e-38, the smallest normal float");
   check("weight_decay", config.weight_decay, config.weight_decay >= 0, "0 or more");
   for (const ParameterGroup& group : config.groups) {
     const double factor = group.learning_rate_factor;

@@ -17,7 +17,8 @@ execute_process(COMMAND ${MPIRUN} 2 ${PROGRAM} ${JOB} ${file} RESULT_VARIABLE co
 # Expects that the job succeeds if `succeeds` is true and fails otherwise, and that its output matches `pattern`.
 function(expect succeeds pattern)
   if((succeeds AND NOT code EQUAL 0) OR (NOT succeeds AND code EQUAL 0) OR NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "${JOB}: exit code ${code}, success expected: ${succeeds}; expected output ${pattern}, got:\n${said}")
+    message(FATAL_ERROR "${JOB}: exit code ${code}, expected success: ${succeeds}; expected output matching ${pattern}, got:\n"
+                        "${said}")
   endif()
 endfunction()
 
