@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh bench/compile_cost.sh [--headers | --quick]: measures compile times.
 #
-# Compiles (-O2 -c) the manual's programs and, per model, a program that constructs, runs and (except image models) streams it.
+# Compiles (-O2 -c) the manual's programs and, for two models, a program that constructs, runs and streams it.
 # Checks the umbrella headers (-fsyntax-only). Reports CPU seconds (the median of three runs, alternating with Eigen/Core) and,
 # if GNU time is installed, peak memory. Prints Markdown, and writes it to build/compile_cost.md.
 # --headers measures each public header instead. --quick measures one model and one header, once. With either option, the table
@@ -64,8 +64,7 @@ failed() {
   exit 1
 }
 
-models="Gmlp:gmlp:features GmlpLanguageModel:gmlp:text GmlpImageClassifier:gmlp:images \
-GauEncoder:gau_encoder:text Flash:flash:features FlashLanguageModel:flash:text"
+models="Gmlp:gmlp:features FlashLanguageModel:flash:text"
 headers="gated/gated.hpp gated/train.hpp gated/io/model_file.hpp"
 programs="main:checkpoint training:training"  # <file in tests/consumer>:<its name in the table>
 turns="1 2 3"
@@ -122,7 +121,6 @@ for entry in $models; do
     features) use="model.forward(x, s, y, w); auto state = model.start(); model.extend(x, state, y, w);" ;;
     text) use="model.forward(ids, s, y, w); auto state = model.start(); model.extend(ids, state, y, w); \
 model.step(0, state, y, w);" ;;
-    images) use="model.forward(x, y, w);" ;;
   esac
   source="#include \"gated/models/$header.hpp\"
 void use(const gated::$model<float>::Config& config, gated::Random& random, std::span<const gated::Index> ids, const gated::Sequences& s,

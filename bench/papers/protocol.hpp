@@ -68,7 +68,7 @@ inline double value_of(const Rows& rows, const std::string& quantity) {
 /// configurations. After changing a configuration, delete runs.csv.
 struct Form {
   std::string name;
-  Index steps;                            ///< steps of a run on the test part
+  Index steps;                            ///< training steps of a final run, which is measured on the test part
   std::function<Rows(const Run&)> train;  ///< trains a run and returns its measurements, including `result`
   std::vector<double> warmups;            ///< warm-ups to try
   Index tuning_steps;                     ///< steps of a tuning run

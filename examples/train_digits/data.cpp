@@ -41,7 +41,7 @@ void read_mnist(const Options& options, Data& data) {
   }
 }
 
-/// Reads the pictures of a folder, prepared as by gated::ImageInput.
+/// Reads the pictures of a folder and prepares them as gated::ImageInput does.
 void read_folder(const Options& options, const std::string& name, Data& data) {
   require<UsageError>(!options.max_pixel, "--max-pixel: in pictures, white is always 255; the option is for a CSV.");
   auto classes = examples::list_classes(options.data);
