@@ -378,7 +378,7 @@ TEST(ModelFile, RefusesMovedFromModels) {
   Random random(1);
   expect_refusal(GmlpImageClassifier<float>(odd_classifier(), random), {"save_model: the model has ", "moved-from"});
   expect_refusal(GmlpLanguageModel<double>(odd_language_model(), random),
-                 {"asks for ", "embedding.weight [11, 6]", "moved-from"});
+                 {"its configuration has ", "embedding.weight [11, 6]", "moved-from"});
   expect_refusal(Gmlp<float>(odd_trunk(), random), {"the model has 0 tensors", "got none, expected blocks.0.", "moved-from"});
   expect_refusal(Training<Gmlp<float>>({.model = odd_trunk(), .average_decay = 0.9}, random), {"blocks.0", "moved-from"});
 

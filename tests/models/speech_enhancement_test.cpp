@@ -60,7 +60,7 @@ TEST(SpeechEnhancement, RefusesMismatchedNetworksAndShortSound) {
   const auto options = small_enhancement();
   Workspace<double> workspace;
   expect_error<ShapeError>([&] { enhance<double>(small_network(23, 41), noise(800), options, workspace); },
-                           {"takes 23 features", "makes 24"});
+                           {"expects 23 features", "have 24"});
   expect_error<ShapeError>([&] { enhance<double>(small_network(24, 40), noise(800), options, workspace); },
                            {"masks 40 bins", "41"});
   const auto network = small_network(24, 41);
