@@ -103,7 +103,6 @@ struct BranchformerLayer : Layer<BranchformerLayer<T>> {
   Norm<T> norm;
 
   BranchformerLayer() = default;
-  /// Uninitialised weights, for a checkpoint.
   explicit BranchformerLayer(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.gate_hidden >= 0, name, ": channels = ", c.channels,
                            " must be positive, and gate_hidden = ", c.gate_hidden, " must not be negative.");
@@ -119,7 +118,6 @@ struct BranchformerLayer : Layer<BranchformerLayer<T>> {
       feed_forward.emplace(c.branch(), c.feed_forward_config());
     }
   }
-  /// Weights drawn by initialize().
   BranchformerLayer(const Config& c, Random& random) : BranchformerLayer(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -55,7 +55,6 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
   std::optional<Linear<T>> linear;  ///< W_g, b_g
 
   ConvolutionalGatingUnit() = default;
-  /// Uninitialised weights, for a checkpoint.
   explicit ConvolutionalGatingUnit(const Config& c)
       : activation(c.gate_activation), norm_before_padding(c.norm_before_padding) {
     require<ArgumentError>(c.hidden > 0 && c.hidden % 2 == 0, name, ": hidden = ", c.hidden,
@@ -119,13 +118,11 @@ struct ConvolutionalGatingMlp : Layer<ConvolutionalGatingMlp<T>> {
   Linear<T> proj_out;  ///< W₂: C × F/2
 
   ConvolutionalGatingMlp() = default;
-  /// Uninitialised weights, for a checkpoint.
   explicit ConvolutionalGatingMlp(const Config& c) : config(c), gate(c) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
     proj_in = Linear<T>(c.channels, c.hidden);
     proj_out = Linear<T>(c.hidden / 2, c.channels);
   }
-  /// Weights drawn by initialize().
   ConvolutionalGatingMlp(const Config& c, Random& random) : ConvolutionalGatingMlp(c) { this->initialize(random); }
 
   static constexpr auto fields() {

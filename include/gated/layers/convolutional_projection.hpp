@@ -46,13 +46,11 @@ struct ConvolutionalProjection : Layer<ConvolutionalProjection<T>> {
   DepthwiseConvolution<T> conv;
 
   ConvolutionalProjection() = default;
-  /// Uninitialised weights, for a checkpoint.
   explicit ConvolutionalProjection(const Config& c)
       : activation(c.activation),
         norm(c.channels, c.norm_eps, c.norm),
         proj(c.channels, c.out),
         conv({.channels = c.out, .kernel = c.kernel, .bias = false, .skip = true, .causal = c.causal}) {}
-  /// Weights drawn by initialize().
   ConvolutionalProjection(const Config& c, Random& random) : ConvolutionalProjection(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -48,7 +48,6 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   Vector<T> bias;    ///< C, or empty
 
   DepthwiseConvolution() = default;
-  /// Uninitialised weights, for a checkpoint.
   explicit DepthwiseConvolution(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.inputs > 0 && c.dilation > 0, name, ": channels = ", c.channels,
                            ", inputs = ", c.inputs, " and dilation = ", c.dilation, " must be positive.");
@@ -58,7 +57,6 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
     weight = unset_weight<T>(c.channels, Count(c.inputs) * c.kernel, name);
     bias = Vector<T>::Zero(c.bias ? c.channels : 0);
   }
-  /// Weights drawn by initialize().
   DepthwiseConvolution(const Config& c, Random& random) : DepthwiseConvolution(c) { initialize(random); }
 
   static constexpr auto fields() {

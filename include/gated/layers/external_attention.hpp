@@ -57,7 +57,6 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
   Linear<T> proj_out;    ///< W_o: C × H
 
   ExternalAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit ExternalAttention(const ExternalAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.memories > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
                            ", heads = ", c.heads, " and memories = ", c.memories, " must be positive, and hidden = ", c.hidden,
@@ -71,7 +70,6 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
     value_bias = Vector<T>::Zero(c.memory_bias ? c.head_width() : 0);
     proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
   }
-  /// Weights drawn by initialize().
   ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

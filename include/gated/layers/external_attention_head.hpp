@@ -45,10 +45,8 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   BatchNorm<T> norm;
 
   ExternalAttentionHead() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit ExternalAttentionHead(const ExternalAttentionHeadConfig& c)
       : config(c), attention(c.attention()), norm(c.channels, c.norm_eps) {}
-  /// Weights drawn by initialize().
   ExternalAttentionHead(const ExternalAttentionHeadConfig& c, Random& random) : ExternalAttentionHead(c) {
     this->initialize(random);
   }

@@ -49,7 +49,6 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
   Prelu<T> prelu1, prelu2;
 
   DilatedMemory() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   DilatedMemory(Index channels, Index kernel)
       : conv1({.channels = channels, .kernel = kernel, .bias = false}),
         conv2({.channels = channels, .kernel = kernel, .dilation = 2, .inputs = 2, .bias = false}),
@@ -91,7 +90,6 @@ struct Fsmn : Layer<Fsmn<T>> {
   std::optional<DilatedMemory<T>> memory;
 
   Fsmn() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit Fsmn(const Config& c)
       : config(c), proj_in(c.channels, c.hidden_width()), proj_out(c.hidden_width(), c.channels, false) {
     require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");
@@ -105,7 +103,6 @@ struct Fsmn : Layer<Fsmn<T>> {
           .channels = c.channels, .kernel = c.kernel(), .bias = false, .skip = true, .causal = c.causal});
     }
   }
-  /// Weights drawn by initialize().
   Fsmn(const Config& c, Random& random) : Fsmn(c) { this->initialize(random); }
 
   static constexpr auto fields() {

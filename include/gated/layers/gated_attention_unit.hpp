@@ -35,7 +35,6 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedAttentionUnit() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
@@ -56,7 +55,6 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     proj_out = Linear<T>(c.value, config.out, c.bias);
     residual_scale = Vector<T>::Ones(c.residual == Residual::scaled ? config.out : 0);
   }
-  /// Weights drawn by initialize().
   GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -70,7 +70,6 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
   Vector<T> residual_scale;  ///< C, or empty
 
   GatedCrossAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps, c.norm),
@@ -79,7 +78,6 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
         proj_value(c.value_width(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
         residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
-  /// Weights drawn by initialize().
   GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -47,7 +47,6 @@ struct GatedFsmn : Layer<GatedFsmn<T>> {
   Fsmn<T> fsmn;
 
   GatedFsmn() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedFsmn(const Config& c) : to_u(c.projection()), to_v(c.projection()), fsmn(c.fsmn()) {}
 
   static constexpr auto fields() {
@@ -82,7 +81,6 @@ struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
   Linear<T> proj_out;  ///< W′: c → C
 
   GatedFsmnBlock() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedFsmnBlock(const Config& c)
       : config(c),
         proj_in(c.channels, c.inner),
@@ -91,7 +89,6 @@ struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
         gated_fsmn(c),
         norm_out(c.inner),
         proj_out(c.inner, c.channels) {}
-  /// Weights drawn by initialize().
   GatedFsmnBlock(const Config& c, Random& random) : GatedFsmnBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -42,7 +42,6 @@ struct GatedProjection {
   std::optional<Linear<T>> qk;  ///< separate: S × C
 
   GatedProjection() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GatedProjection(const GatedProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.value >= 0 && c.query_key >= 0, "GatedProjection: value = ", c.value,
                            " and query_key = ", c.query_key, " must not be negative.");

@@ -31,14 +31,12 @@ struct Glu : Layer<Glu<T, ConfigType>> {
   Projection proj_out;  ///< W_o
 
   Glu() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit Glu(const Config& c)
       : config(c.checked()),
         gate(c.template proj_in<T>()),
         up(gate),
         norm(c.template hidden_norm<T>()),
         proj_out(c.template proj_out<T>()) {}
-  /// Weights drawn by initialize().
   Glu(const Config& c, Random& random) : Glu(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -98,7 +98,6 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
   Linear<T> proj_out;  ///< V: C × F/2
 
   GmlpBlock() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit GmlpBlock(const GmlpConfig& c)
       : config(c),
         norm(c.channels, c.norm_eps),

@@ -29,7 +29,6 @@ struct ImageConvolution : Layer<ImageConvolution<T>> {
   Vector<T> bias;    ///< M
 
   ImageConvolution() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   ImageConvolution(Index image_channels, ImageSize image_size, Index maps, Index kernel_size)
       : channels(image_channels), image(image_size), kernel(kernel_size) {
     require<ArgumentError>(channels > 0 && maps > 0 && image.height > 0 && image.width > 0, "ImageConvolution: ", channels,

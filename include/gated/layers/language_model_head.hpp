@@ -61,7 +61,6 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
   Vector<T> bias;                   ///< c if tied: length V, or empty
 
   LanguageModelHead() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   LanguageModelHead(const LanguageModelHeadConfig& c, Index channels, Index vocabulary_)
       : config(c), vocabulary(vocabulary_), norm(channels, c.norm_eps, c.norm) {
     require<ArgumentError>(vocabulary >= 0, "LanguageModelHead: vocabulary = ", vocabulary, " must not be negative.");

@@ -24,6 +24,9 @@
 ///
 /// A layer may also define `void initialize(Random&)`; the default initialises its sub-layers. If apply() ends with a matmul,
 /// it may accept an epilogue as its last argument and pass it to that matmul: a residual then costs no extra pass.
+///
+/// A constructor without a Random leaves weights uninitialised, to be loaded from a checkpoint; one with a Random calls
+/// initialize().
 
 namespace gated {
 

@@ -58,7 +58,6 @@ struct LightConv : Layer<LightConv<T>> {
   Linear<T> proj_out;  ///< W₂
 
   LightConv() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit LightConv(const LightConvConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.hidden >= 0, name, ": channels = ", c.channels,
                            " must be positive, and hidden = ", c.hidden, " must not be negative.");
@@ -69,7 +68,6 @@ struct LightConv : Layer<LightConv<T>> {
     }
     proj_out = Linear<T>(c.hidden_channels(), c.channels);
   }
-  /// Weights drawn by initialize().
   LightConv(const LightConvConfig& c, Random& random) : LightConv(c) { initialize(random); }
 
   static constexpr auto fields() {

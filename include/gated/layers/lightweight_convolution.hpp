@@ -62,7 +62,6 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   Vector<T> bias;                   ///< b: C, or empty
 
   LightweightConvolution() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit LightweightConvolution(const LightweightConvolutionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
                            " must be positive.");
@@ -81,7 +80,6 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
     expect_memory<T>(name, c.bias ? c.channels : 0);
     bias = Vector<T>::Zero(c.bias ? c.channels : 0);
   }
-  /// Weights drawn by initialize().
   LightweightConvolution(const LightweightConvolutionConfig& c, Random& random) : LightweightConvolution(c) {
     initialize(random);
   }

@@ -27,7 +27,6 @@ struct Linear : Layer<Linear<T>> {
   Vector<T> bias;    ///< out elements, or empty
 
   Linear() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
     weight = unset_weight<T>(out, in, name);

@@ -85,7 +85,6 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
   Linear<T> proj_out;
 
   MixedChunkAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit MixedChunkAttention(const MixedChunkAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "MixedChunkAttention: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
@@ -107,7 +106,6 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, std::sqrt(static_cast<T>(c.query_key)), c.chunk);
     proj_out = Linear<T>(c.value, c.channels);
   }
-  /// Weights drawn by initialize().
   MixedChunkAttention(const MixedChunkAttentionConfig& c, Random& random) : MixedChunkAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

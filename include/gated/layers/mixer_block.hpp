@@ -84,7 +84,6 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   Branch<ChannelMixer> channels;
 
   MixerBlock() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit MixerBlock(const Config& c) : config(c) {
     const auto expect_channels = [&](const char* mixer, const auto& options) {
       if constexpr (requires { options.channels; }) {
@@ -99,7 +98,6 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
     tokens = Branch<TokenMixer>(c.branch(c.token_norm), config.token_mixer);
     channels = Branch<ChannelMixer>(c.branch(c.channel_norm), config.channel_mixer);
   }
-  /// Weights drawn by initialize().
   MixerBlock(const Config& c, Random& random) : MixerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -29,13 +29,11 @@ struct Mlp : Layer<Mlp<T, ConfigType>> {
   Projection proj_out;  ///< W₂
 
   Mlp() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit Mlp(const Config& c)
       : config(c.checked()),
         norm(c.template token_norm<T>()),
         proj_in(c.template proj_in<T>()),
         proj_out(c.template proj_out<T>()) {}
-  /// Weights drawn by initialize().
   Mlp(const Config& c, Random& random) : Mlp(c) { this->initialize(random); }
 
   static constexpr auto fields() {

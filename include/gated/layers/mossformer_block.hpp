@@ -47,9 +47,7 @@ struct MossFormerBlock : Layer<MossFormerBlock<T>> {
   GatedFsmnBlock<T> fsmn;
 
   MossFormerBlock() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit MossFormerBlock(const Config& c) : config(c), attention(c.sized_attention()), fsmn(c.sized_fsmn()) {}
-  /// Weights drawn by initialize().
   MossFormerBlock(const Config& c, Random& random) : MossFormerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {

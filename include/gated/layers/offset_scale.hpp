@@ -25,7 +25,6 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   Matrix<T> bias;    ///< rows × S, or empty
 
   OffsetScale() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   OffsetScale(Index rows, Index width, bool with_bias) {
     require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: rows = ", rows, " and width = ", width,
                            " must not be negative.");

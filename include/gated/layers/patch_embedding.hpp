@@ -46,7 +46,6 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   Vector<T> bias;    ///< C
 
   PatchEmbedding() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   PatchEmbedding(Index image_channels, ImageSize image_size, ImageSize patch_size, Index out)
       : channels(image_channels), image(image_size), patch(patch_size) {
     require<ArgumentError>(

@@ -70,7 +70,6 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
   Linear<T> proj_out;                 ///< W_o: C × C
 
   RelativeAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit RelativeAttention(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0, name, ": channels = ", c.channels, " and heads = ", c.heads,
                            " must be positive.");
@@ -87,7 +86,6 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
       frequencies_ = rotary_frequencies<double>(c.channels);
     }
   }
-  /// Weights drawn by initialize().
   RelativeAttention(const Config& c, Random& random) : RelativeAttention(c) { initialize(random); }
 
   static constexpr auto fields() {

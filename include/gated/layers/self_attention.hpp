@@ -118,7 +118,6 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   Linear<T> proj_out;             ///< W_o: C × H·a
 
   SelfAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
     expect_possible();
     const Count width = c.width(), outputs = c.heads * width;
@@ -138,7 +137,6 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     }
     proj_out = Linear<T>(outputs.value(), c.channels, c.out_bias);
   }
-  /// Weights drawn by initialize().
   SelfAttention(const SelfAttentionConfig& c, Random& random) : SelfAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

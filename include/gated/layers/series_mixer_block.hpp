@@ -80,7 +80,6 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   SoftmaxGatedTokenMlp<T> tokens;               ///< MLP over M tokens of n · d channels
 
   SeriesMixer() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SeriesMixer(const SeriesMixerBlockConfig& c)
       : channels(c.channels), patches(c.patches), series(c.series), tokens(c.series_mixer()) {}
 
@@ -120,7 +119,6 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   Branch<SoftmaxGatedFeedForward<T>> features;
 
   SeriesMixerBlock() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SeriesMixerBlock(const Config& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.patches > 0 && c.series >= 0 && c.expansion > 0, name,
                            ": channels = ", c.channels, ", patches = ", c.patches, " and expansion = ", c.expansion,
@@ -133,7 +131,6 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
     }
     features = {c.branch(), c.feature_mixer()};
   }
-  /// Weights drawn by initialize().
   SeriesMixerBlock(const Config& c, Random& random) : SeriesMixerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -66,7 +66,6 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   ConvolutionalProjection<T> proj_out;  ///< E → C
 
   SharedChunkAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SharedChunkAttention(const Config& c) : config(c) {
     expect_chunk(name, c.chunk);
     require<ArgumentError>(c.channels > 0 && c.values() > 0 && c.query_key > 0, name, ": channels = ", c.channels,
@@ -78,7 +77,6 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
                                 std::min(c.rotary_dimensions, c.query_key), c.rotary_base);
     proj_out = ConvolutionalProjection<T>(c.projection(c.values(), c.channels));
   }
-  /// Weights drawn by initialize().
   SharedChunkAttention(const Config& c, Random& random) : SharedChunkAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

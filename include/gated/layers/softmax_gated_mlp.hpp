@@ -40,14 +40,12 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   std::optional<typename Inner::Projection> gate;  ///< W
 
   SoftmaxGated() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit SoftmaxGated(const Config& c) : config(c.checked()), mlp(c.mlp()) {
     require<ArgumentError>(c.dropout >= 0 && c.dropout < 1, name, ": dropout = ", c.dropout, ", expected 0 ≤ dropout < 1.");
     if (c.gate != GatePlace::none) {
       gate.emplace(c.template gate_projection<T>());
     }
   }
-  /// Weights drawn by initialize().
   SoftmaxGated(const Config& c, Random& random) : SoftmaxGated(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("mlp", &SoftmaxGated::mlp), field("gate", &SoftmaxGated::gate)}; }

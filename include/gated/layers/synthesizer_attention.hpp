@@ -130,7 +130,6 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
     }
     share = Vector<T>::Zero(c.mixture == SynthesizerMixture::learned ? 1 : 0);
   }
-  /// Weights drawn by initialize().
   SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { this->initialize(rng); }
 
   static constexpr auto fields() {

@@ -35,7 +35,6 @@ struct TinyAttention : Layer<TinyAttention<T>> {
   Linear<T> proj_out;
 
   TinyAttention() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   explicit TinyAttention(const TinyAttentionConfig& c)
       : config(c), qkv(c.channels, (3 * Count(c.width)).value(), c.bias), proj_out(c.width, c.out) {}
 

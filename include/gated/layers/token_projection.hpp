@@ -57,7 +57,6 @@ struct TokenProjection : Layer<TokenProjection<T>> {
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
                            ".");
   }
-  /// Weights drawn by initialize().
   TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }

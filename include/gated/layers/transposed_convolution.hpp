@@ -26,7 +26,6 @@ struct TransposedConvolution {
   Matrix<T> weight;  ///< C × window
 
   TransposedConvolution() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint.
   TransposedConvolution(Index channels, Index window, Index stride_) : stride(stride_) {
     require<ArgumentError>(channels > 0 && window > 0 && stride_ > 0, name, ": channels = ", channels, ", window = ", window,
                            " and stride = ", stride_, " must be positive.");

@@ -55,13 +55,11 @@ struct Branchformer : Layer<Branchformer<T>> {
   Norm<T> norm;
 
   Branchformer() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit Branchformer(const Config& c) : config(c), trunk(c.trunk), norm(c.trunk.block.channels, c.norm_eps) {
     if (c.input == EncoderInput::placed) {
       frequencies_ = rotary_frequencies<double>(c.trunk.block.channels);
     }
   }
-  /// Initialises the weights with initialize().
   Branchformer(const Config& c, Random& random) : Branchformer(c) { this->initialize(random); }
 
   static constexpr auto fields() {

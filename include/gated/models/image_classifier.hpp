@@ -141,7 +141,6 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
   std::optional<Linear<T>> head;
 
   ImageClassifier() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit ImageClassifier(const Config& c) : config(c) {
     const Index channels = detail::block_of(c.trunk).channels;
     patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
@@ -171,7 +170,6 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
       head.emplace(channels, c.classes);
     }
   }
-  /// Initialises the weights with initialize().
   ImageClassifier(const Config& c, Random& random) : ImageClassifier(c) { this->initialize(random); }
 
   static constexpr auto fields() {

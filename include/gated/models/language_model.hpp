@@ -64,7 +64,6 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   std::optional<Linear<T>> classifier;  ///< C → classes
 
   LanguageModel() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
     const Index channels = trunk.in();
     require<ArgumentError>(c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
@@ -98,7 +97,6 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
       head.emplace(c.head, channels, c.vocabulary);
     }
   }
-  /// Initialises the weights with initialize().
   LanguageModel(const Config& c, Random& random) : LanguageModel(c) { this->initialize(random); }
 
   static constexpr auto fields() {

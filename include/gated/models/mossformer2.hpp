@@ -29,9 +29,7 @@ struct MossFormer2 : Layer<MossFormer2<T>> {
   Norm<T> norm;
 
   MossFormer2() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit MossFormer2(const Config& c) : config(c), trunk(c), norm(c.block.channels, 1e-6) {}
-  /// Initialises the weights with initialize().
   MossFormer2(const Config& c, Random& random) : MossFormer2(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple(field("trunk", &MossFormer2::trunk), field("norm", &MossFormer2::norm)); }
@@ -84,7 +82,6 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
   Linear<T> decoder;      ///< W_d: C → O, without bias
 
   MaskNetwork() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit MaskNetwork(const Config& c) : config(c) {
     require<ArgumentError>(c.features > 0 && c.outputs > 0 && c.speakers > 0, name, ": features = ", c.features,
                            ", outputs = ", c.outputs, " and speakers = ", c.speakers, " must be positive.");
@@ -100,7 +97,6 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
     gate = Linear<T>(channels, channels);
     decoder = Linear<T>(channels, c.outputs, false);
   }
-  /// Initialises the weights with initialize().
   MaskNetwork(const Config& c, Random& random) : MaskNetwork(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -65,7 +65,6 @@ struct PoseHead : Layer<PoseHead<T>> {
   Linear<T> head_y;  ///< Y × C
 
   PoseHead() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit PoseHead(const PoseHeadConfig& c) : config(c) {
     require<ArgumentError>(c.simcc.split_ratio > 0 && c.simcc.split_ratio <= 1000, name,
                            ": split_ratio = ", c.simcc.split_ratio, ", expected 0 < split_ratio ≤ 1000.");
@@ -78,7 +77,6 @@ struct PoseHead : Layer<PoseHead<T>> {
     head_x = Linear<T>(unit.out(), bins(c.input.width), false);
     head_y = Linear<T>(unit.out(), bins(c.input.height), false);
   }
-  /// Initialises the weights with initialize().
   PoseHead(const PoseHeadConfig& c, Random& random) : PoseHead(c) { this->initialize(random); }
 
   static constexpr auto fields() {

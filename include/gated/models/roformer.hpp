@@ -67,9 +67,7 @@ struct Roformer : Layer<Roformer<T>> {
   Norm<T> norm;
 
   Roformer() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit Roformer(const Config& c) : config(c), trunk(c.trunk), norm(c.trunk.block.channels, c.norm_eps, c.norm) {}
-  /// Initialises the weights with initialize().
   Roformer(const Config& c, Random& random) : Roformer(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple(field("trunk", &Roformer::trunk), field("norm", &Roformer::norm)); }

@@ -48,7 +48,6 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
   Linear<T> decoder;  ///< W_d: C → bins
 
   SpeechDenoiser() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit SpeechDenoiser(const Config& c) : config(c) {
     require<ArgumentError>(c.rate >= least_rate && c.rate <= greatest_rate, name, ": rate = ", c.rate, ", expected ",
                            least_rate, " to ", greatest_rate, " samples per second.");
@@ -61,7 +60,6 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
     norm = Norm<T>(channels);
     decoder = Linear<T>(channels, bins);
   }
-  /// Initialises the weights with initialize().
   SpeechDenoiser(const Config& c, Random& random) : SpeechDenoiser(c) { this->initialize(random); }
 
   static constexpr auto fields() {

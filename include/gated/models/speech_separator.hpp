@@ -45,7 +45,6 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
   TransposedConvolution<T> decoder;  ///< D
 
   SpeechSeparator() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit SpeechSeparator(const Config& c) : config(c) {
     require<ArgumentError>(c.window >= 2, name, ": window = ", c.window,
                            ", expected at least 2 samples: frames are half a window apart.");
@@ -56,7 +55,6 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     masks = MaskNetwork<T>(c.masks);
     decoder = TransposedConvolution<T>(c.masks.features, c.window, c.stride());
   }
-  /// Initialises the weights with initialize().
   SpeechSeparator(const Config& c, Random& random) : SpeechSeparator(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -115,7 +115,6 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
   std::vector<Block> blocks;
 
   Stack() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit Stack(const Config& c) : config(c) {
     require<ArgumentError>(c.depth >= 0, "Stack: depth = ", c.depth, " must not be negative.");
     detail::expect_kinds(c);
@@ -134,7 +133,6 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected equal input and output channels.");
   }
-  /// Initialises the weights with initialize().
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }
 
   static constexpr auto fields() { return std::tuple{field("blocks", &Stack::blocks)}; }

@@ -49,7 +49,6 @@ struct TinyTimeMixer {
   std::optional<ForecastMixer<T>> forecast_mixer;
 
   TinyTimeMixer() = default;
-  /// Leaves the weights uninitialised, for loading a checkpoint.
   explicit TinyTimeMixer(const Config& c) : config(c) {
     require<ArgumentError>(c.series > 0 && c.horizon > 0 && c.patch > 0 && c.stride > 0 && c.resolutions >= 0, name,
                            ": series = ", c.series, ", horizon = ", c.horizon, ", patch = ", c.patch,
@@ -74,7 +73,6 @@ struct TinyTimeMixer {
       forecast_mixer.emplace(c);
     }
   }
-  /// Initialises the weights with initialize().
   TinyTimeMixer(const Config& c, Random& random) : TinyTimeMixer(c) { this->initialize(random); }
 
   static constexpr auto fields() {
