@@ -39,9 +39,9 @@ TEST(AlignedMemory, RefusesSizesThatCannotBeAllocated) {
   }
 }
 
-#ifdef MADV_NOHUGEPAGE
+#ifdef MADV_HUGEPAGE
 TEST(AlignedMemory, OneWriteToSmallPagesTakesOnePage) {
-  constexpr std::size_t bytes = std::size_t{1} << 24, page = std::size_t{1} << 16;
+  constexpr std::size_t bytes = std::size_t{1} << 26, page = std::size_t{1} << 16;
   const auto memory = std::make_unique_for_overwrite<unsigned char[]>(bytes);
   ask_for_small_pages(memory.get(), bytes);
   memory[bytes / 2] = 1;

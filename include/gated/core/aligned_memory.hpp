@@ -46,7 +46,7 @@ inline void ask_for_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] 
 
 /// Requests small pages, for memory that stays mostly untouched: one write to a 2 MiB page takes 2 MiB of memory.
 inline void ask_for_small_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::size_t bytes) {
-#ifdef MADV_NOHUGEPAGE
+#ifdef MADV_HUGEPAGE
   advise_pages(memory, bytes, std::uintptr_t{1} << 16, MADV_NOHUGEPAGE);  // 64 KiB: a multiple of every system's page size
 #endif
 }
