@@ -45,7 +45,7 @@ double weight_bytes(const Model& model) {
   return static_cast<double>(bytes);
 }
 
-/// The mean number of tokens that a step reads, over `steps` steps after `position` tokens, if it reads all tokens so far.
+/// For layers that read all tokens so far: the mean number of tokens read per step, over the `steps` steps after `position`.
 double seen_after(Index position) { return static_cast<double>(position) + static_cast<double>(steps + 1) / 2; }
 
 /// Times `steps` steps of `model`, from a copy of the state `start`. A step reads weight_bytes() bytes and

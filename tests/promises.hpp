@@ -38,11 +38,9 @@ struct Promises {
 
 /// Builds Layer<float> and Layer<double> from `config`, perturbs their initial parameters, and expects:
 ///
-/// * the outputs of each sequence of a batch are bit-equal to those of a run over this sequence only; y may be x; both may be
-///   blocks of larger matrices, or empty;
+/// * a sequence's outputs are bit-equal in a batch and alone; y may be x; both may be blocks of larger matrices, or empty;
 /// * 1, 2 and 3 threads give the same bits in the forward and the backward pass;
-/// * x + layer(x) has the same bits whether x is in the caller's memory or in scratch memory: a layer overwrites only inputs
-///   moved in;
+/// * x + layer(x) has the same bits whether x is in the caller's or scratch memory: a layer overwrites only inputs moved in;
 /// * a NaN or an infinity reaches no other sequence and, if the layer is causal, no earlier token. This is checked in
 ///   forward(), record() and extend();
 /// * if the layer is causal, streams of any step size are bit-equal to each other and, unless `streams_otherwise`, to

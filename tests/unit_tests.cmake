@@ -55,7 +55,7 @@ endfunction()
 
 # gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, …, each from
 # GATED_TESTS_PER_UNIT source files. If GATED_TESTS_PER_UNIT is 1, programs are named after their files. Sets <result> to
-# the list of the headers that each program includes first.
+# the headers that the programs include first, one per program.
 function(gated_floor_tests floor result)
   set(firsts "")
   set(number 0)

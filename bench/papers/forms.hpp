@@ -42,7 +42,7 @@ inline gated::GmlpLanguageModelConfig gmlp(const Sizes& sizes, GateForm gate = G
 /// The parameter count of a gMLP. Other models are sized to match it.
 inline Index parameters_of(const gated::GmlpLanguageModelConfig& config) { return gated::parameter_count(GmlpModel(config)); }
 
-/// Returns config_of(width) for the width at which the model has about `parameters` parameters.
+/// Returns the config_of(width) whose parameter count is closest to `parameters`.
 /// Errors: ArgumentError if the two counts differ by more than 2 %, unless `parameters` is below 50,000.
 template <class Model, class ConfigOf>
 typename Model::Config fitted(Index parameters, const ConfigOf& config_of) {

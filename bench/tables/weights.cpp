@@ -33,7 +33,7 @@ std::vector<Precision> precisions() {
           {"int8-rows products", WeightFormat::int8_rows, gated::int8_products()}};
 }
 
-/// Decodes at one precision. A step is memory-bound: it reads every weight once.
+/// Decodes at one precision. Each step reads every weight once.
 template <class Model>
 struct Steps {
   const Model& model;

@@ -18,8 +18,7 @@ inline void stop_when_asked() {
   std::signal(SIGTERM, ask_to_stop);
 }
 
-/// The exit code after an early stop: 128 plus the signal's number, as in a shell. It is 130, as for Ctrl-C, after
-/// --stop-after.
+/// The exit code after an early stop: 128 plus the signal's number, as in a shell; 130, as for Ctrl-C, after --stop-after.
 inline int exit_code_of_stop() { return 128 + (stop_signal != 0 ? static_cast<int>(stop_signal) : SIGINT); }
 
 }  // namespace examples

@@ -11,12 +11,12 @@ namespace text {
 /// A model's state for the text so far, and its prediction of the next token. `model` and its `weights`, packed by prepare() or
 /// load_prepared(), must outlive the Context and stay unchanged.
 ///
-/// A model of limited length has a sliding window: when the text outgrows the length, the state restarts from the last
+/// A model of limited length slides: when the text outgrows the length, the state restarts from the last
 /// length / 2 tokens. Each restart rereads these tokens and makes room for as many new ones.
 template <class Model>
 class Context {
  public:
-  /// `tokens` is the maximum length of the text, if known. It limits the capacity of a sliding window.
+  /// `tokens` is the maximum length of the text, if known. It bounds the memory of a model of limited length.
   Context(const Model& model, const gated::PreparedWeights<float>& weights, int threads,
           gated::Index tokens = gated::State<float>::unlimited)
       : model_(model),

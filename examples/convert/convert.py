@@ -373,7 +373,7 @@ def labml(shapes, _):
 
 
 def light_conv_block(shapes, _):
-    """A decoder layer is causal. Predicted taps number heads * kernel; configurations.hpp explains how to find both factors."""
+    """A decoder layer is causal. There are heads * kernel predicted taps; configurations.hpp explains how to find both."""
     channels, width = shapes.of("linear2.weight")
     mixer = {"hidden": width, "glu": shapes.of("linear1.weight")[0] != width, "causal": shapes.has("conv_layer_norm.weight")}
     if shapes.has("conv.weight_linear.weight"):

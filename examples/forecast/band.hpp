@@ -16,7 +16,7 @@ struct Edge {
 };
 
 /// The edges of a band around the forecasts of `model`, the lower first; empty if there are no paths.
-/// Errors: ArgumentError unless the two models have different quantiles and the same context, horizon and series as `model`.
+/// Errors: ArgumentError unless the models are trained for two quantiles, with the context, horizon and series of `model`.
 inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& paths, const Model& model) {
   std::vector<Edge> band;
   for (const auto& path : paths) {

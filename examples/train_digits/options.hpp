@@ -22,8 +22,7 @@ struct Options {
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images
   std::optional<gated::Index> size;  ///< the side in pixels to which a folder's pictures are resized
   std::optional<float> max_pixel;    ///< the value of white in a CSV; by default its largest pixel
-  std::filesystem::path mnist = {};  ///< the folder with the MNIST files; if neither this nor `data` is given, the scanned
-                                     ///< digits are used
+  std::filesystem::path mnist = {};  ///< the folder with the MNIST files; without this and `data`, the scanned digits
   bool validate = false;             ///< hold out some of MNIST's training images instead of the test images
 
   std::optional<double> learning_rate, weight_decay;  ///< by default the recipe's values

@@ -11,8 +11,8 @@ inline constexpr gated::Index mask_token = 256;
 /// The size of the vocabulary: the bytes and, if --mlm is given, the mask.
 inline gated::Index vocabulary_of(const Options& options) { return options.mlm ? mask_token + 1 : 256; }
 
-/// gMLP, or aMLP if options.attention is set. All models here are causal unless --mlm is given. One width of
-/// each model is fitted, so that its number of parameters is closest to options.parameters: F, the hidden width, in gMLP.
+/// gMLP, or aMLP if options.attention is set. All models here are causal unless --mlm is given. One width of each model is
+/// fitted to bring its parameter count closest to options.parameters; in gMLP it is F, the hidden width.
 /// Errors: ArgumentError if even the narrowest model has more parameters.
 gated::GmlpLanguageModelConfig gmlp_config(const Options& options);
 

@@ -137,9 +137,8 @@ TYPED_TEST(Resize, InterpolatesBetweenPatchCentres) {
   const Matrix<T> a{{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
   EXPECT_LT((resized.weight - a * projection.weight * a.transpose() / 2).cwiseAbs().maxCoeff(), 1e-6);
   EXPECT_LT((resized.bias - projection.bias * a.transpose()).cwiseAbs().maxCoeff(), 1e-5);
-  // 4 → 2: the new centres are at 1/2 and 5/2. Triangles of half-width 2 distribute the four old weights. The
-  // first new token's shares are (3/4, 3/4, 1/4, 0), the second's are (0, 1/4, 3/4, 3/4). Each weight's shares are then scaled
-  // to sum to 1.
+  // 4 → 2: the new centres are at 1/2 and 5/2. Triangles of half-width 2 distribute the four old weights: the first new token's
+  // shares are (3/4, 3/4, 1/4, 0), the second's (0, 1/4, 3/4, 3/4). Each weight's shares are then scaled to sum to 1.
   auto longer = random_projection<T>({.length = 4}, 3);
   const auto shorter = resize_grid(longer, {4, 1}, {2, 1}, GridResize::bilinear);
   const Matrix<T> half{{0.5, 0.5, 0, 0}, {0, 0, 0.5, 0.5}}, spread{{1, 0.75, 0.25, 0}, {0, 0.25, 0.75, 1}};
@@ -249,7 +248,7 @@ TYPED_TEST(Resize, KeepsEveryBitAtTheSameSize) {
   }
 }
 
-/// Covers every form except dense non-causal weights, for which LengthResize::exact raises an error.
+/// Covers every form except dense non-causal weights, which no method resizes exactly. Dense causal weights grow by_offset.
 TYPED_TEST(Resize, KeepsWeightsBetweenCommonTokens) {
   using T = TypeParam;
   const Index n = 9;

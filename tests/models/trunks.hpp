@@ -53,7 +53,7 @@ struct PlainBlock : Layer<PlainBlock<T>> {
   }
 };
 
-// Kinds of trunk. Each has a template `Trunk<T>` and a function `configs()`. Its small configurations cover all options, with
+// Kinds of trunk. Each has a template `Trunk<T>`, and `configs()`: small configurations that cover all options, with
 // `small_channels` channels and lengths up to `length`. `takes_mask` is true if tokens can be masked. `remembers_tokens` is
 // true if streams store every token: they then have a capacity and can rewind.
 

@@ -127,8 +127,7 @@ enum class Meeting {
   afterwards  ///< by join() on the plain result
 };
 
-/// The epilogue with the given `fields`, one bit each. Its operands are blocks of `out` columns of x that follow the
-/// first `in` columns.
+/// The epilogue with the given `fields`, one bit each. Its operands are blocks of `out` columns of x after the first `in`.
 template <class Run>
 Epilogue<Run> epilogue_of_columns(Run& run, unsigned fields, const MatrixOf<Run>& x, Index in, Index out, bool owned) {
   const auto part = [&](unsigned bit, Index k) {

@@ -92,7 +92,7 @@ struct Nothing {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
-/// Expects that f(run, model, x) is y in a batch and on a tape, and that its gradients are correct, even if f is called twice.
+/// Expects that f(run, model, x) is y in a batch and on a tape, with correct gradients, even if two calls add to that of x.
 template <class Model, class F>
 void expect_pooled(const Model& model, const Sequences& sequences, const Matrix<double>& x, const Matrix<double>& y,
                    const F& f) {

@@ -306,8 +306,8 @@ std::map<std::string, Matrix<float>> shown(const Model& model, const Forward& fo
   return result;
 }
 
-/// True if a later op changes this layer's output in place before the tape keeps it: it adds a residual or tiny attention, or
-/// applies a rotation or a mask.
+/// True if a later op changes this layer's output before the tape keeps it: a fused residual or tiny attention, or a rotation
+/// or mask in place.
 bool is_kept_joined(const std::string& path) {
   const std::string layer = path.substr(path.rfind('.') + 1), around = path.substr(0, path.rfind('.'));
   return layer == "proj_out" || layer == "mixer" || path.ends_with("gate.proj") || around.ends_with("offset_scale") ||

@@ -11,8 +11,7 @@
 ///
 /// Each translation unit defines the same symbol, in a section named after the unit's alignment. Linkers merge sections of the
 /// same name; if the names differ, the symbol is defined twice, which is a link error. Shared libraries that export the symbol
-/// use the gated and Eigen functions of whichever was loaded first. Loading a further one with a different alignment aborts the
-/// program.
+/// use the gated and Eigen functions of the one loaded first; one with a different alignment aborts the program with an error.
 
 #if defined(__ELF__) && (EIGEN_COMP_GNUC || EIGEN_COMP_CLANG)
 #define GATED_TEXT_OF(x) #x

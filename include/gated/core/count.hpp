@@ -9,7 +9,7 @@
 
 namespace gated {
 
-/// An element count whose sums and products saturate at the largest Index. Negative sizes count as 0; constructors refuse them.
+/// An element count whose sums and products saturate at the largest Index. Negative sizes, which layers refuse, count as 0.
 class Count {
  public:
   static constexpr Index most = std::numeric_limits<Index>::max();

@@ -167,7 +167,7 @@ class Inference : public RunMemory<T> {
   /// One call of a layer. Lives while the layer's body runs. Not a template of the layer, so it is compiled once.
   class Call {
    public:
-    /// Writes the result to the run's memory, or over x if the call has the only handle of x and the shapes match.
+    /// The result goes to the run's memory, or over x if the call has the only handle of x and the shapes match.
     /// Errors: ShapeError or ArgumentError if x breaks the layer's contract.
     Call(Inference& run, const RunningLayer& layer, const Contract& contract, const Input& x)
         : run_(run),
@@ -180,7 +180,7 @@ class Inference : public RunMemory<T> {
           frame_(run.workspace_.inner_frame()) {
       enter();
     }
-    /// Writes the result to `place`.
+    /// The result goes to `place`.
     Call(Inference& run, const RunningLayer& layer, const Place& place, bool shows_result)
         : run_(run),
           running_(layer),

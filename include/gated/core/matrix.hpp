@@ -63,7 +63,7 @@ inline constexpr Index cache_line_bytes = 64;
 /// If the row stride is a multiple of this many bytes, all rows compete for the same few L1 cache lines on common machines.
 inline constexpr Index crowding_bytes = 4096;
 
-/// True if rows with a stride of `stride` elements compete for cache lines. A matmul then loses about a quarter of its speed.
+/// True if rows with a stride of `stride` elements compete for cache lines. A matmul is then slower.
 template <class T>
 constexpr bool crowds(Index stride) {
   return stride > 0 && stride * static_cast<Index>(sizeof(T)) % crowding_bytes == 0;

@@ -13,7 +13,7 @@
 namespace gated {
 
 /// While a ParameterBudget is alive, the layers built on this thread may hold at most `most` values in total. A layer that
-/// would exceed the budget raises FileError before it allocates.
+/// would exceed the budget raises FileError before it allocates. For configurations from untrusted files.
 class ParameterBudget {
  public:
   /// `refusal` is the message of the FileError that spend() raises.

@@ -25,9 +25,8 @@
 ///       }
 ///     };
 ///
-/// fields() is a template, so only code that reads or writes configurations compiles the list. As ordinary functions, the lists
-/// of all models took more than half of gated's own compile time. names_of(), defined next to an enumeration and found by
-/// argument-dependent lookup, lists the enumeration's names:
+/// fields() is a template, so only code that reads or writes configurations compiles the list. names_of(), defined next to an
+/// enumeration and found by argument-dependent lookup, lists the enumeration's names:
 ///
 ///     constexpr auto names_of(Activation) { return words_for<Activation>("identity", "gelu", …); }
 ///

@@ -85,7 +85,7 @@ class State {
   std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
   Index capacity_ = unlimited;
-  Index rewindable_ = unlimited;  // rewind() fails once position_ exceeds this
+  Index rewindable_ = unlimited;  // once position_ exceeds this, rewind() cannot go back
   const void* model_ = nullptr;   // address of the model checked last; another model may be there now
   detail::SingleThreadUse use_;   // held by the thread that extends the state
 };

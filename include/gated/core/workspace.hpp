@@ -28,7 +28,7 @@ struct ProductEngine;  // ops/gemm_tasks.hpp
 
 /// Scratch memory, threads, prepared weights and an optional hook. Use one Workspace per calling thread.
 ///
-/// Threads share a const model, each with its own workspace. Concurrent use of one workspace throws ArgumentError.
+/// Threads share a const model, each with its own workspace. Concurrent use of one workspace raises ArgumentError.
 /// forward() allocates nothing after its first call with a given shape; a stream allocates nothing after its first step.
 ///
 ///     Workspace<float> workspace(Threads{2});

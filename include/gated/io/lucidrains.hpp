@@ -49,8 +49,7 @@ inline LucidrainsLayout lucidrains_layout(const SafetensorsFile& file, std::stri
 
 namespace detail {
 
-/// Adds the rules for the gate, whose parameter names begin with `ours` in gated and with `theirs` in the file. Here and below,
-/// both prefixes end in a dot or are empty.
+/// Adds the rules for the gate at `ours`, called `theirs` in the file. Here and below, each path is empty or ends in a dot.
 inline void add_lucidrains_gate(NameMap& names, const std::string& ours, const std::string& theirs,
                                 const LucidrainsLayout& layout) {
   names.add(ours, theirs, {{"norm", "norm"}, {"proj.position_x", "circulant_pos_x"}, {"proj.position_y", "circulant_pos_y"}});

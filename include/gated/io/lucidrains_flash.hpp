@@ -9,8 +9,8 @@ namespace gated {
 
 namespace detail {
 
-/// Adds the rules that GAU and FLASH share. The layer's parameter names begin with `ours` in gated and with `theirs` in the
-/// file; both prefixes end in a dot or are empty.
+/// Adds the rules that GAU and FLASH share. The layer is at `ours`, called `theirs` in the file. Each path is empty
+/// or ends in a dot.
 inline void add_lucidrains_attention(NameMap& names, const std::string& ours, const std::string& theirs) {
   names.add(ours, theirs,
             {{"norm.gain", "norm.g"},

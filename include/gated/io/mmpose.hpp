@@ -18,8 +18,7 @@ namespace gated {
 
 namespace detail {
 
-/// Adds the rules for the gated attention unit, whose parameter names begin with `ours` in gated and with `theirs` in the file.
-/// Both prefixes end in a dot or are empty.
+/// Adds the rules for the gated attention unit at `ours`, called `theirs` in the file. Each path is empty or ends in a dot.
 inline void add_rtmcc(NameMap& names, const char* ours, const char* theirs) {
   names.add(ours, theirs,
             {{"norm.gain", "ln.g"},

@@ -13,7 +13,7 @@ namespace gated {
 /// y_t = x_t + weight[t]: a learned vector per position of a sequence (BERT's position_embeddings).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError from the constructor for invalid sizes; ShapeError for sequences of more than max_length tokens.
+/// Errors: ArgumentError from the constructor for invalid sizes; ShapeError for sequences of more than L = max_length tokens.
 /// Cost: one pass over x.
 template <class T>
 struct LearnedPosition : Layer<LearnedPosition<T>> {

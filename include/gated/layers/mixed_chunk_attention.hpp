@@ -42,7 +42,7 @@ struct MixedChunkAttentionConfig {
   Rotary rotary = Rotary::none;                                        ///< RoPE on queries and keys
   Index rotary_dimensions = 0;                                         ///< r, number of rotated channels; 0 for S
   double rotary_base = 10000.0;                                        ///< RoPE base; longest wavelength: about 2π · base
-  bool token_shift = false;  ///< token shift: the first half of the channels is read from the previous token
+  bool token_shift = false;  ///< the first half of the channels is read from the previous token
   bool causal = false;       ///< no token sees a later one
 
   Index rotated() const { return rotary_dimensions > 0 ? rotary_dimensions : query_key; }

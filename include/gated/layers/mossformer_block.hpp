@@ -34,7 +34,7 @@ struct MossFormerBlockConfig {
 /// y = fsmn(attention(x)); both parts include their residual connection (MossFormer2, arXiv:2312.11825, Figure 2).
 ///
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed unless both parts are `causal`; ShapeError for wrong sizes.
+/// Errors: ArgumentError for invalid options, or if streamed with a part that is not `causal`; ShapeError for wrong sizes.
 /// Cost: that of the attention plus that of the FSMN block.
 template <class T>
 struct MossFormerBlock : Layer<MossFormerBlock<T>> {

@@ -49,9 +49,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
     run.into(MatrixView<T>(y), *this, input_view<T>(x), row);
   }
 
-  Contract contract() const {
-    return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true};  // apply() calls the hook
-  }
+  Contract contract() const { return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .shows_itself = true}; }
 
   /// Backward: ∂x = ∂y ⊙ weight_i; ∂weight_i = Σ ∂y ⊙ x and ∂bias_i = Σ ∂y, summed over the tokens.
   template <class Run>

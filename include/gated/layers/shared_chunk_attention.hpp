@@ -22,9 +22,9 @@ struct SharedChunkAttentionConfig {
   Index kernel = 17;                     ///< K, number of taps of the projections' convolutions; odd unless causal
   NormForm norm = NormForm::scale_norm;  ///< norm of the projections' inputs
   double norm_eps = 1e-5;                ///< ε of the norms
-  Index rotary_dimensions = 32;          ///< r, number of rotated channels of queries and keys; at most S
+  Index rotary_dimensions = 32;          ///< r: rotates the first r channels of queries and keys, or all S if r > S
   double rotary_base = 10000.0;          ///< RoPE base; longest wavelength: about 2π · base
-  bool token_shift = true;               ///< token shift: the first half of the channels is read from the previous token
+  bool token_shift = true;               ///< the first half of the channels is read from the previous token
   bool causal = false;                   ///< no token sees a later one
   bool centred = false;                  ///< convolutions read later tokens even if `causal`, as in the original; cannot stream
 

@@ -81,7 +81,7 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
                                         .horizon = times,
                                         .context = c,
                                         .past_end = config.past ? run.columns(x) - config.past_offset : 0});
-    // (items · F · q) × (2c + 1): at each time step, one row per series
+    // (items · F · q) × (2c + 1), q rows per time step
     auto windows = unfold(run, all, {.length = 2 * c + 1, .count = times, .together = q});
     if (embedding) {
       auto each_time = run.with(Sequences::uniform(items * times, q));

@@ -32,7 +32,7 @@ class Circle {
 
   Index rows() const { return half_.length(); }
   const Passes<T>& half() const { return half_; }                    ///< the transform of each half
-  const Factor<T>* turns() const { return turns_.data(); }           ///< e^(-πit/H) for each row t of the odd half
+  const Factor<T>* turns() const { return turns_.data(); }           ///< e^(-πit/H) for row t, for the odd bins
   Index scratch_size() const { return 2 * rows() * row_size<T>(); }  ///< in scalars
   Index bins() const { return 2 * rows(); }                          ///< number of complex values in a transform
 

@@ -56,7 +56,7 @@ inline constexpr const char* training_word = "gated.Training";
 /// and the average.
 ///
 /// A training run is saved like a model: save_model() (io/model_file.hpp) writes the whole run to one file, and load_model()
-/// resumes it. The resumed run is bit-equal to an uninterrupted one if `random` is the only state that the loss function uses.
+/// resumes it. The resumed run is bit-equal to an uninterrupted one if the loss function keeps no state other than `random`.
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
 ///     training.expect_same_run(config);
