@@ -116,7 +116,7 @@ function(gated_add_component component problem)
     target_compile_definitions(gated_compiled PRIVATE GATED_BUILDS_COMPILED)
     # Hidden visibility keeps shared libraries that link gated_compiled from exporting its symbols.
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
-                                                    VISIBILITY_INLINES_HIDDEN ON)
+                                                    VISIBILITY_INLINES_HIDDEN ON UNITY_BUILD OFF)
     if(NOT MSVC)
       target_compile_options(gated_compiled PRIVATE -O2)  # optimised in a Debug build too
     endif()

@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace audio {
 
 template <class T>
 Result<T> result_of(const Matrix<T>& output) {
@@ -33,8 +33,8 @@ constexpr Family families[] = {{"mossformer2_frontend", "features", run_features
                                {"mossformer2_frontend", "mask_to_audio", run_mask<float>, run_mask<double>},
                                {"kwmlp_frontend", "mfcc", run_mfcc<float>, run_mfcc<double>}};
 
-}  // namespace
+}  // namespace audio
 
-std::span<const Family> audio_families() { return families; }
+std::span<const Family> audio_families() { return audio::families; }
 
 }  // namespace parity

@@ -6,7 +6,7 @@
 
 namespace parity {
 
-namespace {
+namespace branchformer {
 
 bool is_wenet(const CaseFile& file) { return file.variant() == "wenet"; }
 
@@ -88,8 +88,8 @@ Result<T> run(const CaseFile& file) {
 constexpr Family families[] = {{"ebranchformer", "ConvolutionalGatingMLP", run_gating<float>, run_gating<double>},
                                {"ebranchformer", "EBranchformerEncoderLayer", run<float>, run<double>}};
 
-}  // namespace
+}  // namespace branchformer
 
-std::span<const Family> branchformer_families() { return families; }
+std::span<const Family> branchformer_families() { return branchformer::families; }
 
 }  // namespace parity

@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace bs_roformer {
 
 gated::RoformerConfig roformer_config(const CaseFile& file) {
   const auto& a = file.arguments();
@@ -70,8 +70,8 @@ constexpr Family families[] = {{"roformer", "Attention", run_attention<float>, r
                                {"roformer", "FeedForward", run_feed_forward<float>, run_feed_forward<double>},
                                {"roformer", "Transformer", run_transformer<float>, run_transformer<double>}};
 
-}  // namespace
+}  // namespace bs_roformer
 
-std::span<const Family> bs_roformer_families() { return families; }
+std::span<const Family> bs_roformer_families() { return bs_roformer::families; }
 
 }  // namespace parity

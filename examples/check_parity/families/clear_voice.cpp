@@ -8,7 +8,7 @@
 
 namespace parity {
 
-namespace {
+namespace clear_voice {
 
 gated::NameMap names_by(void (*add)(gated::NameMap&, const std::string&, const std::string&)) {
   gated::NameMap names;
@@ -175,8 +175,8 @@ constexpr Family families[] = {{name, "FFConvM", run_projection<float>, run_proj
                                {name, "MossFormer", run_separator<float>, run_separator<double>},
                                {"mossformer2_frontend", "enhance", run_enhancement<float>, run_enhancement<double>}};
 
-}  // namespace
+}  // namespace clear_voice
 
-std::span<const Family> clear_voice_families() { return families; }
+std::span<const Family> clear_voice_families() { return clear_voice::families; }
 
 }  // namespace parity

@@ -9,7 +9,7 @@
 
 namespace parity {
 
-namespace {
+namespace components {
 
 /// The number after the last occurrence of `word` in `name`: number_after("t5.bucket.causal.b32.d128", ".b") = 32.
 double number_after(const std::string& name, const std::string& word) {
@@ -204,8 +204,8 @@ Result<T> run(const CaseFile& file) {
 
 constexpr Family families[] = {{"components", "", run<float>, run<double>}};
 
-}  // namespace
+}  // namespace components
 
-std::span<const Family> component_families() { return families; }
+std::span<const Family> component_families() { return components::families; }
 
 }  // namespace parity

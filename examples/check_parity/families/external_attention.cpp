@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace external_attention {
 
 /// The configuration of EAMLP's Attention: the hidden width is coef·dim, with coef·num_heads heads; coef defaults to 4.
 gated::ExternalAttentionConfig config_of(const CaseFile& file) {
@@ -98,8 +98,8 @@ constexpr Family families[] = {{"external_attention", "External_attention", run_
                                {"external_attention", "Attention", run_attention<float>, run_attention<double>},
                                {"external_attention", "Block", run_block<float>, run_block<double>}};
 
-}  // namespace
+}  // namespace external_attention
 
-std::span<const Family> external_attention_families() { return families; }
+std::span<const Family> external_attention_families() { return external_attention::families; }
 
 }  // namespace parity

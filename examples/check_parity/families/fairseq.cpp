@@ -6,7 +6,7 @@
 
 namespace parity {
 
-namespace {
+namespace fairseq {
 
 using gated::ConvolutionForm;
 
@@ -102,8 +102,8 @@ constexpr Family families[] = {{"light_conv", "LightweightConv1dTBC", run_lightw
                                {"light_conv", "LightConvEncoderLayer", run_encoder<float>, run_encoder<double>},
                                {"light_conv", "LightConvDecoderLayer", run_decoder<float>, run_decoder<double>}};
 
-}  // namespace
+}  // namespace fairseq
 
-std::span<const Family> fairseq_families() { return families; }
+std::span<const Family> fairseq_families() { return fairseq::families; }
 
 }  // namespace parity

@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace glu {
 
 using gated::GluFeedForwardConfig;
 using gated::GluLayout;
@@ -78,8 +78,8 @@ constexpr Family families[] = {{"glu", "GluMlp", run_glu_mlp<float>, run_glu_mlp
                                {"glu", "SwiGLU", run_swiglu<float>, run_swiglu<double>},
                                {"glu", "LlamaMLP", run_llama_mlp<float>, run_llama_mlp<double>}};
 
-}  // namespace
+}  // namespace glu
 
-std::span<const Family> glu_families() { return families; }
+std::span<const Family> glu_families() { return glu::families; }
 
 }  // namespace parity

@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace hf_fnet {
 
 gated::FnetSizes sizes_of(const CaseFile& file) {
   const auto& a = file.arguments();
@@ -56,8 +56,8 @@ constexpr Family families[] = {
     {"hf_fnet", "FNetForMaskedLM", run_fnet<float, FnetHead::masked_words>, run_fnet<double, FnetHead::masked_words>},
     {"hf_fnet", "FNetForPreTraining", run_fnet<float, FnetHead::pretraining>, run_fnet<double, FnetHead::pretraining>}};
 
-}  // namespace
+}  // namespace hf_fnet
 
-std::span<const Family> hf_fnet_families() { return families; }
+std::span<const Family> hf_fnet_families() { return hf_fnet::families; }
 
 }  // namespace parity

@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace junnyu {
 
 using gated::NormForm;
 
@@ -116,8 +116,8 @@ constexpr Family families[] = {{"junnyu_flashquad", "GAU", run_flash_quad_gau<fl
                                {"junnyu_gau_alpha", "GAUAlphaModel", run_gau_alpha<float>, run_gau_alpha<double>},
                                {"junnyu_gau_alpha", "GAUAlphaForMaskedLM", run_gau_alpha<float>, run_gau_alpha<double>}};
 
-}  // namespace
+}  // namespace junnyu
 
-std::span<const Family> junnyu_families() { return families; }
+std::span<const Family> junnyu_families() { return junnyu::families; }
 
 }  // namespace parity

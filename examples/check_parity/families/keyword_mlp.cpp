@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace keyword_mlp {
 
 gated::GmlpImageClassifierConfig config_of(const CaseFile& file) {
   const auto& a = file.arguments();
@@ -41,8 +41,8 @@ Result<T> run_audio(const CaseFile& file) {
 constexpr Family families[] = {{"kwmlp", "KW_MLP", run<float>, run<double>},
                                {"kwmlp", "audio_to_logits", run_audio<float>, run_audio<double>}};
 
-}  // namespace
+}  // namespace keyword_mlp
 
-std::span<const Family> keyword_mlp_families() { return families; }
+std::span<const Family> keyword_mlp_families() { return keyword_mlp::families; }
 
 }  // namespace parity

@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace labml {
 
 template <class T>
 Result<T> run(const CaseFile& file) {
@@ -31,8 +31,8 @@ Result<T> run(const CaseFile& file) {
 
 constexpr Family families[] = {{"labml_gmlp", "GMLPBlock", run<float>, run<double>}};
 
-}  // namespace
+}  // namespace labml
 
-std::span<const Family> labml_families() { return families; }
+std::span<const Family> labml_families() { return labml::families; }
 
 }  // namespace parity

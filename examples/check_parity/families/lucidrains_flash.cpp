@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace lucidrains_flash {
 
 gated::ScoreKernel kernel(const nlohmann::json& a) {
   return argument(a, "laplace_attn_fn", false) ? gated::ScoreKernel::laplace : gated::ScoreKernel::relu2;
@@ -94,8 +94,8 @@ constexpr Family families[] = {{name, "GAU", run_gau<float>, run_gau<double>},
                                {name, "FLASH", run_flash<float>, run_flash<double>},
                                {name, "FLASHTransformer", run_transformer<float>, run_transformer<double>}};
 
-}  // namespace
+}  // namespace lucidrains_flash
 
-std::span<const Family> lucidrains_flash_families() { return families; }
+std::span<const Family> lucidrains_flash_families() { return lucidrains_flash::families; }
 
 }  // namespace parity

@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace lucidrains_gmlp {
 
 /// The options that all classes of g-mlp-pytorch share.
 gated::GmlpConfig trunk_config(const nlohmann::json& a) {
@@ -117,8 +117,8 @@ constexpr Family families[] = {{name, "gMLP", run_gmlp<float>, run_gmlp<double>}
                                {name, "gMLPBlock", run_block<float>, run_block<double>},
                                {name, "Attention", run_attention<float>, run_attention<double>}};
 
-}  // namespace
+}  // namespace lucidrains_gmlp
 
-std::span<const Family> lucidrains_gmlp_families() { return families; }
+std::span<const Family> lucidrains_gmlp_families() { return lucidrains_gmlp::families; }
 
 }  // namespace parity

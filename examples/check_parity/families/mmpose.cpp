@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace mmpose {
 
 /// The keys and values of a recorded cross-attention, with their sequences.
 template <class T>
@@ -149,8 +149,8 @@ constexpr Family families[] = {{"mmpose_rtmcc", "RTMCCBlock", run<float>, run<do
                                {"mmpose_rtmcc", "RTMCCHead", run_head<float>, run_head<double>},
                                {"mmpose_rtmcc", "SimCCLabel.decode", run_decode<float>, run_decode<double>}};
 
-}  // namespace
+}  // namespace mmpose
 
-std::span<const Family> mmpose_families() { return families; }
+std::span<const Family> mmpose_families() { return mmpose::families; }
 
 }  // namespace parity

@@ -3,7 +3,7 @@
 
 namespace parity {
 
-namespace {
+namespace synthesizer {
 
 using gated::SynthesizerForm;
 using gated::SynthesizerMixture;
@@ -56,8 +56,8 @@ Result<T> run(const CaseFile& file) {
 
 constexpr Family families[] = {{"synthesizer", "SynthesizerAttention", run<float>, run<double>}};
 
-}  // namespace
+}  // namespace synthesizer
 
-std::span<const Family> synthesizer_families() { return families; }
+std::span<const Family> synthesizer_families() { return synthesizer::families; }
 
 }  // namespace parity

@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace text_transformers {
 
 /// The case's configuration as a config.json that names the model's class.
 std::string config_json(const CaseFile& file) {
@@ -125,8 +125,8 @@ constexpr Family families[] = {
     {"modernbert", "ModernBertForMaskedLM", run_modernbert<float>, run_modernbert<double>},
     {"modernbert", "ModernBertForSequenceClassification", run_modernbert<float>, run_modernbert<double>}};
 
-}  // namespace
+}  // namespace text_transformers
 
-std::span<const Family> text_transformer_families() { return families; }
+std::span<const Family> text_transformer_families() { return text_transformers::families; }
 
 }  // namespace parity

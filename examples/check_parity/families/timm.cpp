@@ -5,7 +5,7 @@
 
 namespace parity {
 
-namespace {
+namespace timm {
 
 template <class Config>
 Config config_of(const CaseFile& file) {
@@ -32,8 +32,8 @@ constexpr Family families[] = {family<gated::GmlpImageClassifierConfig>("timm_gm
                                family<gated::GmixerImageClassifierConfig>("timm_mixer", "MlpMixer(MixerBlock, GluMlp)"),
                                family<gated::ResmlpImageClassifierConfig>("timm_mixer", "MlpMixer(ResBlock, Mlp, Affine)")};
 
-}  // namespace
+}  // namespace timm
 
-std::span<const Family> timm_families() { return families; }
+std::span<const Family> timm_families() { return timm::families; }
 
 }  // namespace parity

@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace tiny_time_mixer {
 
 /// Transposes each item: [items, times, series] to [items, series, times], or back.
 template <class T>
@@ -88,8 +88,8 @@ constexpr Family families[] = {
     {"ttm", "TinyTimeMixerForPrediction", run_ttm<float>, run_ttm<double>},
     {"patchtsmixer", "PatchTSMixerForPrediction", run_patchtsmixer<float>, run_patchtsmixer<double>}};
 
-}  // namespace
+}  // namespace tiny_time_mixer
 
-std::span<const Family> time_mixer_families() { return families; }
+std::span<const Family> time_mixer_families() { return tiny_time_mixer::families; }
 
 }  // namespace parity

@@ -4,7 +4,7 @@
 
 namespace parity {
 
-namespace {
+namespace vit_ff {
 
 Index scaled(Index size, double ratio) { return static_cast<Index>(static_cast<double>(size) * ratio); }
 
@@ -52,8 +52,8 @@ Result<T> run_model(const CaseFile& file) {
 constexpr Family families[] = {{"vit_ff", "LinearBlock", run_block<float>, run_block<double>},
                                {"vit_ff", "LinearVisionTransformer", run_model<float>, run_model<double>}};
 
-}  // namespace
+}  // namespace vit_ff
 
-std::span<const Family> vit_ff_families() { return families; }
+std::span<const Family> vit_ff_families() { return vit_ff::families; }
 
 }  // namespace parity

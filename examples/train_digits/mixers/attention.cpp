@@ -6,7 +6,7 @@
 
 namespace digits {
 
-namespace {
+namespace attention {
 
 using gated::FeedForward;
 
@@ -41,8 +41,8 @@ constexpr Mixer mixers[] = {{"fourier", "a Fourier transform: FNet", train_fouri
                             {"attention", "self-attention: a Transformer", train_attention},
                             {"external", "attention to learned memories: external attention", train_external}};
 
-}  // namespace
+}  // namespace attention
 
-std::span<const Mixer> attention_mixers() { return mixers; }
+std::span<const Mixer> attention_mixers() { return attention::mixers; }
 
 }  // namespace digits

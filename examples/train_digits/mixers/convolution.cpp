@@ -3,7 +3,7 @@
 
 namespace digits {
 
-namespace {
+namespace convolution {
 
 /// Trains a model with a 1-D convolution over the patches in row-major order. Its kernel reaches the rows above and below.
 int train_convolution(const Options& options, const Data& data, gated::ConvolutionForm form) {
@@ -23,8 +23,8 @@ int train_dynamic(const Options& options, const Data& data) {
 constexpr Mixer mixers[] = {{"lightweight", "a convolution with shared taps: LightConv", train_lightweight},
                             {"dynamic", "a convolution with taps predicted per patch: DynamicConv", train_dynamic}};
 
-}  // namespace
+}  // namespace convolution
 
-std::span<const Mixer> convolution_mixers() { return mixers; }
+std::span<const Mixer> convolution_mixers() { return convolution::mixers; }
 
 }  // namespace digits

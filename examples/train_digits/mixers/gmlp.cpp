@@ -2,7 +2,7 @@
 
 namespace digits {
 
-namespace {
+namespace gmlp {
 
 using Model = gated::GmlpImageClassifier<float>;
 
@@ -17,8 +17,8 @@ int train_toeplitz(const Options& options, const Data& data) {
 constexpr Mixer mixers[] = {{"gmlp", "gating with a dense W over the patches: gMLP", train_gmlp},
                             {"toeplitz", "gating with a Toeplitz W over the patches: gMLP", train_toeplitz}};
 
-}  // namespace
+}  // namespace gmlp
 
-std::span<const Mixer> gmlp_mixers() { return mixers; }
+std::span<const Mixer> gmlp_mixers() { return gmlp::mixers; }
 
 }  // namespace digits

@@ -5,7 +5,7 @@
 
 namespace digits {
 
-namespace {
+namespace token_weights {
 
 using gated::FeedForward, gated::GluFeedForward;
 
@@ -27,8 +27,8 @@ constexpr Mixer mixers[] = {{"projection", "one linear map over the patches: Res
                             {"mlp", "an MLP over the patches: MLP-Mixer", train_mlp},
                             {"glu", "gated feed-forwards over patches and channels: gMixer", train_glu}};
 
-}  // namespace
+}  // namespace token_weights
 
-std::span<const Mixer> token_weight_mixers() { return mixers; }
+std::span<const Mixer> token_weight_mixers() { return token_weights::mixers; }
 
 }  // namespace digits
