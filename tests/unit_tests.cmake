@@ -15,9 +15,9 @@ function(gated_test_program target floor)
   endif()
   # Tests of every floor may read case files.
   target_link_libraries(${target} PRIVATE gated_test_main gated::io $<TARGET_NAME_IF_EXISTS:nlohmann_json::nlohmann_json>)
-  # Only the tests of ops run in every form of the kernels. Other floors compile only the form that the compiler flags select,
+  # Only the tests of ops, and stress/splits, run in every form of the kernels. Other tests compile only the form that the compiler flags select,
   # which halves their build time. examples/check_parity runs whole models in every form.
-  if(NOT floor STREQUAL "ops")
+  if(NOT floor STREQUAL "ops" AND NOT target STREQUAL "stress_splits_test")
     target_compile_definitions(${target} PRIVATE GATED_ONLY_BASELINE)
   endif()
   if(TARGET tests_${floor})

@@ -17,8 +17,9 @@ using gated::SafetensorsFile;
 /// Prints the signatures of `model`, and compares them with those in its file, if any.
 template <class Model>
 void print_signatures(const Model& model, const SafetensorsFile& file) {
-  for (const auto& [name, value] : gated::signatures(model)) {
-    std::printf("%-14s  %s  %s\n", name.c_str(), value.c_str(), file.name().c_str());
+  const auto signatures = gated::signatures(model);
+  for (const char* name : {"signature", "signature_int8"}) {
+    std::printf("%-14s  %s  %s\n", name, signatures.at(name).c_str(), file.name().c_str());
   }
   if (file.metadata().contains("signature")) {
     gated::expect_signature(model, file);

@@ -24,6 +24,7 @@
 #include "gated/models/fnet.hpp"
 #include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
+#include "gated/models/generate.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/inspect.hpp"
 #include "gated/models/pose_head.hpp"

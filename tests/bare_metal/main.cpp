@@ -1,5 +1,6 @@
 // Runs on a Cortex-M7 without an operating system, exceptions or RTTI. Opens the digits checkpoint in flash, classifies
-// held-out images, and compares the logits with PyTorch's and the signature with that of other machines.
+// held-out images, and compares the logits with PyTorch's. Compares the signatures of the digits model and of random models
+// with those of other machines.
 
 #include <csetjmp>
 #include <cstdio>
@@ -7,6 +8,8 @@
 #include <gated/gated.hpp>
 #include <gated/io/model_file.hpp>
 #include <gated/io/signature.hpp>
+
+#include "tests/ops/signed_models.hpp"
 
 // Files of examples/classify_digits, which flash.S puts into flash.
 extern "C" const std::byte model_begin[], model_end[], expected_begin[], expected_end[];
@@ -25,6 +28,18 @@ void expect(bool condition, const char* what) {
   if (!condition) {
     std::printf("FAILED: %s\n", what);
     std::exit(1);
+  }
+}
+
+/// Expects the signatures that `model` has on other machines. Models in double have no `with_int8`.
+template <class Model>
+void expect_signatures(const Model& model, const char* expected, const char* with_int8) {
+  const std::string got = gated::signature_text(gated::signature(model));
+  std::printf("signature %s\n", got.c_str());
+  expect(got == expected, "the signature equals that of other machines");
+  if constexpr (std::is_same_v<typename Model::Scalar, float>) {
+    expect(gated::signature_text(gated::signature(model, {.int8_products = true})) == with_int8,
+           "the signature with int8 products equals that of other machines");
   }
 }
 
@@ -75,9 +90,10 @@ int main() {
   model.forward(images.topRows(1), again, workspace);
   expect(again == logits.topRows(1), "an image's logits are bit-equal alone and in a batch");
 
-  const std::string signature = gated::signature_text(gated::signature(model));
-  std::printf("signature %s\n", signature.c_str());
-  expect(signature == GATED_EXPECTED_SIGNATURE, "the signature equals that of other machines");
+  expect_signatures(model, GATED_SIGNATURE, GATED_SIGNATURE_INT8);
+  gated::test::for_each_signed_model([](const auto& random_model, const char* expected, const char* with_int8) {
+    expect_signatures(random_model, expected, with_int8);
+  });
 
   gated::set_error_handler([](const char* message) {
     std::printf("%s\n", message);

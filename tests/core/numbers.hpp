@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -37,7 +36,7 @@ Vector<T> random_vector(Index size, std::uint64_t seed, double deviation = 1.0) 
 
 template <class T>
 auto bits_of(T x) {
-  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
+  return Eigen::numext::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
 }
 
 /// Succeeds if a and b have equal sizes and bits: 0 differs from -0, and a NaN equals only a NaN with the same bits.

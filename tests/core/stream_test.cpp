@@ -281,8 +281,7 @@ TEST(Stream, ExplainsWhatToDoPastTheCapacity) {
   s.go_on(state, length);
   EXPECT_EQ(message_of<ShapeError>([&] { s.layer.extend(s.x.topRows(2), state, y, s.workspace); }),
             text("Neighbours::extend: 2 tokens from position ", length, " exceed the ", length,
-                 " tokens that the model can serve. Rewind the state, or build the model for longer sequences; resize_length() "
-                 "converts a gMLP to another length."));
+                 " tokens that the model can serve. Rewind the state, or change the model. Cut it."));
 }
 
 TEST(Stream, RefusesAStateOfAnotherConfiguration) {

@@ -77,6 +77,11 @@ TEST(Json, NamesTheLineAndColumnOfAnError) {
   expect_refused("[NaN]", "line 1, column 2: expected a value");
 }
 
+TEST(Json, NamesUtf16) {
+  expect_refused("\xFF\xFE{", "the text is in UTF-16. Save it as UTF-8");
+  expect_refused(std::string("{\0\"\0", 4), "the text is in UTF-16. Save it as UTF-8");
+}
+
 TEST(Json, RefusesNumbersThatAreNotJson) {
   for (const char* const number : {"01", "+1", ".5", "1.", "1e", "1e+", "-", "0x10", "-Infinity", "1.e5", "--1", "1_0"}) {
     expect_refused(number, "invalid JSON at line 1");

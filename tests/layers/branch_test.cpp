@@ -101,7 +101,8 @@ TEST(Branch, InheritsTheContractOfItsMixer) {
   EXPECT_FALSE(exact.is_causal());
   EXPECT_FALSE(exact.contract().takes_mask);
   EXPECT_EQ(message_of<ShapeError>([&] { exact.forward(Matrix<float>::Zero(4, channels), Sequences::single(4)); }),
-            "Branch::forward: sequence 0 of 1 has 4 tokens, expected 9. Resize the spatial weight; for shorter sequences, "
+            "Branch::forward: sequence 0 of 1 has 4 tokens, expected 9. Resize the spatial weight with resize_length(); for "
+            "shorter sequences, "
             "length_policy = slice uses its corner.");
   const Branch<GatedAttentionUnit<float>> attending({.channels = channels}, attention);
   EXPECT_TRUE(attending.is_causal());

@@ -5,25 +5,11 @@
 
 #include "gated/layers/gmlp_block.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/layers/randomize.hpp"
 
 /// The layers' formulas as plain loops in double, and comparisons of layer outputs with these formulas.
 
 namespace gated::test {
-
-/// Randomises every parameter of `model`, so every term of its formula has an effect. Norm parameters are drawn around 1.
-template <class Model>
-void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
-  Random random(seed);
-  for_each_parameter(
-      [&](const ParameterInfo& info, auto values) {
-        using T = typename decltype(values)::value_type;
-        fill_normal(values, deviation, random);
-        for (T& value : values) {
-          value += static_cast<T>(info.role == Role::norm ? 1 : 0);
-        }
-      },
-      model);
-}
 
 template <class T>
 Matrix<double> wide(const Matrix<T>& x) {

@@ -259,7 +259,8 @@ TEST(SpatialGatingUnit, RefusesMismatchedShapesBeforeWriting) {
   Matrix<float> y = Matrix<float>::Constant(196, 4, 7), longer = Matrix<float>::Constant(197, 4, 7);
   const auto x = [](Index rows, Index columns) { return Matrix<float>::Zero(rows, columns); };
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(197, 8), Sequences::single(197), longer, workspace); }),
-            "SpatialGatingUnit::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter "
+            "SpatialGatingUnit::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight with "
+            "resize_length(); for shorter "
             "sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(message_of<ShapeError>([&] { gate.forward(x(196, 9), Sequences::single(196), y, workspace); }),
             "SpatialGatingUnit::forward: x has 9 columns, expected in = 8 (a matrix is tokens × channels, one row per token).");

@@ -404,17 +404,21 @@ TEST(SpatialProjection, RefusesOtherLengthsAndSuggestsARemedy) {
     return message;
   };
   EXPECT_EQ(refusal(Sequences::single(197)),
-            "SpatialProjection::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter "
+            "SpatialProjection::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight with "
+            "resize_length(); for shorter "
             "sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(refusal(Sequences::single(64)),
-            "SpatialProjection::forward: sequence 0 of 1 has 64 tokens, expected 196. Resize the spatial weight; for "
+            "SpatialProjection::forward: sequence 0 of 1 has 64 tokens, expected 196. Resize the spatial weight with "
+            "resize_length(); for "
             "shorter sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(refusal(Sequences::of_lengths({196, 12})),
-            "SpatialProjection::forward: sequence 1 of 2 has 12 tokens, expected 196. Resize the spatial weight; for "
+            "SpatialProjection::forward: sequence 1 of 2 has 12 tokens, expected 196. Resize the spatial weight with "
+            "resize_length(); for "
             "shorter sequences, length_policy = slice uses its corner.");
   layer.config.length_policy = LengthPolicy::slice;
   EXPECT_EQ(refusal(Sequences::single(197)),
-            "SpatialProjection::forward: sequence 0 of 1 has 197 tokens, expected 196 at most. Resize the spatial weight; for "
+            "SpatialProjection::forward: sequence 0 of 1 has 197 tokens, expected 196 at most. Resize the spatial weight with "
+            "resize_length(); for "
             "shorter sequences, length_policy = slice uses its corner.");
   layer.config = {.length = 196, .causal = true};
   EXPECT_NE(refusal(Sequences::single(197)).find("Resize the spatial weight"), std::string::npos);

@@ -82,7 +82,8 @@ TEST(GmlpLanguageModel, ExplainsInvalidTokens) {
   Matrix<float> many(13, 11);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(Ids(13, 1), state, many, workspace); }),
             "LanguageModel::extend: 13 tokens from position 0 exceed the 12 tokens that the model can serve. Rewind the "
-            "state, or build the model for longer sequences; resize_length() converts a gMLP to another length.");
+            "state, or change the model. Resize the spatial weight with resize_length(); for shorter sequences, "
+            "length_policy = slice uses its corner.");
 }
 
 TEST(GmlpLanguageModel, RewindsToAnyEarlierToken) {

@@ -70,13 +70,15 @@ TEST(Gmlp, RefusesOtherLengthsBeforeWriting) {
 TEST(Gmlp, NamesTheExpectedLength) {
   const Gmlp<float> model({.length = 196, .channels = 4, .hidden = 8, .depth = 2});
   EXPECT_EQ(message_of<ShapeError>([&] { run(model, Matrix<float>::Zero(197, 4), Sequences::single(197)); }),
-            "Stack::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight; for shorter sequences, "
+            "Stack::forward: sequence 0 of 1 has 197 tokens, expected 196. Resize the spatial weight with resize_length(); for "
+            "shorter sequences, "
             "length_policy = slice uses its corner.");
   const Gmlp<float> causal({.length = 196, .channels = 4, .hidden = 8, .depth = 2, .causal = true});
   EXPECT_EQ(message_of<ShapeError>([&] {
               run(causal, Matrix<float>::Zero(200, 4), Sequences::of_lengths({3, 197}));
             }),
-            "Stack::forward: sequence 1 of 2 has 197 tokens, expected 196 at most. Resize the spatial weight; for "
+            "Stack::forward: sequence 1 of 2 has 197 tokens, expected 196 at most. Resize the spatial weight with "
+            "resize_length(); for "
             "shorter sequences, length_policy = slice uses its corner.");
 }
 
@@ -167,7 +169,8 @@ TEST(Gmlp, SuggestsARemedyIfAStreamIsTooLong) {
   model.extend(x, state, y, workspace);
   EXPECT_EQ(message_of<ShapeError>([&] { model.extend(x.topRows(1), state, one, workspace); }),
             "Stack::extend: 1 tokens from position 12 exceed the 12 tokens that the model can serve. Rewind the state, or "
-            "build the model for longer sequences; resize_length() converts a gMLP to another length.");
+            "change the model. Resize the spatial weight with resize_length(); for shorter sequences, length_policy = slice "
+            "uses its corner.");
   EXPECT_EQ(state.position(), 12);
 }
 

@@ -21,6 +21,7 @@
 #include "gated/models/gmlp.hpp"
 #include "gated/models/pose_head.hpp"
 #include "gated/models/roformer.hpp"
+#include "gated/models/sampling.hpp"
 #include "gated/models/speech_denoiser.hpp"
 #include "gated/models/speech_separator.hpp"
 #include "gated/models/text_transformer.hpp"
@@ -159,7 +160,9 @@ void for_each_speech_model(Index size) {
     expect_our_errors<SpeechSeparator<float>>({.window = 4, .masks = {.features = 4, .outputs = 4, .trunk = trunk}}, size);
   }
   expect_our_errors<SpeechDenoiser<float>>(
-      {.length = 16, .hop = 8, .blocks = {.depth = 1, .block = {.channels = 4, .inner = 2, .order = 2, .kernel = 3, .causal = true}}},
+      {.length = 16,
+       .hop = 8,
+       .blocks = {.depth = 1, .block = {.channels = 4, .inner = 2, .order = 2, .kernel = 3, .causal = true}}},
       size);
   for (const auto position : {ScorePosition::none, ScorePosition::key, ScorePosition::offset}) {
     expect_our_errors<Branchformer<float>>(
@@ -201,6 +204,7 @@ TEST(HugeSizes, AreRefusedWithAByteCount) {
   expect(test::message_of<MemoryError>([] { Norm<float>(huge, 1e-6); }), text("Norm: ", huge, " × 1 elements take "));
   expect(test::message_of<MemoryError>([] { Gmlp<float>({.length = 2, .channels = 2, .hidden = 2, .depth = huge}); }),
          text("Stack: ", huge, " × 1 elements take "));
+  expect(test::message_of<MemoryError>([] { Sampler<float> sampler(huge); }), text("Sampler: ", huge, " × 1 elements take "));
 }
 
 TEST(HugeSizes, HugeStatesAreRefusedWithAByteCount) {

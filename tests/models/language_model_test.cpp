@@ -491,6 +491,11 @@ TYPED_TEST(LanguageModelOf, ReportsTheCapacityOfAState) {
       EXPECT_EQ(model.start().capacity(), longest) << "defaults to the length of the model";
       EXPECT_EQ(message_of<ShapeError>([&] { model.start(13); }),
                 "LanguageModel::start: capacity = 13, but the model can serve 12 tokens at most.");
+      auto full = model.start();
+      Workspace<T> workspace;
+      Matrix<T> y(13, model.out());
+      const std::string message = message_of<ShapeError>([&] { model.extend(Ids(13, 1), full, y, workspace); });
+      EXPECT_NE(message.find("Rewind the state, or change the model. "), message.npos) << message << ": no remedy";
     } else if constexpr (Kind::remembers_tokens) {
       EXPECT_TRUE(refuses<ArgumentError>([&] { model.start(); }, "start(capacity)"));
     } else {

@@ -8,13 +8,14 @@
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "tests/io/files.hpp"
 #include "tests/layers/literal.hpp"
 #include "tests/ops/restores_kernels.hpp"
 #include "tests/stress/stress.hpp"
 
 // Tests portable arithmetic: outputs are bit-equal for every split of sequences into batches, threads and steps, in every form
-// of the kernels, and with plain, prepared and mapped weights.
+// of the kernels, and with plain, prepared and mapped weights. With int8 products, they are bit-equal to one another.
 
 namespace gated {
 namespace {
@@ -37,27 +38,42 @@ template <class Model>
 void expect_same_bits(const typename Model::Config& config, long count) {
   Model model(config);
   test::randomize(model, 1);
-  const auto prepared = prepare(model);
   const auto path = test::temporary("splits.safetensors");
   save_model(model, path);
-  const auto mapped = load_mapped<Model>(path);
-  const auto forms = available_kernels();
+  struct OfForm {
+    KernelForm form;
+    PreparedWeights<float> packed, quantized;
+    PreparedModel<Model> mapped;
+  };
+  std::vector<OfForm> forms;
+  for (const KernelForm form : available_kernels()) {
+    use_kernels(form);
+    forms.push_back({form, prepare(model), prepare(model, WeightFormat::int8_rows), load_mapped<Model>(path)});
+  }
   Random random(2);
-  std::vector<Matrix<float>> inputs, expected;
+  std::vector<Matrix<float>> inputs, expected, expected_in_int8;
   for (int i = 0; i < 10; ++i) {
     inputs.push_back(test::random_matrix<float>(1 + below(random, longest), channels, random.bits()));
     Workspace<float> workspace;
     expected.push_back(model.forward(inputs.back(), Sequences::single(inputs.back().rows()), workspace));
+    workspace.use(forms.back().quantized);
+    workspace.use(int8_products());
+    expected_in_int8.push_back(model.forward(inputs.back(), Sequences::single(inputs.back().rows()), workspace));
   }
   long wrong = 0;
   for (long split = 0; split < count; ++split) {
-    use_kernels(forms[static_cast<std::size_t>(below(random, forms.size()))]);
+    const OfForm& of = forms[static_cast<std::size_t>(below(random, forms.size()))];
+    use_kernels(of.form);
     Workspace<float> workspace(Threads{1 + static_cast<int>(below(random, 3))});
-    const Index place = below(random, 3);
+    const Index place = below(random, 4);
     if (place > 0) {
-      workspace.use(place == 1 ? prepared : mapped.weights);
+      workspace.use(place == 1 ? of.packed : place == 2 ? of.mapped.weights : of.quantized);
     }
-    const Model& weights = place == 2 ? mapped.model : model;
+    if (place == 3) {
+      workspace.use(int8_products());
+    }
+    const Model& weights = place == 2 ? of.mapped.model : model;
+    const std::vector<Matrix<float>>& right = place == 3 ? expected_in_int8 : expected;
     if (model.contract().streams() && below(random, 3) == 0) {
       const auto one = static_cast<std::size_t>(below(random, inputs.size()));
       const Matrix<float>& x = inputs[one];
@@ -67,7 +83,7 @@ void expect_same_bits(const typename Model::Config& config, long count) {
         step = std::min(1 + below(random, 7), x.rows() - t);
         weights.extend(x.middleRows(t, step), state, y.middleRows(t, step), workspace);
       }
-      wrong += same_bits(y, expected[one]) ? 0 : 1;
+      wrong += same_bits(y, right[one]) ? 0 : 1;
       continue;
     }
     std::vector<std::size_t> chosen(1 + static_cast<std::size_t>(below(random, 4)));
@@ -83,7 +99,7 @@ void expect_same_bits(const typename Model::Config& config, long count) {
     }
     const Matrix<float> y = weights.forward(x, sequences, workspace);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
-      wrong += same_bits(y.middleRows(sequences.offset(static_cast<Index>(i)), lengths[i]), expected[chosen[i]]) ? 0 : 1;
+      wrong += same_bits(y.middleRows(sequences.offset(static_cast<Index>(i)), lengths[i]), right[chosen[i]]) ? 0 : 1;
     }
   }
   EXPECT_EQ(wrong, 0) << "of " << count << " splits";

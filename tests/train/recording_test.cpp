@@ -608,7 +608,8 @@ TEST(Recording, RefusesWhatALayersForwardRefuses) {
             "a larger max_length, or choose relative_bias = t5 or none.");
   const std::string long_one = refusal(shaken<Gmlp<double>>(test::small_gmlp(9).trunk), good, Sequences::single(13));
   EXPECT_EQ(long_one,
-            "Stack::record: sequence 0 of 1 has 13 tokens, expected 9 at most. Resize the spatial weight; for shorter "
+            "Stack::record: sequence 0 of 1 has 13 tokens, expected 9 at most. Resize the spatial weight with resize_length(); "
+            "for shorter "
             "sequences, length_policy = slice uses its corner.");
   EXPECT_EQ(refusal(Linear<double>(7, 2), good),
             "Linear::record: x has 6 columns, expected in = 7 (a matrix is tokens × channels, one row per token).");

@@ -17,6 +17,7 @@
   GATED_HELD_FILES_OF(FlashLanguageModel<T>)    \
   GATED_HELD_FILES_OF(GauEncoder<T>)            \
   GATED_HELD_FILES_OF(Fnet<T>)                  \
+  GATED_HELD_FILES_OF(TextTransformer<T>)       \
   GATED_HELD_FILES_OF(MixerImageClassifier<T>)  \
   GATED_HELD_FILES_OF(GmixerImageClassifier<T>) \
   GATED_HELD_FILES_OF(ResmlpImageClassifier<T>) \

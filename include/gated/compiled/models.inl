@@ -42,23 +42,26 @@
   GATED_HELD_WALK(T, LanguageModel<Gmlp<T>>)       \
   GATED_HELD_WALK(T, LanguageModel<Flash<T>>)      \
   GATED_HELD_WALK(T, GauEncoder<T>)                \
+  GATED_HELD_WALK(T, TextTransformer<T>)           \
   GATED_HELD_WALK(T, Fnet<T>)                      \
   GATED_HELD_WALK(T, TinyTimeMixer<T>)             \
   GATED_HELD_WALK(T, PoseHead<T>)
 
-#define GATED_HELD_MODELS(T)                                                  \
-  GATED_HELD_LAYER(Layer, T, Stack<GmlpBlock<T>, GmlpConfig>)                 \
-  GATED_HELD_LAYER(Layer, T, ImageClassifier<Gmlp<T>>)                        \
-  GATED_HELD_LAYER(TextModel, T, LanguageModel<Gmlp<T>>)                      \
-  GATED_HELD_LAYER(Layer, T, Stack<MixedChunkAttention<T>>)                   \
-  GATED_HELD_LAYER(TextModel, T, LanguageModel<Flash<T>>)                     \
-  GATED_HELD_LAYER(TextModel, T, LanguageModel<Stack<GatedAttentionUnit<T>>>) \
-  GATED_HELD_LAYER(TextModel, T, LanguageModel<FnetEncoder<T>>)               \
-  GATED_HELD_LAYER(Layer, T, ImageClassifier<MlpMixer<T>>)                    \
-  GATED_HELD_LAYER(Layer, T, ImageClassifier<GMixer<T>>)                      \
-  GATED_HELD_LAYER(Layer, T, ImageClassifier<ResMlp<T>>)                      \
-  GATED_HELD struct TinyTimeMixer<T>;                                         \
-  GATED_HELD_LAYER(Layer, T, PoseHead<T>)                                     \
+#define GATED_HELD_MODELS(T)                                                   \
+  GATED_HELD_LAYER(Layer, T, Stack<GmlpBlock<T>, GmlpConfig>)                  \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<Gmlp<T>>)                         \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Gmlp<T>>)                       \
+  GATED_HELD_LAYER(Layer, T, Stack<MixedChunkAttention<T>>)                    \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Flash<T>>)                      \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Stack<GatedAttentionUnit<T>>>)  \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<FnetEncoder<T>>)                \
+  GATED_HELD_LAYER(Layer, T, Stack<GluTransformerBlock<T>>)                    \
+  GATED_HELD_LAYER(TextModel, T, LanguageModel<Stack<GluTransformerBlock<T>>>) \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<MlpMixer<T>>)                     \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<GMixer<T>>)                       \
+  GATED_HELD_LAYER(Layer, T, ImageClassifier<ResMlp<T>>)                       \
+  GATED_HELD struct TinyTimeMixer<T>;                                          \
+  GATED_HELD_LAYER(Layer, T, PoseHead<T>)                                      \
   GATED_HELD_WALKS(T)
 
 namespace gated {

@@ -83,10 +83,10 @@ void expect_columns(Where where, const char* name, const ConstView<T>& x, const 
 }
 
 /// Raises ShapeError unless `rows` tokens from position `first` fit into `capacity`. `rest` is the last part of the
-/// message: `"GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens …"`.
-inline void expect_positions(Where where, Index rows, Index first, Index capacity, const char* rest) {
+/// message: `"GmlpBlock::extend: 3 tokens from position 6 exceed the 8 tokens …"`. `remedy` follows it.
+inline void expect_positions(Where where, Index rows, Index first, Index capacity, const char* rest, const char* remedy = "") {
   require<ShapeError>(first >= 0 && first <= capacity && rows <= capacity - first, where, ": ", rows, " tokens from position ",
-                      first, " exceed the ", capacity, " tokens ", rest);
+                      first, " exceed the ", capacity, " tokens ", rest, remedy);
 }
 
 /// Raises ShapeError unless `y` is rows × columns. Outputs are never resized.

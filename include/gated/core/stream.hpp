@@ -233,11 +233,12 @@ class Stream : public Inference<Stream<T>, T> {
   /// Raises an error unless a layer with this contract can append `tokens` tokens to `state`.
   static void expect_room(Where where, const Contract& contract, Index tokens, const State<T>& state) {
     expect_streaming(where, contract);
-    expect_positions(where, tokens, state.position(), state.capacity(),
-                     state.capacity() < contract.longest
-                         ? "that the state has room for. Rewind it, or call start() with a larger capacity."
-                         : "that the model can serve. Rewind the state, or build the model for longer sequences; "
-                           "resize_length() converts a gMLP to another length.");
+    if (state.capacity() < contract.longest) {
+      expect_positions(where, tokens, state.position(), state.capacity(),
+                       "that the state has room for. Rewind it, or call start() with a larger capacity.");
+    }
+    expect_positions(where, tokens, state.position(), contract.longest,
+                     "that the model can serve. Rewind the state, or change the model.", contract.remedy);
     require_state(where, state.capacity_ <= contract.longest);
   }
 

@@ -7,6 +7,7 @@
 #include "gated/io/json.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/parse_number.hpp"
+#include "gated/io/text_encoding.hpp"
 
 namespace gated::detail {
 
@@ -235,6 +236,9 @@ class JsonReader {
 };
 
 GATED_INLINE std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out) {
+  if (is_utf16(json)) {
+    return utf16_problem;
+  }
   JsonReader reader(json, max_depth);
   reader.read(out);
   return std::move(reader.problem);

@@ -13,6 +13,7 @@
 #include "gated/core/stream.hpp"
 #include "gated/io/safetensors.hpp"
 #include "gated/io/xxh64.hpp"
+#include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
 #include "gated/ops/embedding.hpp"
 #include "gated/ops/int8_products.hpp"
@@ -29,9 +30,12 @@ struct SignatureOptions {
 
 namespace detail {
 
-/// A hash of matrix elements, row by row. All NaNs have the same hash.
+/// A hash of matrix elements, row by row, or of token ids. All NaNs have the same hash.
 class NumberHash {
  public:
+  void add(const std::vector<Index>& ids) {
+    add(Matrix<double>(Eigen::Map<const Vector<Index>>(ids.data(), static_cast<Index>(ids.size())).cast<double>()));
+  }
   template <class T>
   void add(const Matrix<T>& x) {
     using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -149,6 +153,25 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
   return hash.value();
 }
 
+namespace detail {
+
+/// A hash of the input that signature() gives to `model`.
+template <class Model>
+std::uint64_t hash_of_signature_input(const Model& model) {
+  Random random(1);
+  NumberHash hash;
+  hash.add(signature_input(model, Sequences::of_lengths(signature_lengths(model.contract())).total(), random));
+  return hash.value();
+}
+
+/// The signature of a small model whose weights are computed here. It depends on nothing but the arithmetic.
+inline std::uint64_t signature_of_arithmetic() {
+  Random random(1);
+  return signature(Gmlp<float>({.length = 16, .channels = 16, .hidden = 32, .depth = 1, .attention_width = 8}, random));
+}
+
+}  // namespace detail
+
 /// `signature` in 16 hexadecimal digits, as in files and in the output of gated_inspect.
 inline std::string signature_text(std::uint64_t signature) { return detail::hash_text(signature); }
 
@@ -165,7 +188,9 @@ std::map<std::string, std::string> signatures(const Model& model, WeightFormat f
     round_weights(rounded, format);
     return signatures(rounded);
   }
-  std::map<std::string, std::string> metadata{{"signature", signature_text(signature(model))}};
+  std::map<std::string, std::string> metadata{{"signature", signature_text(signature(model))},
+                                              {"signature_input", signature_text(detail::hash_of_signature_input(model))},
+                                              {"signature_arithmetic", signature_text(detail::signature_of_arithmetic())}};
   if constexpr (std::is_same_v<typename Model::Scalar, float>) {
     metadata["signature_int8"] = signature_text(signature(model, {.int8_products = true}));
   }
@@ -174,7 +199,8 @@ std::map<std::string, std::string> signatures(const Model& model, WeightFormat f
 
 /// Checks that `model`, loaded from `file`, has the signatures that the file records.
 ///
-/// Errors: FileError if the file is damaged, has no signature, or has a different one.
+/// Errors: FileError if the file is damaged, has no signature, or has a different one. The error says what differs from the
+/// program that wrote the file: the input, the arithmetic, or else the model.
 /// Cost: that of signatures().
 template <class Model>
 void expect_signature(const Model& model, const SafetensorsFile& file) {
@@ -185,9 +211,20 @@ void expect_signature(const Model& model, const SafetensorsFile& file) {
   for (const auto& [name, expected] : metadata) {
     if (name == "signature" || name == "signature_int8") {
       const std::string got = signature_text(signature(model, {.int8_products = name == "signature_int8"}));
-      require<FileError>(got == expected, file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
-                         ". The file's signature is for other weights, another format or another scalar type, or this program "
-                         "computes differently: another version of gated, or a compiler that breaks IEEE 754 (-ffast-math).");
+      if (got == expected) {
+        continue;
+      }
+      const auto differs = [&metadata](const char* entry, std::uint64_t here) {
+        const auto there = metadata.find(entry);
+        return there != metadata.end() && there->second != signature_text(here);
+      };
+      raise<FileError>(file.name(), ": the model's ", name, " is ", got, ", the file says ", expected,
+                       differs("signature_input", detail::hash_of_signature_input(model))
+                           ? ". The input differs: another version of gated wrote the file, or the model has other sizes."
+                       : differs("signature_arithmetic", detail::signature_of_arithmetic())
+                           ? ". The arithmetic differs: another version of gated wrote the file, or a compiler breaks IEEE 754 "
+                             "(-ffast-math)."
+                           : ". The model differs: it has other weights, another weight format or another scalar type.");
     }
   }
 }

@@ -30,11 +30,13 @@ inline bool is_utf16(std::string_view text) {
   return all_pairs(0) || all_pairs(1);
 }
 
+inline constexpr const char* utf16_problem = "the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
+
 }  // namespace detail
 
 /// Raises FileError if `text`, called `name` in messages, is UTF-16.
 inline void expect_utf8(std::string_view text, std::string_view name) {
-  require<FileError>(!detail::is_utf16(text), name, ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.");
+  require<FileError>(!detail::is_utf16(text), name, ": ", detail::utf16_problem);
 }
 
 }  // namespace gated

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gated/core/matrix.hpp"
 #include "gated/io/atomic_file.hpp"
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/wav_header.hpp"
@@ -37,7 +37,7 @@ inline float wav_sample(WavFormat format, std::uint32_t bits) {
     case WavFormat::pcm32:
       return static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1p-31f;
     default:
-      return std::bit_cast<float>(bits);
+      return Eigen::numext::bit_cast<float>(bits);
   }
 }
 
@@ -60,7 +60,7 @@ inline Matrix<float> wav_samples(std::span<const std::byte> file, const WavLayou
 /// Encodes a sample. Integers are rounded to the nearest step, halves away from 0, and clipped.
 inline std::uint32_t wav_bits(WavFormat format, float sample) {
   if (format == WavFormat::float32) {
-    return std::bit_cast<std::uint32_t>(sample);
+    return Eigen::numext::bit_cast<std::uint32_t>(sample);
   }
   const double steps = std::ldexp(1.0, 8 * static_cast<int>(bytes_of(format)) - 1);
   const double step = std::round(static_cast<double>(sample) * steps);

@@ -179,7 +179,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .sees = is_causal() ? Sees::past : Sees::all,
             .shortest = takes_shorter ? 0 : config.length,
             .longest = config.length,
-            .remedy = is_square ? " Resize the spatial weight; for shorter sequences, length_policy = slice uses its corner."
+            .remedy = is_square ? " Resize the spatial weight with resize_length(); for shorter sequences, length_policy = slice uses its corner."
                                 : " Build it with length = the number of tokens per sequence.",
             .unstreamable = is_square ? nullptr : "An MLP over tokens needs the whole sequence."};
   }

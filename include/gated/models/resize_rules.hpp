@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gated/core/ordered_sum.hpp"
 #include "gated/core/parameters.hpp"
 #include "gated/layers/mixer_block.hpp"
 #include "gated/layers/patch_embedding.hpp"
@@ -78,7 +79,7 @@ Matrix<T> redistribution(Index old_size, Index new_size) {
   Matrix<T> b =
       interpolation<T>(old_size, new_size, std::max(1.0, static_cast<double>(old_size) / static_cast<double>(new_size)));
   for (Index j = 0; j < old_size; ++j) {
-    b.col(j) /= b.col(j).sum();
+    b.col(j) /= ordered_sum(b.col(j));
   }
   return b;
 }

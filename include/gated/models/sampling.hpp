@@ -9,6 +9,7 @@
 
 #include "gated/core/elementary.hpp"
 #include "gated/core/matrix.hpp"
+#include "gated/core/parameter_budget.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 
@@ -45,8 +46,9 @@ struct Sampling {
 /// produce equal tokens on every platform.
 ///
 /// Shapes: logits is 1 × V.
-/// Errors: ArgumentError from the constructor for options out of range; ArgumentError from a call if a logit is NaN or all
-/// logits are -∞; ShapeError for wrong sizes. After an error, the random generator is unchanged.
+/// Errors: from the constructor, ArgumentError for options out of range and MemoryError for a huge vocabulary; from a call,
+/// ArgumentError if a logit is NaN or all logits are -∞, and ShapeError for wrong sizes. After an error, the random generator
+/// is unchanged.
 /// Cost: V exponentials in double. If top_k or top_p is set, also a heap: V + m·log V comparisons to find the m most probable
 /// tokens. No allocation after construction. Use one sampler per thread.
 template <class T>
@@ -62,6 +64,8 @@ class Sampler {
     require<ArgumentError>(sampling.top_p > 0 && sampling.top_p <= 1, "Sampler: top_p = ", sampling.top_p,
                            ", expected 0 < top_p ≤ 1; 1 keeps all tokens.");
     if (sampling.temperature > 0) {
+      expect_memory<double>("Sampler", vocabulary);
+      expect_memory<Index>("Sampler", filters() ? vocabulary : 0);
       weights_.resize(static_cast<std::size_t>(vocabulary));
       order_.resize(filters() ? weights_.size() : 0);
     }

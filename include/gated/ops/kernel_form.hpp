@@ -119,21 +119,22 @@ inline KernelForm best_form() {
   return KernelForm::GATED_BASELINE;
 }
 
-/// The initial form of new runs: the one called `name` if the machine supports it, otherwise the machine's best. Returns
-/// no_kernels if `name` is unknown.
-inline int form_named([[maybe_unused]] const char* name) {
+/// The initial form of new runs: the one called `name` if the machine supports it, otherwise the machine's best. A program with
+/// one form takes any name of a form. Returns no_kernels if `name` is unknown.
+inline int form_named(const char* name) {
   const KernelForm best = best_form();
-#if GATED_CHOOSES_FORM
-  if (name != nullptr && *name != '\0') {
-    for (const KernelForm form : compiled_forms) {
-      if (word_of(form) == name) {
-        return static_cast<int>(std::min(form, best));
-      }
-    }
-    return no_kernels;
+  if (name == nullptr || *name == '\0') {
+    return static_cast<int>(best);
   }
-#endif
-  return static_cast<int>(best);
+  for (const auto& [form, word] : names_of(best)) {
+    if (word == name && compiled_forms.size() == 1) {  // another program's form
+      return static_cast<int>(best);
+    }
+    if (word == name && std::find(compiled_forms.begin(), compiled_forms.end(), form) != compiled_forms.end()) {
+      return static_cast<int>(std::min(form, best));
+    }
+  }
+  return no_kernels;
 }
 
 inline std::atomic<int> chosen_form{form_named(std::getenv("GATED_KERNELS"))};
@@ -145,8 +146,10 @@ inline int chosen_kernels() {
   if (form == no_kernels) [[unlikely]] {
     const char* const name = std::getenv("GATED_KERNELS");
     std::string words;
-    for (const KernelForm known : compiled_forms) {
-      words += text(words.empty() ? "" : ", ", word_of(known));
+    for (const auto& [known, word] : names_of(KernelForm{})) {
+      if (form_named(word.data()) != no_kernels) {
+        words += text(words.empty() ? "" : ", ", word);
+      }
     }
     raise<ArgumentError>("The environment variable GATED_KERNELS is \"", name == nullptr ? "" : name, "\", expected one of ",
                          words, ". Without it, the best form of this machine runs.");
