@@ -12,6 +12,14 @@ endfunction()
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
 
+# A signed file: gated_inspect shows its signatures, and gated_signature compares them.
+expect(0 "^$" ${COPY} ${DIGITS} right.safetensors wrong.safetensors)
+expect(0 "Its signature is [0-9a-f]+. Run gated_signature.*Its signature_int8 is" ${PROGRAM} right.safetensors)
+expect(0 "equal to the signatures in the file" ${SIGNATURE} right.safetensors)
+expect(1 "wrong.safetensors: the model's signature is [0-9a-f]+, the file says 0123456789abcdef. The model differs"
+       ${SIGNATURE} wrong.safetensors)
+file(REMOVE ${FOLDER}/right.safetensors ${FOLDER}/wrong.safetensors)
+
 # gated_inspect describes a stopped training run and prints the C++ that resumes it. It also names a type that it cannot open.
 foreach(model IN ITEMS gmlp transformer)
   expect(130 "stopped +after step 2" ${TRAIN} ${HERE}/README.md --model ${model} --parameters 11000 --channels 16 --depth 2 --length 32
