@@ -88,7 +88,8 @@ void gated_attention_unit(benchmark::State& state) {
 }
 
 void mixed_chunk_attention(benchmark::State& state, bool causal) {
-  attention<gated::MixedChunkAttention<float>>(state, gated::flash_presets::lucidrains({.channels = state.range(1), .causal = causal}));
+  attention<gated::MixedChunkAttention<float>>(
+      state, gated::flash_presets::lucidrains({.channels = state.range(1), .causal = causal}));
 }
 
 void transformer_block(benchmark::State& state) {

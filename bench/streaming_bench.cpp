@@ -84,7 +84,8 @@ void stream(benchmark::State& bench_state, const Model& model, const State& star
 /// A step reads KᵀV of the finished chunks, if any, and on average half of the current chunk's keys and values.
 void flash(benchmark::State& state) {
   static gated::Random random(1);
-  static const gated::Flash<float> model({.depth = depth, .block = gated::flash_presets::lucidrains({.channels = channels})}, random);
+  static const gated::Flash<float> model({.depth = depth, .block = gated::flash_presets::lucidrains({.channels = channels})},
+                                         random);
   static std::map<Index, State> known;  // kept, because Google Benchmark calls this function several times
   auto start = known.find(state.range(0));
   if (start == known.end()) {

@@ -316,7 +316,7 @@ TEST(GmlpImageClassifier, ComputesTheLengthOfItsTrunk) {
   EXPECT_EQ(Model(config).config.trunk.length, 9);
   config.trunk.length = 8;
   EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }),
-            "ImageClassifier: the trunk's length = 8, but images have 9 tokens. Leave it 0 to have it computed.");
+            "ImageClassifier: the trunk's length = 8, but images have 9 tokens. Leave it at 0 to have it computed.");
   config.trunk.length = 9;
   EXPECT_NO_THROW(Model{config});
   config.trunk.channels = -1;
@@ -350,7 +350,7 @@ TEST(MixerImageClassifier, ComputesTheLengthOfEveryKindOfTokenMixer) {
     EXPECT_EQ(Model(config).trunk.longest(), 8);
     config.trunk.block.token_mixer.length = 7;
     EXPECT_EQ(message_of<ArgumentError>([&] { Model{config}; }),
-              "ImageClassifier: the trunk's length = 7, but images have 8 tokens. Leave it 0 to have it computed.");
+              "ImageClassifier: the trunk's length = 7, but images have 8 tokens. Leave it at 0 to have it computed.");
     config.trunk.block.token_mixer.length = 8;
     EXPECT_NO_THROW(Model{config});
   };

@@ -75,7 +75,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     require<ArgumentError>(c.outputs >= 0, "SpatialProjection: outputs = ", c.outputs, " must not be negative.");
     require<ArgumentError>(c.outputs == 0 || (c.form == SpatialForm::dense && !c.causal),
                            "SpatialProjection: outputs = ", c.outputs,
-                           " needs form = dense and causal = false. Leave it 0 otherwise.");
+                           " needs form = dense and causal = false. Leave it at 0 otherwise.");
     const bool scaled = c.form == SpatialForm::scaled_toeplitz;
     weight = c.form == SpatialForm::dense
                  ? unset_weight<T>(Count(c.heads) * c.rows(), c.length, name)
@@ -179,7 +179,8 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
             .sees = is_causal() ? Sees::past : Sees::all,
             .shortest = takes_shorter ? 0 : config.length,
             .longest = config.length,
-            .remedy = is_square ? " Resize the spatial weight with resize_length(); for shorter sequences, length_policy = slice uses its corner."
+            .remedy = is_square ? " Resize the spatial weight with resize_length(); for shorter sequences, length_policy = "
+                                  "slice uses its corner."
                                 : " Build it with length = the number of tokens per sequence.",
             .unstreamable = is_square ? nullptr : "An MLP over tokens needs the whole sequence."};
   }

@@ -147,7 +147,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     config.trunk = c.sized_trunk();
     if (const Index* const length = detail::length_setting(c.trunk)) {
       require<ArgumentError>(*length == 0 || *length == c.tokens(), name, ": the trunk's length = ", *length,
-                             ", but images have ", c.tokens(), " tokens. Leave it 0 to have it computed.");
+                             ", but images have ", c.tokens(), " tokens. Leave it at 0 to have it computed.");
     }
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
     require<ArgumentError>(std::count(c.pixel_deviation.begin(), c.pixel_deviation.end(), 0.0) == 0, name,
