@@ -233,12 +233,11 @@ class Stream : public Inference<Stream<T>, T> {
   /// Raises an error unless a layer with this contract can append `tokens` tokens to `state`.
   static void expect_room(Where where, const Contract& contract, Index tokens, const State<T>& state) {
     expect_streaming(where, contract);
-    if (state.capacity() < contract.longest) {
-      expect_positions(where, tokens, state.position(), state.capacity(),
-                       "that the state has room for. Rewind it, or call start() with a larger capacity.");
-    }
-    expect_positions(where, tokens, state.position(), contract.longest,
-                     "that the model can serve. Rewind the state, or change the model.", contract.remedy);
+    const bool can_grow = state.capacity() < contract.longest;
+    expect_positions(where, tokens, state.position(), state.capacity(),
+                     can_grow ? "that the state has room for. Rewind it, or call start() with a larger capacity."
+                              : "that the model can serve. Rewind the state, or change the model.",
+                     can_grow ? "" : contract.remedy);
     require_state(where, state.capacity_ <= contract.longest);
   }
 

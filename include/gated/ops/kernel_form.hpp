@@ -127,11 +127,9 @@ inline int form_named(const char* name) {
     return static_cast<int>(best);
   }
   for (const auto& [form, word] : names_of(best)) {
-    if (word == name && compiled_forms.size() == 1) {  // another program's form
-      return static_cast<int>(best);
-    }
-    if (word == name && std::find(compiled_forms.begin(), compiled_forms.end(), form) != compiled_forms.end()) {
-      return static_cast<int>(std::min(form, best));
+    const bool is_compiled = std::find(compiled_forms.begin(), compiled_forms.end(), form) != compiled_forms.end();
+    if (word == name && (is_compiled || compiled_forms.size() == 1)) {
+      return static_cast<int>(std::clamp(form, compiled_forms.front(), best));
     }
   }
   return no_kernels;
