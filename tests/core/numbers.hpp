@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -73,6 +74,15 @@ double distance_in_ulp(T got, long double exact) {
   const T next = std::nextafter(magnitude, std::numeric_limits<T>::infinity());
   const long double unit = static_cast<long double>(next) - static_cast<long double>(magnitude);
   return static_cast<double>(std::fabs(static_cast<long double>(got) - exact) / unit);
+}
+
+/// cos(angle) + i sin(angle) for |angle| ≤ 10⁷. Subtracts turns of 2π first, because MinGW's `std::cos(long double)` uses x87
+/// instructions, which know only 66 bits of π.
+inline std::complex<long double> exact_turn(long double angle) {
+  // 2π in two parts: the first has 32 bits, so that its products with whole numbers below 2²¹ are exact even in doubles.
+  constexpr long double first = 6.2831853069365024566650390625L, rest = 2.43084020260247704059005768394398799e-10L;
+  const long double turns = std::round(angle / first);
+  return std::polar(1.0L, (angle - turns * first) - turns * rest);
 }
 
 /// The message of the exception of type `E` that `f` throws. If `f` throws nothing, the test fails and the result is empty.

@@ -10,6 +10,7 @@ namespace gated::rotary_test {
 namespace {
 
 using test::close;
+using test::exact_turn;
 using test::message_of;
 using test::random_matrix;
 using test::same_bits;
@@ -229,10 +230,10 @@ TEST(Angles, DoNotDependOnTheFirstPosition) {
   for (const Index first : {0, 63, 64, 1000000}) {
     for_each_angle(frequencies, first, 150, [&](Index t, Index k, double cosine, double sine) {
       const Index position = first + t, within = position % 64;
-      const long double a = static_cast<double>(position - within) * frequencies[k],
-                        b = static_cast<double>(within) * frequencies[k];
-      EXPECT_NEAR(cosine, static_cast<double>(std::cos(a) * std::cos(b) - std::sin(a) * std::sin(b)), 4e-16);
-      EXPECT_NEAR(sine, static_cast<double>(std::sin(a) * std::cos(b) + std::cos(a) * std::sin(b)), 4e-16);
+      const std::complex<long double> exact = exact_turn(static_cast<double>(position - within) * frequencies[k]) *
+                                              exact_turn(static_cast<double>(within) * frequencies[k]);
+      EXPECT_NEAR(cosine, static_cast<double>(exact.real()), 4e-16);
+      EXPECT_NEAR(sine, static_cast<double>(exact.imag()), 4e-16);
       for_each_angle(frequencies, position, 1, [&](Index, Index alone, double its_cosine, double its_sine) {
         if (alone == k) {
           EXPECT_TRUE(its_cosine == cosine && its_sine == sine);
