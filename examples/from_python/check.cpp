@@ -10,6 +10,9 @@
 #include "gated/io/model_file.hpp"
 #include "gated/io/npy.hpp"
 #include "gated/io/prepared_model.hpp"
+#include "gated/models/flash.hpp"
+#include "gated/models/gmlp.hpp"
+#include "gated/models/tiny_time_mixer.hpp"
 
 namespace {
 

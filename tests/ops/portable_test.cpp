@@ -280,8 +280,8 @@ TEST_F(Portable, QuantizedGmlpsHaveTheSameBitsInAllFormsAndBuilds) {
        {std::pair{WeightFormat::bf16, "28dcb1571ba61b08"}, std::pair{WeightFormat::int8, "b60c58f52783f2c6"},
         std::pair{WeightFormat::int8_rows, "da4fa817d7f8ac9d"}}) {
     SCOPED_TRACE(name_of(format));
-    const Matrix<float> result = expect_same_in_all_forms([&, format = format] {
-      const auto prepared = prepare(model, format);
+    const Matrix<float> result = expect_same_in_all_forms([&, to = format] {
+      const auto prepared = prepare(model, to);
       Workspace<float> workspace;
       workspace.use(prepared);
       workspace.use(bf16_products());  // null in portable arithmetic: products stay in float

@@ -135,9 +135,9 @@ Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const Cr
       return;
     }
     const View<T> from = back[logits];
-    auto [to, fresh] = back.target(logits);
+    auto [gradient, fresh] = back.target(logits);
     const auto everywhere = static_cast<T>(smoothing / static_cast<double>(classes)), more = static_cast<T>(1 - smoothing);
-    for_each_row(from.rows(), back.workspace(), [&, &to = to, adds = !fresh](Index i) {
+    for_each_row(from.rows(), back.workspace(), [&, &to = gradient, adds = !fresh](Index i) {
       const Index target = targets[static_cast<std::size_t>(i)];
       T* const row = &to.coeffRef(i, 0);
       if (target != ignored) {
