@@ -2,6 +2,8 @@
 //
 //   layers_1_test                                    all tests of the program
 //   layers_1_test --file=layers/gmlp_block_test.cpp  the tests of one source file
+//
+// With --file, a filter from the environment only leaves out: GTEST_FILTER=-*Random* is the file's tests without these.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +40,8 @@ int main(int argc, char** argv) {
       std::cerr << "No tests in " << argv[1] + option.size() << ".\n";
       return 1;
     }
-    GTEST_FLAG_SET(filter, filter);
+    const std::string given = GTEST_FLAG_GET(filter);
+    GTEST_FLAG_SET(filter, given.starts_with('-') ? filter + given : filter);
   }
   return RUN_ALL_TESTS();
 }
