@@ -167,6 +167,14 @@ TEST(TextConfig, ReadsTheOptionsOfEachModel) {
   EXPECT_EQ(bert.trunk.of(2).token_mixer.rotary_base, 160000);
 }
 
+TEST(TextConfig, AMissingTypeIsThatOfTheClass) {
+  const auto mistral = llama_config(R"({"architectures": ["MistralForCausalLM"], "vocab_size": 7, "hidden_size": 8,
+      "intermediate_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "sliding_window": 5})");
+  EXPECT_EQ(mistral.trunk.block.token_mixer.window, 5);
+  const auto bert = text_transformer_config(R"({"architectures": ["ModernBertForMaskedLM"], "num_hidden_layers": 1})");
+  EXPECT_FALSE(bert.trunk.block.token_mixer.causal);
+}
+
 TEST(TextConfig, NamesTheUnsupportedField) {
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { (void)text_transformer_config(R"({"model_type": "gemma2"})"); },
@@ -179,6 +187,23 @@ TEST(TextConfig, NamesTheUnsupportedField) {
                                      "rope_scaling.rope_type = \"llama3\", expected \"default\""));
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "rope_parameters": {"rope_type": "yarn"})"); },
                                      "rope_parameters.rope_type = \"yarn\""));
+  for (const auto& [fields, message] :
+       {std::pair{R"(, "rope_scaling": {"factor": 4})", "rope_scaling.factor = 4, expected 1"},
+        std::pair{R"(, "rope_scaling": "linear")", "rope_scaling = \"linear\", expected an object"},
+        std::pair{R"(, "rope_parameters": {"partial_rotary_factor": 0.5})", "rope_parameters.partial_rotary_factor = 0.5"},
+        std::pair{R"(, "rope_parameters": {"full_attention": {"rope_type": "yarn"}})",
+                  "rope_parameters.full_attention is an object"},
+        std::pair{R"(, "is_causal": false)", "is_causal = false"},
+        std::pair{R"(, "sliding_window": -1)", "sliding_window = -1, expected 0 to 2147483647"},
+        std::pair{R"(, "architectures": ["Qwen2ForCausalLM"])",
+                  "model_type = \"llama\", but architectures names Qwen2ForCausalLM, whose type is qwen2"}}) {
+    EXPECT_TRUE(refuses<ArgumentError>([fields = fields] { (void)llama_with(fields); }, message));
+  }
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"num_hidden_layers": 3000000000})"); },
+                                     "num_hidden_layers = 3000000000, expected at most 100000"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"sliding_window": 6000000000000000000})"); },
+                                     "sliding_window = 6000000000000000000"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"quantization_config": {}})"); }, "quantization_config"));
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "quantization_config": {})"); }, "quantization_config"));
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "hidden_act": "xielu")"); }, "hidden_act = \"xielu\""));
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"num_hidden_layers": 1, "layer_types": ["chunked"]})"); },
@@ -234,11 +259,28 @@ TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
   EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::first);
   EXPECT_FALSE(load_text_transformer<float>(folder).config.unit_length);
   write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})");
-  write_text(folder / "modules.json", R"([{"type": "sentence_transformers.models.Normalize"}])");
+  write_text(folder / "modules.json", R"([{"type": "sentence_transformers.models.Transformer"},
+      {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+      {"type": "sentence_transformers.sentence_transformer.modules.normalize.Normalize"}])");
   EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::mean);
   EXPECT_TRUE(load_text_transformer<float>(folder).config.unit_length);
-  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_lasttoken": true})");
-  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, "pooling_mode_lasttoken = true"));
+  for (const auto& [json_text, pooling] :
+       {std::pair{R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false})", TextPooling::first},
+        std::pair{R"({"pooling_mode": "cls"})", TextPooling::first},
+        std::pair{R"({"pooling_mode": ["mean"]})", TextPooling::mean},
+        std::pair{R"({"word_embedding_dimension": 8})", TextPooling::mean}}) {
+    write_text(folder / "1_Pooling" / "config.json", json_text);
+    EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, pooling) << json_text;
+  }
+  for (const auto& [json_text, message] :
+       {std::pair{R"({"pooling_mode_lasttoken": true})", "pooling_mode_lasttoken = true"},
+        std::pair{R"({"pooling_mode": "lasttoken"})", "pooling_mode = \"lasttoken\""},
+        std::pair{R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})", "are both true"}}) {
+    write_text(folder / "1_Pooling" / "config.json", json_text);
+    EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, message));
+  }
+  write_text(folder / "modules.json", R"([{"type": "sentence_transformers.models.Dense"}])");
+  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, "models.Dense"));
   std::filesystem::remove_all(folder);
 }
 

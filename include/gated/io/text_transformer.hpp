@@ -25,12 +25,45 @@ class TextFields : public ConfigFields {
  public:
   using ConfigFields::ConfigFields;
 
+  /// Raises ArgumentError for a quantized checkpoint.
+  void expect_no_codes() const {
+    expect("quantization_config", {nullptr}, "but quantized checkpoints from other libraries are not supported.");
+  }
   /// A size in a required field.
   Index size(const char* key) const {
     require<ArgumentError>(find_set(key) != nullptr, where(), ": ", key, " is missing.");
     return get(key, Index{0});
   }
-  std::string model() const { return get("model_type", std::string("llama")); }
+  /// The model's type: `model_type` or, if that is absent, the type of the class in `architectures`, or "llama".
+  /// Errors: ArgumentError if `architectures` names a class of another type.
+  std::string model() const {
+    std::string type = get("model_type", std::string());
+    for (const auto& [other, prefix] :
+         {std::pair{"llama", "Llama"}, std::pair{"mistral", "Mistral"}, std::pair{"qwen2", "Qwen2"},
+          std::pair{"qwen3", "Qwen3"}, std::pair{"modernbert", "ModernBert"}}) {
+      for (const char* const suffix : {"Model", "ForCausalLM", "ForMaskedLM", "ForSequenceClassification"}) {
+        if (states(prefix + std::string(suffix))) {
+          require<ArgumentError>(type.empty() || type == other, where(), ": model_type = \"", printable(type),
+                                 "\", but architectures names ", prefix, suffix, ", whose type is ", other, ".");
+          type = other;
+        }
+      }
+    }
+    return type.empty() ? "llama" : type;
+  }
+  /// num_hidden_layers. Its bound keeps lists of layers small even if the file is malformed.
+  Index depth(Index missing) const {
+    const Index depth = get("num_hidden_layers", missing);
+    require<ArgumentError>(depth <= 100'000, where(), ": num_hidden_layers = ", depth, ", expected at most 100000.");
+    return depth;
+  }
+  /// The number of tokens in the field `key`.
+  Index tokens(const char* key, Index missing) const {
+    constexpr Index most = 2'147'483'647;
+    const Index tokens = get_set(key, missing);
+    require<ArgumentError>(0 <= tokens && tokens <= most, where(), ": ", key, " = ", tokens, ", expected 0 to ", most, ".");
+    return tokens;
+  }
   /// True for a gated attention model, whose model_type is also "qwen3".
   bool is_gated() const {
     return find("headwise_attn_output_gate") != nullptr || find("elementwise_attn_output_gate") != nullptr;
@@ -82,11 +115,20 @@ class TextFields : public ConfigFields {
 
  private:
   void expect_plain(const Json& rope, const char* key) const {
-    for (const char* const kind : {"rope_type", "type"}) {
-      const Json* const type = rope.is_object() ? rope.find(kind) : &rope;
-      require<ArgumentError>(type == nullptr || type->is("default"), where(), ": ", key, ".", kind, " = ",
-                             type == nullptr ? "" : shown_json(*type),
-                             ", expected \"default\": other frequencies are not supported.");
+    require<ArgumentError>(rope.is_object(), where(), ": ", key, " = ", shown_json(rope), ", expected an object.");
+    const auto expect_default = [&](const char* field, const Scalar& plain, const char* shown) {
+      const Json* const value = rope.find(field);
+      require<ArgumentError>(value == nullptr || value->is_null() || is(*value, plain), where(), ": ", key, ".", field, " = ",
+                             value == nullptr ? "" : shown_json(*value), ", expected ", shown,
+                             ": other frequencies are not supported.");
+    };
+    expect_default("rope_type", "default", "\"default\"");
+    expect_default("type", "default", "\"default\"");
+    expect_default("factor", 1.0, "1");
+    expect_default("partial_rotary_factor", 1.0, "1");
+    for (const auto& [kind, value] : rope.entries()) {
+      require<ArgumentError>(!value.is_object(), where(), ": ", key, ".", printable(kind),
+                             " is an object, but this model's layers have the same frequencies.");
     }
   }
 };
@@ -104,14 +146,15 @@ inline HeadForm llama_head(const TextFields& f) {
 /// Sets a decoder's sliding window, and which layers use it.
 inline void read_windows(const TextFields& f, DecoderSizes& s) {
   const std::string model = f.model();
-  const Index window = f.get_set("sliding_window", Index{f.find("sliding_window") == nullptr ? 4096 : 0});
+  const Index window = f.tokens("sliding_window", f.find("sliding_window") == nullptr ? 4096 : 0);
   if (model == "mistral") {
     s.window = window;
   } else if (model != "llama" && f.get("use_sliding_window", false)) {
     s.window = window;
     s.windowed = f.is_gated() ? std::vector<bool>() : f.windowed(s.depth);
+    const Index global = f.get_set("max_window_layers", Index{28});
     for (Index i = 0; !f.is_gated() && std::ssize(s.windowed) < s.depth; ++i) {
-      s.windowed.push_back(i >= f.get_set("max_window_layers", Index{28}));
+      s.windowed.push_back(i >= global);
     }
   }
 }
@@ -126,14 +169,15 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   f.expect_type({"llama", "mistral", "qwen2", "qwen3"});
   f.expect_architecture({"LlamaForCausalLM", "LlamaModel", "MistralForCausalLM", "MistralModel", "Qwen2ForCausalLM",
                          "Qwen2Model", "Qwen3ForCausalLM", "Qwen3Model"});
-  f.expect("quantization_config", {nullptr}, "but quantized checkpoints from other libraries are not supported.");
+  f.expect_no_codes();
+  f.expect("is_causal", {true, nullptr}, "expected true: only causal decoders are supported.");
   const std::string model = f.model();
   const bool per_head = f.get("headwise_attn_output_gate", false), per_channel = f.get("elementwise_attn_output_gate", false);
   const bool attention_bias = f.is_gated() ? f.get("qkv_bias", false) : model != "mistral" && f.get("attention_bias", false);
   DecoderSizes s{.vocabulary = f.size("vocab_size"),
                  .channels = f.size("hidden_size"),
                  .hidden = f.size("intermediate_size"),
-                 .depth = f.size("num_hidden_layers"),
+                 .depth = f.depth(f.size("num_hidden_layers")),
                  .heads = f.size("num_attention_heads"),
                  .key_value_heads = f.get_set("num_key_value_heads", Index{0}),
                  .head_width = f.get_set("head_dim", Index{model == "qwen3" ? 128 : 0}),
@@ -158,10 +202,11 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
   const detail::TextFields f(json, where);
   f.expect_type({"modernbert"});
   f.expect_architecture({"ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification"});
+  f.expect_no_codes();
   f.expect("classifier_pooling", {"cls", "mean"}, "expected \"cls\" or \"mean\".");
   const bool is_classifier = f.states("ModernBertForSequenceClassification");
   const double global_base = f.rotary_base("global_rope_theta", 160000, "full_attention");
-  const Index depth = f.get("num_hidden_layers", Index{22});
+  const Index depth = f.depth(22);
   const auto labels = f.find_set("id2label");
   return transformer_encoder(
       {.vocabulary = f.get("vocab_size", Index{50368}),
@@ -172,8 +217,8 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
        .global_every = f.get("global_attn_every_n_layers", Index{3}),
        .local = f.windowed(depth),
        .window = f.find_set("local_attention") == nullptr && f.find_set("sliding_window") != nullptr
-                     ? 2 * f.get("sliding_window", Index{64})
-                     : f.get("local_attention", Index{128}),
+                     ? 2 * f.tokens("sliding_window", 64)
+                     : f.tokens("local_attention", 128),
        .global_base = global_base,
        .local_base = f.rotary_base(
            "local_rope_theta",
@@ -234,26 +279,55 @@ inline SafetensorsFile open_safetensors(const std::filesystem::path& folder) {
 
 namespace detail {
 
+/// The pooling in the configuration of sentence-transformers' Pooling module: `pooling_mode` or, in older files, a flag per
+/// mode. Errors: ArgumentError, naming the field, unless it is the first token or the mean.
+inline TextPooling pooling_in(const std::filesystem::path& path) {
+  const char* const why = "but only the first token and the mean are supported.";
+  const MappedFile text_file(path);
+  const ConfigFields f(text_of(text_file), path.string());
+  if (const Json* mode = f.find_set("pooling_mode")) {
+    if (mode->is_array() && mode->elements().size() == 1) {
+      mode = &mode->elements().front();
+    }
+    require<ArgumentError>(mode->is("cls") || mode->is("mean"), path.string(), ": pooling_mode = ", shown_json(*mode), ", ",
+                           why);
+    return mode->is("mean") ? TextPooling::mean : TextPooling::first;
+  }
+  for (const char* const other : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
+                                  "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
+    f.expect(other, {false, nullptr}, why);
+  }
+  const bool first = f.get("pooling_mode_cls_token", false), mean = f.get("pooling_mode_mean_tokens", !first);
+  require<ArgumentError>(first != mean, path.string(), ": pooling_mode_cls_token and pooling_mode_mean_tokens are both ",
+                         first ? "true" : "false", ", expected one of them to be true.");
+  return mean ? TextPooling::mean : TextPooling::first;
+}
+
 /// Reads how a sentence-transformers model pools its tokens into an embedding, from the files beside its `config.json`.
+/// Errors: ArgumentError for a module other than Transformer, Pooling and Normalize; those of pooling_in().
 inline void read_pooling(const std::filesystem::path& folder, TextTransformerConfig& config) {
   const std::filesystem::path pooling = folder / "1_Pooling" / "config.json", modules = folder / "modules.json";
   std::error_code error;
-  if (std::filesystem::exists(pooling, error)) {
-    const MappedFile text_file(pooling);
-    const ConfigFields f(text_of(text_file), pooling.string());
-    for (const char* const other : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
-                                    "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
-      f.expect(other, {false, nullptr}, "but only the first token and the mean are supported.");
+  if (!std::filesystem::exists(modules, error)) {
+    if (std::filesystem::exists(pooling, error)) {
+      config.pooling = pooling_in(pooling);
     }
-    config.pooling = f.get("pooling_mode_mean_tokens", false) ? TextPooling::mean : TextPooling::first;
+    return;
   }
-  if (std::filesystem::exists(modules, error)) {
-    const MappedFile text_file(modules);
-    const Json list = parse_json<ArgumentError>(text_of(text_file), modules.string(), 16);
-    for (std::size_t i = 0; list.is_array() && i < list.elements().size(); ++i) {
-      const Json* const type = list.elements()[i].find("type");
-      config.unit_length = config.unit_length || (type != nullptr && type->is("sentence_transformers.models.Normalize"));
+  const MappedFile text_file(modules);
+  const Json list = parse_json<ArgumentError>(text_of(text_file), modules.string(), 16);
+  require<ArgumentError>(list.is_array(), modules.string(), ": expected a JSON array.");
+  for (const Json& module : list.elements()) {
+    const Json* const type = module.is_object() ? module.find("type") : nullptr;
+    require<ArgumentError>(type != nullptr && type->is_string(), modules.string(), ": a module has no type.");
+    const std::string name = type->text().substr(type->text().rfind('.') + 1);  // its package differs between versions
+    require<ArgumentError>(name == "Transformer" || name == "Pooling" || name == "Normalize", modules.string(),
+                           ": type = ", shown_json(*type), ", but only Transformer, Pooling and Normalize are supported.");
+    if (name == "Pooling") {
+      const Json* const path = module.find("path");
+      config.pooling = pooling_in(path != nullptr && path->is_string() ? folder / path->text() / "config.json" : pooling);
     }
+    config.unit_length = config.unit_length || name == "Normalize";
   }
 }
 
