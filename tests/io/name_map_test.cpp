@@ -133,6 +133,12 @@ TEST(NameMap, RefusesInvalidRules) {
                                     {"drops a leading dimension of 1", "a.w [2, 9, 9]"});
   test::expect_error<ArgumentError>(apply({"a", "b", ShapeForm::pointwise_convolution}, {9, 9}),
                                     {"drops a leading dimension of 1", "a.w [9, 9]"});
+  test::expect_error<ArgumentError>(
+      [] {
+        const NameMap map{.rules = {{.ours = "qkv", .theirs = "q", .stacked_with = {"k", "v"}}}};
+        (void)map.parts_in_file("qkv.w", {12, 4});
+      },
+      {"qkv.w [12, 4] is not a stack of 3 tensors: its first dimension is 12, expected 3.", "use Rule::pieces"});
 }
 
 }  // namespace

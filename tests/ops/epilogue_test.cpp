@@ -322,6 +322,10 @@ TYPED_TEST(EpilogueOf, RefusesOperandsOfOtherShapes) {
   EXPECT_EQ(refusal({.gate = x}), "matmul: the gate is 2 × 3, expected 2 × 2, the shape of y.");
   EXPECT_EQ(refusal({.residual = other}), "matmul: the residual is 3 × 2, expected 2 × 2, the shape of y.");
   EXPECT_EQ(refusal({.kept = wide}), "matmul: the kept matrix is 2 × 4, expected 2 × 2, the shape of y.");
+  const Matrix<T> gate(2, 2);
+  EXPECT_EQ(
+      test::message_of<ArgumentError>([&] { matmul(x, other, y, this->workspace, {.gate = gate, .scale = gate.data()}); }),
+      "matmul: gate and scale are both given, expected one of them.");
   EXPECT_TRUE((y.array() == -7).all());
 }
 

@@ -124,7 +124,9 @@ GATED_INLINE std::vector<FileTensor> NameMap::parts_in_file(std::string_view pat
     const auto parts = static_cast<Index>(1 + rule.stacked_with.size());
     if (parts > 1) {
       require<ArgumentError>(!in_file.empty() && in_file[0] == parts, "NameMap: ", path, " ", shape.describe(),
-                             " is not a stack of ", parts, " tensors.");
+                             " is not a stack of ", parts, " tensors: its first dimension is ",
+                             in_file.empty() ? 0 : in_file[0], ", expected ", parts,
+                             ". For tensors that are joined along their rows, use Rule::pieces.");
       in_file.erase(in_file.begin());
     }
     if (rule.parts > 1) {

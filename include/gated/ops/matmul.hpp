@@ -17,7 +17,7 @@ namespace gated {
 ///     matmul(x, transposed(weight), y, workspace, {.bias = bias.data(), .activation = Activation::gelu});
 ///
 /// A NaN or infinity in row i of a reaches row i of y; in column j of b, it reaches column j of y.
-/// Errors: ShapeError if the sizes do not match.
+/// Errors: ShapeError if the sizes do not match; ArgumentError if the epilogue has both a gate and a scale.
 /// Cost: 2·M·N·K flops. Scratch: panels of `b` (one per thread, or up to 32 if `a` has many rows), and a transposed `a`.
 template <class T>
 void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_t<Operand<T>>& b,
@@ -34,6 +34,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
   if (epilogue.scale != nullptr) {
+    require<ArgumentError>(!epilogue.gate, "matmul: gate and scale are both given, expected one of them.");
     Epilogue<T> gated = epilogue;
     gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // stride 0: one row for all of y
     return matmul<T>(a, b, y, workspace, gated);
