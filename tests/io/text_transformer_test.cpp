@@ -197,7 +197,7 @@ TEST(TextConfig, NamesTheUnsupportedField) {
         std::pair{R"(, "sliding_window": -1)", "sliding_window = -1, expected 0 to 2147483647"},
         std::pair{R"(, "architectures": ["Qwen2ForCausalLM"])",
                   "model_type = \"llama\", but architectures names Qwen2ForCausalLM, whose type is qwen2"}}) {
-    EXPECT_TRUE(refuses<ArgumentError>([fields = fields] { (void)llama_with(fields); }, message));
+    EXPECT_TRUE(refuses<ArgumentError>([more = fields] { (void)llama_with(more); }, message));
   }
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"num_hidden_layers": 3000000000})"); },
                                      "num_hidden_layers = 3000000000, expected at most 100000"));
