@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <initializer_list>
 #include <limits>
 #include <stdexcept>
@@ -79,7 +80,7 @@ inline ErrorHandler& error_handler() {
   return handler;
 }
 
-/// Appends the shortest decimal that reads back as `value`. Uses only the C library.
+/// Appends the shortest decimal that reads back as `value`: like std::to_chars, 100 and not 1e+02. Uses only the C library.
 template <std::floating_point T>
 void append_by_printf(std::string& out, T value) {
   char buffer[32];
@@ -88,6 +89,11 @@ void append_by_printf(std::string& out, T value) {
     if (static_cast<T>(std::strtod(buffer, nullptr)) == value) {
       break;
     }
+  }
+  char whole[sizeof(buffer)];
+  const int size = std::snprintf(whole, sizeof(whole), "%.0f", static_cast<double>(value));
+  if (size <= static_cast<int>(std::strlen(buffer)) && static_cast<T>(std::strtod(whole, nullptr)) == value) {
+    std::strcpy(buffer, whole);
   }
   for (char* c = buffer; *c != '\0'; ++c) {
     out += *c == ',' ? '.' : *c;  // some locales print a decimal comma
