@@ -40,7 +40,8 @@ TEST(Error, IsTheBaseOfAllErrors) {
 }
 
 TEST(Text, PrintfFallbackGivesTheSameText) {
-  for (const double value : {0.0, 1.0, -2.5, 0.1, 1.0 / 3.0, 1e-7, 1e300, 5e-324, 123456.0, 100.0, -8000.0, 15e4, 1e16}) {
+  for (const double value : {0.0, 1.0, -2.5, 0.1, 1.0 / 3.0, 1e-7, 1e300, 5e-324, 123456.0, 100.0, -8000.0, 15e4, 1e16, 1e-4,
+                             0.00123, 123456789012345680.0, 1.7976931348623157e308, std::numeric_limits<double>::infinity()}) {
     std::string by_printf;
     detail::append_by_printf(by_printf, value);
     EXPECT_EQ(by_printf, text(value));

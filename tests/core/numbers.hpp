@@ -79,7 +79,7 @@ double distance_in_ulp(T got, long double exact) {
 /// cos(angle) + i sin(angle) for |angle| ≤ 10⁷. Subtracts turns of 2π first, because MinGW's `std::cos(long double)` uses x87
 /// instructions, which know only 66 bits of π.
 inline std::complex<long double> exact_turn(long double angle) {
-  // 2π in two parts: the first has 32 bits, so that its products with whole numbers below 2²¹ are exact even in doubles.
+  // 2π = first + rest. `first` has 32 bits, so `turns * first` is exact, even if long double is no wider than double.
   constexpr long double first = 6.2831853069365024566650390625L, rest = 2.43084020260247704059005768394398799e-10L;
   const long double turns = std::round(angle / first);
   return std::polar(1.0L, (angle - turns * first) - turns * rest);

@@ -183,20 +183,20 @@ TEST(TextConfig, NamesTheUnsupportedField) {
       [] { (void)llama_config(R"({"model_type": "llama", "architectures": ["LlamaForTokenClassification"]})"); },
       "architectures = "));
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_config(R"({"model_type": "llama"})"); }, "vocab_size is missing"));
-  EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8})"); },
-                                     "rope_scaling.rope_type = \"llama3\", expected \"default\""));
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] { (void)llama_with(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8})"); },
+      "config.json: rope_scaling: rope_type = \"llama3\", but only plain rotary embeddings are supported."));
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)llama_with(R"(, "rope_parameters": {"rope_type": "yarn"})"); },
-                                     "rope_parameters.rope_type = \"yarn\""));
+                                     "rope_parameters: rope_type = \"yarn\""));
   for (const auto& [fields, message] :
-       {std::pair{R"(, "rope_scaling": {"factor": 4})", "rope_scaling.factor = 4, expected 1"},
-        std::pair{R"(, "rope_scaling": "linear")", "rope_scaling = \"linear\", expected an object"},
-        std::pair{R"(, "rope_parameters": {"partial_rotary_factor": 0.5})", "rope_parameters.partial_rotary_factor = 0.5"},
-        std::pair{R"(, "rope_parameters": {"full_attention": {"rope_type": "yarn"}})",
-                  "rope_parameters.full_attention is an object"},
+       {std::pair{R"(, "rope_scaling": {"factor": 4})", "rope_scaling: factor = 4"},
+        std::pair{R"(, "rope_scaling": "linear")", "rope_scaling is \"linear\", expected a JSON object"},
+        std::pair{R"(, "rope_parameters": {"partial_rotary_factor": 0.5})", "rope_parameters: partial_rotary_factor = 0.5"},
+        std::pair{R"(, "rope_parameters": {"full_attention": {"rope_type": "yarn"}})", "rope_parameters: full_attention = "},
         std::pair{R"(, "is_causal": false)", "is_causal = false"},
         std::pair{R"(, "sliding_window": -1)", "sliding_window = -1, expected 0 to 2147483647"},
         std::pair{R"(, "architectures": ["Qwen2ForCausalLM"])",
-                  "model_type = \"llama\", but architectures names Qwen2ForCausalLM, whose type is qwen2"}}) {
+                  "architectures = [\"Qwen2ForCausalLM\"], expected LlamaForCausalLM or LlamaModel."}}) {
     EXPECT_TRUE(refuses<ArgumentError>([more = fields] { (void)llama_with(more); }, message));
   }
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"num_hidden_layers": 3000000000})"); },

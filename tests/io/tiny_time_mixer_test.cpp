@@ -115,7 +115,7 @@ TEST(TtmConfig, RefusesContradictionsAndWrongTypes) {
   EXPECT_EQ(message({{"mode", "all"}}), "config.json: mode = \"all\", expected \"common_channel\" or \"mix_channel\".");
   EXPECT_EQ(message({{"enable_forecast_channel_mixing", true}, {"fcm_prepend_past_offset", 0}}),
             "config.json: fcm_prepend_past_offset = 0, expected null or a positive number.");
-  EXPECT_EQ(message_of<ArgumentError>([] { ttm_config("[]"); }), "config.json: expected a JSON object.");
+  EXPECT_EQ(message_of<ArgumentError>([] { ttm_config("[]"); }), "config.json is [], expected a JSON object.");
 }
 
 /// Writes a folder like a published one, with the configuration and parameters of a reference case.

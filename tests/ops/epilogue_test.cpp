@@ -325,7 +325,7 @@ TYPED_TEST(EpilogueOf, RefusesOperandsOfOtherShapes) {
   const Matrix<T> gate(2, 2);
   EXPECT_EQ(
       test::message_of<ArgumentError>([&] { matmul(x, other, y, this->workspace, {.gate = gate, .scale = gate.data()}); }),
-      "matmul: gate and scale are both given, expected one of them.");
+      "Epilogue: gate and scale are both given, expected one of them.");
   EXPECT_TRUE((y.array() == -7).all());
 }
 

@@ -80,23 +80,23 @@ inline ErrorHandler& error_handler() {
   return handler;
 }
 
-/// Appends the shortest decimal that reads back as `value`: like std::to_chars, 100 and not 1e+02. Uses only the C library.
+/// Appends the shortest decimal that reads back as `value`, as std::to_chars does. Uses only the C library.
 template <std::floating_point T>
 void append_by_printf(std::string& out, T value) {
-  char buffer[32];
-  for (int digits = 1; digits <= std::numeric_limits<T>::max_digits10; ++digits) {
-    std::snprintf(buffer, sizeof(buffer), "%.*g", digits, static_cast<double>(value));
-    if (static_cast<T>(std::strtod(buffer, nullptr)) == value) {
-      break;
-    }
+  const auto number = static_cast<double>(value);
+  char scientific[32], fixed[32];
+  int digits = 0;
+  do {
+    std::snprintf(scientific, sizeof(scientific), "%.*e", digits++, number);
+  } while (static_cast<T>(std::strtod(scientific, nullptr)) != value && digits < std::numeric_limits<T>::max_digits10);
+  const char* shortest = scientific;
+  if (const char* const exponent = std::strchr(scientific, 'e')) {  // not in nan and inf
+    const int decimals = digits - 1 - std::atoi(exponent + 1);
+    const int size = std::snprintf(fixed, sizeof(fixed), "%.*f", decimals < 0 ? 0 : decimals, number);
+    shortest = size <= static_cast<int>(std::strlen(scientific)) ? fixed : scientific;
   }
-  char whole[sizeof(buffer)];
-  const int size = std::snprintf(whole, sizeof(whole), "%.0f", static_cast<double>(value));
-  if (size <= static_cast<int>(std::strlen(buffer)) && static_cast<T>(std::strtod(whole, nullptr)) == value) {
-    std::strcpy(buffer, whole);
-  }
-  for (char* c = buffer; *c != '\0'; ++c) {
-    out += *c == ',' ? '.' : *c;  // some locales print a decimal comma
+  for (; *shortest != '\0'; ++shortest) {
+    out += *shortest == ',' ? '.' : *shortest;  // some locales print a decimal comma
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "gated/io/config_json.hpp"
@@ -21,9 +23,9 @@ class ConfigFields {
   using Scalar = std::variant<std::nullptr_t, bool, double, std::string_view>;
 
   ConfigFields(std::string_view json, const std::string& where)
-      : where_(where), fields_(parse_json<ArgumentError>(json, where, 16)) {
-    require<ArgumentError>(fields_.is_object(), where, ": expected a JSON object.");
-  }
+      : ConfigFields(std::make_shared<const Json>(parse_json<ArgumentError>(json, where, 16)), where) {}
+  /// The fields of the object in the field `key`.
+  ConfigFields inner(const char* key) const { return {{fields_, find(key)}, text(where_, ": ", key)}; }
 
   static bool is(const Json& value, const Scalar& wanted) {
     if (const auto* const word = std::get_if<std::string_view>(&wanted)) {
@@ -36,7 +38,7 @@ class ConfigFields {
     return truth == nullptr ? value.is_null() : value.is_boolean() && value.truth() == *truth;
   }
 
-  const Json* find(const char* key) const { return fields_.find(key); }
+  const Json* find(const char* key) const { return fields_->find(key); }
   const Json* find_set(const char* key) const {
     const Json* const value = find(key);
     return value == nullptr || value->is_null() ? nullptr : value;
@@ -99,8 +101,12 @@ class ConfigFields {
   const std::string& where() const { return where_; }
 
  private:
+  ConfigFields(std::shared_ptr<const Json> fields, const std::string& where) : where_(where), fields_(std::move(fields)) {
+    require<ArgumentError>(fields_->is_object(), where, " is ", shown_json(*fields_), ", expected a JSON object.");
+  }
+
   std::string where_;
-  Json fields_;
+  std::shared_ptr<const Json> fields_;  // points into the whole file, which inner() shares
 };
 
 }  // namespace gated::detail

@@ -68,6 +68,10 @@ struct Epilogue {
   Index wanted = -1;  ///< if ≥ 0, only columns 0 … wanted + i of row i are needed; the others may keep old values
 
   bool is_plain() const { return !added && !keeps() && !residual; }
+  /// Raises ArgumentError if both gate and scale are given.
+  void expect_one_gate() const {
+    require<ArgumentError>(!gate || scale == nullptr, "Epilogue: gate and scale are both given, expected one of them.");
+  }
   /// True if the backward pass needs z or activation'(z), that is, if there is an activation, a gate or a scale.
   bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
   /// True if the backward pass needs activation'(z) but not z, because nothing multiplies activation(z).

@@ -25,8 +25,7 @@ void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, 
                         " × ", run.columns(x), ", expected ", run.rows(y), " × ", run.columns(y), ", the shape of the result.");
     return run[x];
   };
-  require<ArgumentError>(!epilogue.gate || epilogue.scale == nullptr,
-                         "Epilogue: gate and scale are both given, expected one of them.");
+  epilogue.expect_one_gate();
   own.added = rows("added", epilogue.added);
   own.activation = epilogue.activation;
   if constexpr (Run::records) {

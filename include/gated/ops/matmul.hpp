@@ -34,7 +34,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("residual", epilogue.residual);
   expect_joined("kept matrix", epilogue.kept);
   if (epilogue.scale != nullptr) {
-    require<ArgumentError>(!epilogue.gate, "matmul: gate and scale are both given, expected one of them.");
+    epilogue.expect_one_gate();
     Epilogue<T> gated = epilogue;
     gated.gate = {std::exchange(gated.scale, nullptr), y.rows(), y.cols(), 0};  // stride 0: one row for all of y
     return matmul<T>(a, b, y, workspace, gated);
