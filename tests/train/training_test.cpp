@@ -289,7 +289,7 @@ TEST(Training, IsBitEqualForAnyNumberOfThreads) {
 }
 
 TEST(Training, AWarmStepAllocatesNothing) {
-  EXPECT_GT(test::allocations_during([] { std::vector<int>(1000).back() = 1; }), 0);
+  EXPECT_TRUE(test::allocations_are_counted());
   auto config = busy_config();
   config.model = {.in = 16, .out = 5000};
   Training<Regression<float>> training(config, Random(1));
