@@ -417,12 +417,56 @@ def usual_width(outputs):
     return outputs if outputs % 64 else 64
 
 
-def expect_plain_rotation(beside, *keys):
-    for key in keys:
-        described = beside.get(key) or {}
+ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu": "gelu", "relu": "relu", "tanh": "tanh", "gelu_new": "gelu_tanh",
+               "gelu_pytorch_tanh": "gelu_tanh"}
+
+
+def refuse(beside, key, why):
+    sys.exit(f"config.json: {key} = {json.dumps(beside[key])}, {why}")
+
+
+def activation_of(beside, key, missing):
+    word = beside.get(key, missing)
+    return ACTIVATIONS[word] if word in ACTIVATIONS else refuse(beside, key, "which is not supported.")
+
+
+def expect_text_model(beside, *types):
+    """Exits for a config.json that load_text_transformer() refuses, too (gated/io/text_config.hpp)."""
+    if beside.get("model_type", types[0]) not in types:
+        refuse(beside, "model_type", f"expected {', '.join(types)}.")
+    if beside.get("quantization_config") is not None:
+        refuse(beside, "quantization_config", "but quantized checkpoints from other libraries are not supported.")
+    for key in ("rope_scaling", "rope_parameters", "partial_rotary_factor"):
+        described = beside.get(key) if isinstance(beside.get(key), dict) else {key: beside.get(key)}
         for rope in [described, *(one for one in described.values() if isinstance(one, dict))]:
-            if rope.get("rope_type", rope.get("type", "default")) != "default":
-                sys.exit(f"config.json: {key} = {json.dumps(described)}: only plain rotary embeddings are supported.")
+            if any(rope.get(one) not in (None, plain) for one, plain in (
+                    ("rope_type", "default"), ("type", "default"), ("factor", 1), ("partial_rotary_factor", 1))):
+                refuse(beside, key, "but only plain rotary embeddings are supported.")
+
+
+def pooling_of(folder):
+    """The pooling in the files that sentence-transformers writes, as in gated/io/text_transformer.hpp; {} if there are none."""
+    modules, pooling, config = folder / "modules.json", folder / "1_Pooling" / "config.json", {}
+    if modules.exists():
+        pooling = None
+        for module in json.loads(modules.read_text()):
+            kind = module["type"].rpartition(".")[2]
+            if kind not in ("Transformer", "Pooling", "Normalize"):
+                sys.exit(f"{modules}: type = {module['type']}, but only Transformer, Pooling and Normalize are supported.")
+            if kind == "Pooling":
+                pooling = folder / module.get("path", "1_Pooling") / "config.json"
+            if kind == "Normalize":
+                config["unit_length"] = True
+    if pooling and pooling.exists():
+        stated = json.loads(pooling.read_text())
+        modes = stated.get("pooling_mode") or [key for key, value in stated.items() if key.startswith("pooling_mode_") and value]
+        modes = [modes] if isinstance(modes, str) else modes
+        if not modes and "pooling_mode_mean_tokens" not in stated:
+            modes = ["mean"]
+        if modes not in (["cls"], ["mean"], ["pooling_mode_cls_token"], ["pooling_mode_mean_tokens"]):
+            sys.exit(f"{pooling}: pools by {modes}, but only the first token and the mean are supported.")
+        config["pooling"] = "mean" if "mean" in modes[0] else "first"
+    return config
 
 
 def windows_of(beside, depth):
@@ -441,7 +485,9 @@ def windows_of(beside, depth):
 def llama(shapes, beside):
     """A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without a config.json or norms of queries and keys, heads are
     assumed to be 64 wide."""
-    expect_plain_rotation(beside, "rope_scaling", "rope_parameters")
+    expect_text_model(beside, "llama", "mistral", "qwen2", "qwen3")
+    if beside.get("is_causal") is False:
+        refuse(beside, "is_causal", "expected true: only causal decoders are supported.")
     attention, feed_forward = "layers.0.self_attn.", "layers.0.mlp."
     vocabulary, channels = shapes.of("embed_tokens.weight")
     outputs, queries = shapes.of(attention + "o_proj.weight")[1], shapes.of(attention + "q_proj.weight")[0]
@@ -457,7 +503,7 @@ def llama(shapes, beside):
              "gate": "none" if queries == outputs else "per_channel" if queries == 2 * outputs else "per_head", "bias": bias,
              "gate_bias": bias, "out_bias": shapes.has(attention + "o_proj.bias")}
     block = {"channels": channels, "token_norm": "rms_norm", "channel_norm": "rms_norm", "norm_eps": eps, "token_mixer": mixer,
-             "channel_mixer": {"hidden": shapes.of(feed_forward + "gate_proj.weight")[0], "activation": "silu",
+             "channel_mixer": {"hidden": shapes.of(feed_forward + "gate_proj.weight")[0], "activation": activation_of(beside, "hidden_act", "silu"),
                                "bias": hidden_bias, "out_bias": hidden_bias}}
     trunk = {"depth": depth, "block": block}
     if window and not all(windowed):
@@ -471,7 +517,7 @@ def llama(shapes, beside):
 
 def modernbert(shapes, beside):
     """Without a config.json, heads are assumed to be 64 wide."""
-    expect_plain_rotation(beside, "rope_parameters")
+    expect_text_model(beside, "modernbert")
     vocabulary, channels = shapes.of("embeddings.tok_embeddings.weight")
     depth, eps = shapes.count("layers.", ".mlp_norm.weight"), beside.get("norm_eps", 1e-5)
     norm = "layer_norm" if shapes.has("final_norm.bias") else "layer_norm_no_bias"
@@ -491,9 +537,9 @@ def modernbert(shapes, beside):
                     "window": window if is_local else 0, "rotary": "half", "rotary_base": local_base if is_local else global_base,
                     "bias": bias, "out_bias": bias},
                 "channel_mixer": {"hidden": shapes.of("layers.0.mlp.Wo.weight")[1],
-                                  "activation": beside.get("hidden_activation", "gelu"), "bias": hidden_bias,
+                                  "activation": activation_of(beside, "hidden_activation", "gelu"), "bias": hidden_bias,
                                   "out_bias": hidden_bias}}
-    activation = beside.get("classifier_activation", "gelu")
+    activation = activation_of(beside, "classifier_activation", "gelu")
     tied = beside.get("tie_word_embeddings", True)
     return TEXT_TRANSFORMER, {
         "vocabulary": vocabulary, "embedding_norm": norm, "embedding_norm_eps": eps, "final_norm": norm, "final_norm_eps": eps,
@@ -729,6 +775,8 @@ def main():
     if describe is mossformer2_se:
         tensors = without_unused_speakers(tensors)
     architecture, config = describe(Shapes(tensors), beside)
+    if describe in (llama, modernbert):
+        config.update(pooling_of(pathlib.Path(arguments.input)))
     for assignment in arguments.set:
         set_option(config, assignment)
     metadata = {"architecture": architecture, "config": json.dumps(config), "origin": origin}

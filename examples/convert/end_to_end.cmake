@@ -151,6 +151,19 @@ tensors, about = convert.read_safetensors(pathlib.Path('${CASES}/llama_bias_head
 pathlib.Path('bare').mkdir(exist_ok=True)
 torch.save(state_of_case('llama_bias_headdim', ''), 'bare/pytorch_model.bin')
 pathlib.Path('bare/config.json').write_text(json.dumps(json.loads(about['config'])['config_full']))
+for folder, field, value in (('gemma', 'model_type', 'gemma'), ('swiglu', 'hidden_act', 'swiglu'), ('coded', 'quantization_config', {}),
+                             ('partial', 'partial_rotary_factor', 0.5)):
+    pathlib.Path(folder).mkdir(exist_ok=True)
+    torch.save(state_of_case('llama_bias_headdim', ''), folder + '/pytorch_model.bin')
+    full = json.loads(about['config'])['config_full']
+    pathlib.Path(folder + '/config.json').write_text(json.dumps({**full, field: value}))
+pathlib.Path('embedder/1_Pooling').mkdir(parents=True, exist_ok=True)
+torch.save(state_of_case('modernbert_mlm_grad', ''), 'embedder/pytorch_model.bin')
+_, about = convert.read_safetensors(pathlib.Path('${CASES}/modernbert_mlm_grad.safetensors'))
+pathlib.Path('embedder/config.json').write_text(json.dumps(json.loads(about['config'])['config_full']))
+pathlib.Path('embedder/modules.json').write_text(json.dumps([{'type': 'sentence_transformers.models.' + one, 'path': path}
+    for one, path in (('Transformer', ''), ('Pooling', '1_Pooling'), ('Normalize', '2_Normalize'))]))
+pathlib.Path('embedder/1_Pooling/config.json').write_text(json.dumps({'pooling_mode_mean_tokens': True}))
 torch.save({'state_dict': {'backbone.stem.0.conv.weight': torch.ones(2, 3, 1, 1), **state_of_case('rtmcc_head', 'head.')}},
            'rtmpose.pth')
 ")
@@ -159,6 +172,14 @@ expect(0 "kwmlp.safetensors: Keyword-MLP" ${PYTHON} ${HERE}/convert.py kwmlp.pth
 expect(0 "It is a GmlpImageClassifier of.*.norm_position.:.res_post." ${PROGRAM} kwmlp.safetensors)
 expect(0 "bare.safetensors: transformers" ${PYTHON} ${HERE}/convert.py bare bare.safetensors)
 expect(0 "It is a TextTransformer of.*.head.:{.form.:.none." ${PROGRAM} bare.safetensors)  # bare/ has no lm_head
+foreach(refused "gemma: model_type" "swiglu: hidden_act" "coded: quantization_config" "partial: partial_rotary_factor")
+  string(REPLACE ": " ";" parts "${refused}")
+  list(GET parts 0 folder)
+  list(GET parts 1 field)
+  expect(1 "config.json: ${field} = " ${PYTHON} ${HERE}/convert.py ${folder})
+endforeach()
+expect(0 "embedder.safetensors: transformers" ${PYTHON} ${HERE}/convert.py embedder embedder.safetensors)
+expect(0 "It is a TextTransformer of.*.pooling.:.mean.*.unit_length.:true" ${PROGRAM} embedder.safetensors)
 expect(0 "rtmpose.safetensors: mmpose, RTMCCHead, [0-9,]+ elements in 12 tensors" ${PYTHON} ${HERE}/convert.py rtmpose.pth)
 expect(0 "It is a PoseHead of.*load_model<gated::PoseHead<float>>" ${PROGRAM} rtmpose.safetensors)
 file(WRITE ${FOLDER}/labels.txt "a\nb\nc\nd\ne\n")

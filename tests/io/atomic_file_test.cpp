@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "files.hpp"
+#include "gated/core/error.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/resource.h>

@@ -6,6 +6,7 @@
 
 #include "files.hpp"
 #include "gated/io/checkpoint.hpp"
+#include "gated/io/safetensors_writer.hpp"
 #include "tests/layers/literal_attention.hpp"
 
 /// Helpers for tests of checkpoints that use another library's tensor names.

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "files.hpp"
+#include "gated/io/safetensors_writer.hpp"
 
 namespace gated::checkpoint_test {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "files.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/io/safetensors_writer.hpp"
 
 namespace gated::labels_test {
 namespace {

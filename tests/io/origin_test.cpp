@@ -10,6 +10,7 @@
 #include "gated/io/lucidrains.hpp"
 #include "gated/io/mmpose.hpp"
 #include "gated/io/timm.hpp"
+#include "gated/io/tiny_time_mixer.hpp"
 #include "gated/models/pose_head.hpp"
 #include "gated/models/presets.hpp"
 #include "gated/models/tiny_time_mixer.hpp"

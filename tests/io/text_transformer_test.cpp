@@ -175,6 +175,23 @@ TEST(TextConfig, AMissingTypeIsThatOfTheClass) {
   EXPECT_FALSE(bert.trunk.block.token_mixer.causal);
 }
 
+TEST(TextConfig, NullMeansTheDefault) {
+  const auto config = llama_with(R"(, "attention_bias": null, "tie_word_embeddings": null, "mlp_bias": null)");
+  EXPECT_EQ(to_json(config), to_json(llama_with("")));
+}
+
+TEST(TextNames, AModelWithoutAHeadIgnoresTheFilesHead) {
+  using Model = TextTransformer<float>;
+  const auto path = test::temporary("headless.safetensors");
+  const auto config = llama_with(""), bare = llama_with(R"(, "architectures": ["LlamaModel"])");
+  ASSERT_EQ(config.head.form, HeadForm::untied);
+  const auto model = random_layer<Model>(config);
+  save_parameters(model, path, {}, llama_names(config));
+  Model opened(bare);
+  load_parameters(opened, SafetensorsFile(path), llama_names(bare));
+  EXPECT_EQ(opened.embedding.weight, model.embedding.weight);
+}
+
 TEST(TextConfig, NamesTheUnsupportedField) {
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { (void)text_transformer_config(R"({"model_type": "gemma2"})"); },

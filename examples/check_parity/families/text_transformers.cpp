@@ -15,13 +15,6 @@ std::string config_json(const CaseFile& file) {
 }
 
 template <class T>
-Result<T> run_llama(const CaseFile& file) {
-  const auto config = gated::llama_config(config_json(file), file.name());
-  gated::TextTransformer<T> model(config);
-  return run_model<T>(file, model, gated::llama_names(config));
-}
-
-template <class T>
 Result<T> run_llama_attention(const CaseFile& file) {
   auto json = file.arguments();
   json.erase("architectures");
@@ -34,8 +27,9 @@ Result<T> run_llama_attention(const CaseFile& file) {
 struct Unpadded {
   std::vector<Index> tokens, rows;
   std::vector<Index> lengths;
+  Index all;  ///< rows of the padded batch
 
-  explicit Unpadded(const CaseFile& file) {
+  explicit Unpadded(const CaseFile& file) : all(file.shape("input").at(0) * file.shape("input").at(1)) {
     const auto ids = ids_of(file, "input");
     const auto mask = mask_of(file);
     const Index length = file.shape("input").at(1);
@@ -51,7 +45,7 @@ struct Unpadded {
   Sequences sequences() const { return Sequences::of_lengths(lengths); }
   /// x with rows of zeros where the padding was.
   template <class T>
-  Matrix<T> padded(const Matrix<T>& x, Index all) const {
+  Matrix<T> padded(const Matrix<T>& x) const {
     Matrix<T> y = Matrix<T>::Zero(all, x.cols());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       y.row(rows[i]) = x.row(static_cast<Index>(i));
@@ -68,6 +62,26 @@ struct Unpadded {
   }
 };
 
+/// Runs a decoder on the case's batch without its padding.
+template <class T>
+Result<T> run_llama(const CaseFile& file) {
+  const auto config = gated::llama_config(config_json(file), file.name());
+  const auto names = gated::llama_names(config);
+  gated::TextTransformer<T> model(config);
+  file.load(model, names);
+  const Unpadded batch(file);
+  const auto sequences = batch.sequences();
+  Result<T> result;
+  gated::Workspace<T> workspace;
+  workspace.set_hook(result.keep("trunk.blocks.0"));
+  result.output = batch.padded(model.forward(batch.tokens, sequences, workspace));
+  result.block0_output = batch.padded(result.block0_output);
+  add_gradients<T>(
+      result, file, model, names, [&](auto& tape, auto&) { return record(tape, model, batch.tokens, sequences); },
+      [&](Matrix<T> cotangent) { return batch.without_padding(cotangent); }, [](gated::TextTransformer<T>&) {});
+  return result;
+}
+
 /// Runs a ModernBERT on the case's batch without its padding.
 template <class T>
 Result<T> run_modernbert(const CaseFile& file) {
@@ -78,12 +92,11 @@ Result<T> run_modernbert(const CaseFile& file) {
   file.load(model, names);
   const Unpadded batch(file);
   const auto sequences = batch.sequences();
-  const Index all = file.shape("input").at(0) * file.shape("input").at(1);
   Result<T> result;
   gated::Workspace<T> workspace;
   workspace.set_hook(result.keep("trunk.blocks.0"));
-  result.output = batch.padded(model.forward(batch.tokens, sequences, workspace), all);
-  result.block0_output = batch.padded(result.block0_output, all);
+  result.output = batch.padded(model.forward(batch.tokens, sequences, workspace));
+  result.block0_output = batch.padded(result.block0_output);
   workspace.set_hook({});
   if (is_classifier) {
     result.output = model.pooled(batch.tokens, sequences, workspace);

@@ -127,7 +127,7 @@ inline void read_windows(const TextFields& f, DecoderSizes& s) {
   const Index window = f.tokens("sliding_window", f.find("sliding_window") == nullptr ? 4096 : 0);
   if (model == "mistral") {
     s.window = window;
-  } else if (model != "llama" && f.get("use_sliding_window", false)) {
+  } else if (model != "llama" && f.get_set("use_sliding_window", false)) {
     s.window = window;
     s.windowed = f.is_gated() ? std::vector<bool>() : f.windowed(s.depth);
     const Index global = f.get_set("max_window_layers", Index{28});
@@ -150,8 +150,10 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   f.expect_no_codes();
   f.expect("is_causal", {true, nullptr}, "expected true: only causal decoders are supported.");
   const std::string_view model = family.type;
-  const bool per_head = f.get("headwise_attn_output_gate", false), per_channel = f.get("elementwise_attn_output_gate", false);
-  const bool attention_bias = f.is_gated() ? f.get("qkv_bias", false) : model != "mistral" && f.get("attention_bias", false);
+  const bool per_head = f.get_set("headwise_attn_output_gate", false),
+             per_channel = f.get_set("elementwise_attn_output_gate", false);
+  const bool attention_bias =
+      f.is_gated() ? f.get_set("qkv_bias", false) : model != "mistral" && f.get_set("attention_bias", false);
   DecoderSizes s{.vocabulary = f.size("vocab_size"),
                  .channels = f.size("hidden_size"),
                  .hidden = f.size("intermediate_size"),
@@ -161,14 +163,14 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
                  .head_width = f.get_set("head_dim", Index{model == "qwen3" ? 128 : 0}),
                  .rotary_base = f.rotary_base("rope_theta", 10000),
                  .eps = f.get("rms_norm_eps", 1e-6),
-                 .head = f.states(family.bare)                 ? HeadForm::none
-                         : f.get("tie_word_embeddings", false) ? HeadForm::tied
-                                                               : HeadForm::untied,
+                 .head = f.states(family.bare)                     ? HeadForm::none
+                         : f.get_set("tie_word_embeddings", false) ? HeadForm::tied
+                                                                   : HeadForm::untied,
                  .activation = f.activation("hidden_act", "silu"),
                  .bias = model == "qwen2" || attention_bias,
                  .out_bias = model != "qwen2" && attention_bias,
-                 .hidden_bias = model == "llama" && f.get("mlp_bias", false),
-                 .query_key_norm = model == "qwen3" && f.get("use_qk_norm", true),
+                 .hidden_bias = model == "llama" && f.get_set("mlp_bias", false),
+                 .query_key_norm = model == "qwen3" && f.get_set("use_qk_norm", true),
                  .gate = per_head      ? AttentionGate::per_head
                          : per_channel ? AttentionGate::per_channel
                                        : AttentionGate::none};
@@ -207,8 +209,8 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
        .eps = f.get("norm_eps", 1e-5),
        .activation = f.activation("hidden_activation", "gelu"),
        .norm_bias = f.get("norm_bias", false),
-       .attention_bias = f.get("attention_bias", false),
-       .hidden_bias = f.get("mlp_bias", false),
+       .attention_bias = f.get_set("attention_bias", false),
+       .hidden_bias = f.get_set("mlp_bias", false),
        .head = is_classifier                       ? EncoderHead::classifier
                : f.states("ModernBertForMaskedLM") ? EncoderHead::masked_words
                                                    : EncoderHead::none,

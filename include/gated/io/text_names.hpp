@@ -30,7 +30,7 @@ struct LlamaLayout {
 /// The layout for a model with this configuration.
 inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
   LlamaLayout layout = LlamaLayout::of(config.trunk.block.sized_token_mixer());
-  layout.is_tied = config.head.form != HeadForm::untied;
+  layout.is_tied = config.head.form == HeadForm::tied;
   return layout;
 }
 
