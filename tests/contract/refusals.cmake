@@ -72,6 +72,33 @@ foreach(compiler IN LISTS COMPILERS)
                  "#include <gated/core/workspace.hpp>\ngated::Workspace<long double> workspace;" -O1 -std=c++20)
   expect_refusal("must be compiled without -ffast-math" 0 "#include <gated/core/matrix.hpp>" -O1 -std=c++20 -ffast-math)
 
+  # A layer of one's own, inside of another, with a member that gated would ignore.
+  foreach(mistake "initialise: write|void initialise(gated::Random&) {}"
+                  "initialize: declare it as|void initialize(gated::Random&, int) {}"
+                  "prepare: declare it as|void prepare() const {}")
+    string(REPLACE "|" ";" mistake "${mistake}")
+    list(GET mistake 0 words)
+    list(GET mistake 1 member)
+    set(own "#include <gated/layers/linear.hpp>\nusing namespace gated;
+struct Own : Layer<Own, float> {
+  static constexpr const char* name = \"Own\";
+  static constexpr auto fields() { return std::tuple<>(); }
+  Contract contract() const { return {.in = 2, .out = 2}; }
+  auto apply(auto&, auto x) const { return x; }
+  ${member}
+};
+struct Around : Layer<Around, float> {
+  Own own;
+  static constexpr const char* name = \"Around\";
+  static constexpr auto fields() { return std::tuple(field(\"own\", &Around::own)); }
+  Contract contract() const { return own.contract(); }
+  auto apply(auto& run, auto x) const { return run(own, x); }
+};
+")
+    expect_refusal("${words}" 40 "${own}Matrix<float> y(const Around& f) { return f.forward(Matrix<float>(1, 2)); }" -O1 -std=c++20
+                   -DGATED_ONLY_BASELINE)
+  endforeach()
+
   set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
   expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)
   expect_warnings(1 "${two_headers}" -O0 -std=c++20 -Werror)  # the warning must not become an error

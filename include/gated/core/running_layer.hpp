@@ -1,7 +1,11 @@
 #pragma once
 
+#include <concepts>
 #include <string>
 
+#include "gated/core/contract.hpp"
+#include "gated/core/prepared_weights.hpp"
+#include "gated/core/random.hpp"
 #include "gated/core/sublayers.hpp"
 
 /// @file
@@ -10,6 +14,32 @@
 namespace gated {
 
 namespace detail {
+
+/// Stops the compilation, and says why, if layer L lacks a member or declares one that gated would ignore. `Layer` (in
+/// layers/layer.hpp) lists the members.
+template <class L>
+constexpr void expect_layer() {
+  static_assert(
+      requires {
+        { L::name } -> std::convertible_to<const char*>;
+      },
+      "name: a layer needs `static constexpr const char* name`");
+  static_assert(HasFields<L>, "fields: a layer needs `static constexpr auto fields()`; see core/fields.hpp");
+  static_assert(
+      requires(const L& layer) {
+        { layer.contract() } -> std::same_as<Contract>;
+      },
+      "contract: a layer needs `Contract contract() const`; see core/contract.hpp");
+  static_assert(
+      !requires { &L::initialize; } || requires(L & layer, Random & random) { layer.initialize(random); },
+      "initialize: declare it as `void initialize(Random& random)`");
+  static_assert(
+      !requires(L & layer, Random & random) { layer.initialise(random); }, "initialise: write `initialize`");
+  static_assert(
+      !requires { &L::prepare; } ||
+          requires(const L& layer, PreparedWeights<typename L::Scalar>& prepared) { layer.prepare(prepared); },
+      "prepare: declare it as `void prepare(PreparedWeights<T>& prepared) const`");
+}
 
 /// Type-erased description of a layer: name, tag and path lookup.
 struct LayerType {
@@ -33,7 +63,9 @@ struct RunningLayer {
   const detail::LayerType* type;
 
   template <class L>
-  RunningLayer(const RunningLayer* outer_, const L& layer_) : outer(outer_), layer(&layer_), type(&detail::layer_type<L>) {}
+  RunningLayer(const RunningLayer* outer_, const L& layer_) : outer(outer_), layer(&layer_), type(&detail::layer_type<L>) {
+    detail::expect_layer<L>();
+  }
 
   const char* name() const { return type->name; }
 

@@ -151,27 +151,7 @@ struct Layer {
 
  private:
   Contract contract_of_self() const {
-    static_assert(
-        requires {
-          { Self::name } -> std::convertible_to<const char*>;
-        },
-        "name: a layer needs `static constexpr const char* name`");
-    static_assert(detail::HasFields<Self>, "fields: a layer needs `static constexpr auto fields()`; see core/fields.hpp");
-    static_assert(
-        requires(const Self& self) {
-          { self.contract() } -> std::same_as<Contract>;
-        },
-        "contract: a layer needs `Contract contract() const`; see core/contract.hpp");
-    static_assert(
-        requires(Self & self, Random & random) {
-          { self.initialize(random) } -> std::same_as<void>;
-        },
-        "initialize: declare it as `void initialize(Random& random)`");
-    static_assert(
-        !requires { &Self::prepare; } || requires(const Self& self, PreparedWeights<T>& prepared) { self.prepare(prepared); },
-        "prepare: declare it as `void prepare(PreparedWeights<T>& prepared) const`");
-    static_assert(
-        !requires(Self & self, Random & random) { self.initialise(random); }, "initialise: write `initialize`");
+    detail::expect_layer<Self>();
     return static_cast<const Self&>(*this).contract();
   }
   MatrixView<T> no_rows() const { return {nullptr, 0, in(), in()}; }
