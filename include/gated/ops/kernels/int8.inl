@@ -60,14 +60,14 @@ EIGEN_ALWAYS_INLINE RowCode encode_group(Index depth, const float* x, Index stri
     high = max(high, v);
     not_finite = not_finite + (v - v);
   });
-  const float least = -(-low).largest(), range = high.largest() - least;
+  const float least = -(-low).largest(), range = gated::rounded(high.largest() - least);
   const bool is_zero = range < smallest_range;
-  const Numbers factor(is_zero ? 0.0f : 255.0f / range);
+  const Numbers factor(is_zero ? 0.0f : gated::rounded(255.0f / range));
   const Integers zero = clamped(to_integers(Numbers(-least) * factor), 0, 255);
   for_each_vector<float>(depth, [&](Index k, Index lanes) {
     store_codes(clamped(to_integers(read(k, lanes) * factor) + zero, 0, 255) - Quads::bias, k, codes);
   });
-  return {(is_zero ? 0.0f : range / 255.0f) + not_finite.sum(), zero[0] - Quads::bias};
+  return {(is_zero ? 0.0f : gated::rounded(range / 255.0f)) + not_finite.sum(), zero[0] - Quads::bias};
 }
 
 /// Encodes `depth` values that are `stride` apart, group by group. If Quads::words is 1, pads the codes to `words` words.
@@ -94,7 +94,7 @@ EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, floa
       largest = max(largest, abs(read(k)));
       not_finite = not_finite + (read(k) - read(k));
     }
-    const Numbers scale = largest / Numbers(127.0f) + not_finite;
+    const Numbers scale = (largest / Numbers(127.0f)).rounded() + not_finite;
     scale.store(scales + j);
     Integers sum{};
     for (Index k = 0; k < depth; k += 4) {
