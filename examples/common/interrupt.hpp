@@ -1,6 +1,7 @@
 #pragma once
 
 #include <csignal>
+#include <initializer_list>
 
 namespace examples {
 
@@ -12,10 +13,18 @@ extern "C" inline void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);  // the same signal again ends the program at once
 }
 
-/// Makes SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can save its work before it exits.
+/// Makes SIGINT (Ctrl-C) and SIGTERM set `stop_signal`, so the program can save its work before it exits. A read that waits for
+/// input ends with an error.
 inline void stop_when_asked() {
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
+  for (const int signal : {SIGINT, SIGTERM}) {
+#if defined(__unix__) || defined(__APPLE__)
+    struct sigaction action = {};
+    action.sa_handler = ask_to_stop;  // unlike std::signal(), without SA_RESTART
+    sigaction(signal, &action, nullptr);
+#else
+    std::signal(signal, ask_to_stop);
+#endif
+  }
 }
 
 /// The exit code after an early stop: 128 plus the signal's number, as in a shell; 130, as for Ctrl-C, after --stop-after.

@@ -20,8 +20,16 @@ ProgressLine::ProgressLine()
 {
 }
 
+ProgressLine::~ProgressLine() {
+  if (shown_) {
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+}
+
 void ProgressLine::show(const std::string& line) {
   if (on_terminal_) {
+    shown_ = true;
     std::printf("\r%s\x1b[K", line.c_str());  // \x1b[K erases the rest of a longer line
     std::fflush(stdout);
   }
@@ -31,6 +39,7 @@ void ProgressLine::keep(const std::string& line) {
   show("");
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
+  shown_ = false;
 }
 
 std::string progress_bar(double part, int width) {

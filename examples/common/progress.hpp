@@ -9,6 +9,10 @@ class ProgressLine {
  public:
   /// Checks whether stdout is a terminal.
   ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  /// Ends a line that is still shown, so that an error message gets a line of its own.
+  ~ProgressLine();
 
   bool on_terminal() const { return on_terminal_; }
 
@@ -19,7 +23,7 @@ class ProgressLine {
   void keep(const std::string& line);
 
  private:
-  bool on_terminal_;
+  bool on_terminal_, shown_ = false;
 };
 
 /// "[=====>    ]": a bar of `width` characters, of which the fraction `part` (0 to 1) is filled.

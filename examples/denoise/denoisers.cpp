@@ -4,16 +4,10 @@
 #include <deque>
 #include <vector>
 
-#include "common/interrupt.hpp"
 #include "common/raw_samples.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/models/denoise_stream.hpp"
 #include "gated/models/speech_enhancement.hpp"
-
-#if defined(_WIN32)
-#include <fcntl.h>
-#include <io.h>
-#endif
 
 namespace denoise {
 namespace {
@@ -59,6 +53,8 @@ struct Stopped {};
 void denoise(const Network& network, const Recording& recording, int threads, const Take& take) {
   const gated::SpeechEnhancement options = gated::mossformer2_enhancement();
   gated::Workspace<float> workspace{gated::Threads(threads)};
+  require<FileError>(recording.frames() >= options.spectrum.length, recording.name(), ": has ", recording.frames(),
+                     " samples at ", recording.rate(), " Hz, but MossFormer2 needs at least ", options.spectrum.length, ".");
   gated::SpeechEnhancement whole = options;
   whole.windows.one_pass_length = recording.frames();  // enhance_in_windows() has already cut the windows
   try {
@@ -98,18 +94,14 @@ void denoise(const std::filesystem::path& model, const Recording& recording, int
 }
 
 void denoise_stream(const std::filesystem::path& path) {
-#if defined(_WIN32)
-  _setmode(_fileno(stdin), _O_BINARY);
-  _setmode(_fileno(stdout), _O_BINARY);
-#endif
+  examples::use_binary_mode(stdout);
   const SafetensorsFile file(path);
   require<gated::ArgumentError>(!is_mossformer(file), path.string(),
                                 ": MossFormer2 needs whole windows and cannot stream. Leave out --model, or give two files.");
   const auto model = gated::load_model<Denoiser>(file);
   gated::DenoiseStream<float> stream(model);
   std::fprintf(stderr, "%td samples a second, latency %td samples\n", model.config.rate, stream.latency());
-  std::vector<std::byte> in(2 * static_cast<std::size_t>(model.config.hop)), out;
-  std::vector<float> samples(in.size() / 2);
+  std::vector<std::byte> out;
   Index early = stream.latency();  // output samples that precede the first input
   const auto pass = [&](std::span<float> block) {
     stream.process(block, block);
@@ -118,18 +110,14 @@ void denoise_stream(const std::filesystem::path& path) {
       gated::detail::append_little_endian(out, gated::detail::wav_bits(gated::WavFormat::pcm16, sample), 2);
     }
     early -= std::min(early, std::ssize(block));
-    require<FileError>(std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0,
+    const bool written = std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
+    require<FileError>(written || examples::stop_signal != 0,  // Ctrl-C also ends a write that waits
                        "stdout is closed or the disk is full: the rest of the sound is lost.");
   };
-  for (std::size_t read = in.size(); read == in.size() && examples::stop_signal == 0;) {
-    read = std::fread(in.data(), 1, in.size(), stdin);
-    const std::span block = std::span(samples).first(read / 2);
-    examples::decode_raw(in, block);
-    pass(block);
-    require<FileError>(read % 2 == 0, "stdin ended in the middle of a sample. Send 16-bit samples.");
-  }
-  std::vector<float> silence(static_cast<std::size_t>(stream.latency()));
-  pass(silence);
+  examples::for_each_raw_block(static_cast<std::size_t>(model.config.hop), pass, [&] {
+    std::vector<float> silence(static_cast<std::size_t>(stream.latency()));
+    pass(silence);
+  });
 }
 
 }  // namespace denoise

@@ -19,10 +19,12 @@ Index rate_of(const std::filesystem::path& model);
 
 /// Removes the noise of each channel with the model in a file, and passes the result to `take` part by part. Memory: one second
 /// of sound, or one window of MossFormer2, however long the recording is.
+/// Errors: those of rate_of() and Recording::read(); FileError for a recording shorter than a frame of MossFormer2.
 void denoise(const std::filesystem::path& model, const Recording& recording, int threads, const Take& take);
 
 /// Cleans raw 16-bit samples from stdin to stdout, a hop at a time. The latency is DenoiseStream::latency() samples.
-/// Errors: FileError if stdin ends within a sample, or stdout is closed; ArgumentError for a model that cannot stream.
+/// Errors: those of examples::for_each_raw_block(); FileError if stdout is closed; ArgumentError for a model that cannot
+/// stream.
 void denoise_stream(const std::filesystem::path& model);
 
 }  // namespace denoise

@@ -3,8 +3,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 
 #include "common/interrupt.hpp"
+#include "common/output_file.hpp"
 #include "common/progress.hpp"
 #include "common/run_main.hpp"
 #include "denoisers.hpp"
@@ -20,10 +22,14 @@ using gated::Index, gated::Matrix;
 /// Denoises a file and shows a progress bar. After Ctrl-C, the output file contains the part denoised so far.
 void clean(const denoise::Options& options) {
   const examples::Recording recording(options.in, denoise::rate_of(options.model));
-  const bool same = std::filesystem::exists(options.out) && std::filesystem::equivalent(options.in, options.out);
-  gated::require<gated::ArgumentError>(!same, options.out.string(),
-                                       ": this is the recording itself. Give the result another name.");
-  gated::WavWriter out(options.out, recording.channels(), recording.rate());
+  examples::expect_place_for(options.out);
+  examples::expect_no_input(options.out, {options.in, options.model});
+  if (!options.picture.empty()) {
+    examples::expect_place_for(options.picture);
+    examples::expect_no_input(options.picture, {options.in, options.model});
+  }
+  gated::detail::wav_data_bytes(options.out.string(), recording.frames(), recording.channels(), gated::WavFormat::pcm16);
+  std::optional<gated::WavWriter> out;  // from the first part on: an error before it leaves an older file alone
   examples::ProgressLine progress;
   const auto begin = std::chrono::steady_clock::now();
   const auto line = [&](double done) {
@@ -32,9 +38,12 @@ void clean(const denoise::Options& options) {
     std::snprintf(text, sizeof text, "%.1f s of %.1f s, %.1f × real time", done, recording.seconds(), done / taken);
     return gated::text("  ", examples::progress_bar(done / recording.seconds(), 30), " ", text);
   };
-  const auto seconds = [&] { return static_cast<double>(out.frames()) / static_cast<double>(recording.rate()); };
+  const auto seconds = [&] { return static_cast<double>(out->frames()) / static_cast<double>(recording.rate()); };
   denoise::denoise(options.model, recording, options.threads, [&](gated::ConstView<float> next) {
-    out.write(next);
+    if (!out) {
+      out.emplace(options.out, recording.channels(), recording.rate());
+    }
+    out->write(next);
     progress.show(line(seconds()));
     return examples::stop_signal == 0;
   });

@@ -41,10 +41,9 @@ Options parse_options(int count, char** arguments) {
   gated::require<examples::UsageError>(!trains || options.model.empty(), "--train starts a new model. Leave out --model.");
   gated::require<examples::UsageError>(!trains || (!options.in.empty() && options.out.empty()),
                                        "--train needs one file, the model to write: denoise --train FOLDER model.safetensors.");
-  const bool file = !options.in.empty() && !trains;
+  const bool file = !options.in.empty() && !trains, only_tests = !options.test.empty() && !trains;
   gated::require<examples::UsageError>(
-      static_cast<int>(file) + static_cast<int>(options.stream) + static_cast<int>(trains) == 1 ||
-          (!options.test.empty() && !file && !options.stream),
+      static_cast<int>(file) + static_cast<int>(options.stream) + static_cast<int>(trains) + static_cast<int>(only_tests) == 1,
       "expected IN.wav and OUT.wav, or --stream, or --train, or --test.");
   gated::require<examples::UsageError>(!file || !options.out.empty(), "OUT.wav is missing: denoise IN.wav OUT.wav.");
   gated::require<examples::UsageError>(options.picture.empty() || file, "--picture needs files. Give IN.wav and OUT.wav.");

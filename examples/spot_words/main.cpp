@@ -1,6 +1,5 @@
 // spot_words: spots words in speech with a KW-MLP, and trains such models. See README.md.
 
-#include <array>
 #include <cstdio>
 
 #include "common/interrupt.hpp"
@@ -23,23 +22,6 @@ using namespace words;
 /// Errors: FileError if stdout is closed or the disk is full.
 void show_lines() {
   gated::require<gated::FileError>(std::fflush(stdout) == 0, "stdout: cannot write; the pipe is closed, or the disk is full.");
-}
-
-/// Feeds the raw samples from stdin to `spotter` as they arrive.
-/// Errors: FileError for an odd number of bytes.
-void spot_stdin(Spotter& spotter) {
-  std::array<std::byte, 2 * Spotter::step> bytes{};
-  std::array<float, Spotter::step> samples{};
-  for (std::size_t got = bytes.size(); got == bytes.size();) {
-    got = std::fread(bytes.data(), 1, bytes.size(), stdin);
-    examples::decode_raw(bytes, std::span(samples).first(got / 2));
-    spotter.add(std::span(samples).first(got / 2));
-    if (got < bytes.size()) {
-      spotter.finish();
-      gated::require<gated::FileError>(got % 2 == 0,
-                                       "stdin: the last sample has one byte, expected two. Send signed 16-bit samples.");
-    }
-  }
 }
 
 void spot(const Keywords& keywords, const Options& options) {
@@ -68,7 +50,8 @@ void spot(const Keywords& keywords, const Options& options) {
     std::printf("\n");
   }
   if (options.sound == "-") {
-    spot_stdin(spotter);
+    examples::for_each_raw_block(
+        Spotter::step, [&](std::span<const float> samples) { spotter.add(samples); }, [&] { spotter.finish(); });
   } else {
     for_each_piece(options.sound, [&spotter](std::span<const float> samples) { spotter.add(samples); });
     spotter.finish();

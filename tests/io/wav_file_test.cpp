@@ -110,6 +110,13 @@ TEST(WavWriter, KeepsTheFramesBelowTheFileSizeLimit) {
     EXPECT_EQ(file.frames(), 30);
     EXPECT_EQ(read_wav(path).samples, x.topRows(30));
   }
+  std::filesystem::remove(path);
+  const rlimit none{20, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
+  const std::string message = message_of<FileError>([&] { WavWriter(path, 1, 8000); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(message.find("File too large"), std::string::npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(path)) << "there is no room for a header";
   std::signal(SIGXFSZ, signal);
 }
 #endif

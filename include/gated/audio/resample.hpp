@@ -59,6 +59,35 @@ class ResamplingFilter {
   double cutoff_, reach_, largest_;
 };
 
+/// Frames first … first + count - 1 of resample()'s result. Only the phases of these frames are computed.
+template <class T>
+Matrix<T> resampled_frames(const ConstView<T>& samples, Index from, Index to, Index first, Index count) {
+  if (from == to) {
+    return samples.middleRows(first, count);
+  }
+  // In double: products of positions and rates could overflow Index on 32-bit machines.
+  const Index divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
+  const auto up_steps = static_cast<double>(up), down_steps = static_cast<double>(down);
+  const ResamplingFilter filter(up_steps / down_steps);
+  const Index taps = filter.taps();
+  // The zero-padded sound, one channel per column.
+  Eigen::MatrixXd sound = Eigen::MatrixXd::Zero(samples.rows() + 2 * taps, samples.cols());
+  sound.middleRows(taps - 1, samples.rows()) = samples.template cast<double>();
+  Matrix<T> result(count, samples.cols());
+  Vector<double> weights;
+  for (Index phase = 0; phase < std::min(up, count); ++phase) {
+    const double place = static_cast<double>(first + phase) * down_steps;  // input position times `up`
+    filter.weigh(std::fmod(place, up_steps) / up_steps, weights);
+    auto begin = static_cast<Index>(place / up_steps);  // the filter's first sample in `sound`
+    for (Index i = phase; i < count; i += up, begin += down) {
+      for (Index c = 0; c < samples.cols(); ++c) {
+        result(i, c) = static_cast<T>(ordered_dot(weights, sound.col(c).segment(begin, 2 * taps)));
+      }
+    }
+  }
+  return result;
+}
+
 }  // namespace detail
 
 /// Converts sound from the rate `from` to the rate `to` with a polyphase windowed sinc (J. F. Kaiser, "Nonrecursive digital
@@ -76,31 +105,8 @@ Matrix<T> resample(const ConstView<T>& samples, Index from, Index to) {
     require<ArgumentError>(rate >= least_rate && rate <= greatest_rate, "resample: a rate is ", rate, ", expected ", least_rate,
                            " to ", greatest_rate, " samples per second.");
   }
-  if (from == to) {
-    return samples;
-  }
-  // In double: products of positions and rates could overflow Index on 32-bit machines.
-  const Index divisor = std::gcd(from, to), up = to / divisor, down = from / divisor;
-  const auto up_steps = static_cast<double>(up), down_steps = static_cast<double>(down);
-  const auto frames = static_cast<Index>(std::ceil(static_cast<double>(samples.rows()) * up_steps / down_steps));
-  const detail::ResamplingFilter filter(up_steps / down_steps);
-  const Index taps = filter.taps();
-  // The zero-padded sound, one channel per column.
-  Eigen::MatrixXd sound = Eigen::MatrixXd::Zero(samples.rows() + 2 * taps, samples.cols());
-  sound.middleRows(taps - 1, samples.rows()) = samples.template cast<double>();
-  Matrix<T> result(frames, samples.cols());
-  Vector<double> weights;
-  for (Index phase = 0; phase < std::min(up, frames); ++phase) {
-    const double place = static_cast<double>(phase) * down_steps;  // input position times `up`
-    filter.weigh(std::fmod(place, up_steps) / up_steps, weights);
-    auto first = static_cast<Index>(place / up_steps);  // the filter's first sample in `sound`
-    for (Index i = phase; i < frames; i += up, first += down) {
-      for (Index c = 0; c < samples.cols(); ++c) {
-        result(i, c) = static_cast<T>(ordered_dot(weights, sound.col(c).segment(first, 2 * taps)));
-      }
-    }
-  }
-  return result;
+  const double frames = std::ceil(static_cast<double>(samples.rows()) * static_cast<double>(to) / static_cast<double>(from));
+  return detail::resampled_frames<T>(samples, from, to, 0, static_cast<Index>(frames));
 }
 
 }  // namespace gated

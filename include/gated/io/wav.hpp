@@ -70,6 +70,15 @@ inline std::uint32_t wav_bits(WavFormat format, float sample) {
 /// The most bytes of samples in a WAV file: its sizes are 32-bit numbers, and its header has fewer than 64 bytes.
 inline constexpr std::uint64_t most_wav_bytes = 0xFFFFFFFF - 64;
 
+/// Bytes of the encoded samples.
+/// Errors: ArgumentError, starting with `where`, if they do not fit in a WAV file.
+inline std::uint64_t wav_data_bytes(std::string_view where, Index frames, Index channels, WavFormat format) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(frames) * static_cast<std::uint64_t>(channels * bytes_of(format));
+  require<ArgumentError>(bytes <= most_wav_bytes, where, ": ", bytes, " bytes of samples, expected at most ", most_wav_bytes,
+                         ". Write several files.");
+  return bytes;
+}
+
 /// Appends the encoded samples `x`, which are frames × channels, to `bytes`.
 /// Errors: ArgumentError, naming the sample, for NaN and infinity.
 inline void append_wav_samples(Where where, const ConstView<float>& x, WavFormat format, std::vector<std::byte>& bytes) {
@@ -116,10 +125,7 @@ inline std::vector<std::byte> encode_wav(const Sound& sound, WavFormat format = 
                       ", expected at least one frame × 1 or 2 channels.");
   require<ArgumentError>(sound.rate >= least_rate && sound.rate <= greatest_rate, where, ": the rate is ", sound.rate,
                          ", expected ", least_rate, " to ", greatest_rate, " frames per second.");
-  const auto bytes = static_cast<std::size_t>(detail::bytes_of(format));
-  const std::uint64_t data_bytes = static_cast<std::uint64_t>(x.size()) * bytes;
-  require<ArgumentError>(data_bytes <= detail::most_wav_bytes, where, ": ", data_bytes, " bytes of samples, expected at most ",
-                         detail::most_wav_bytes, ". Write several files.");
+  const std::uint64_t data_bytes = detail::wav_data_bytes(where.layer, x.rows(), x.cols(), format);
   std::vector<std::byte> file = detail::wav_header(format, x.cols(), sound.rate, static_cast<std::uint32_t>(data_bytes));
   file.reserve(file.size() + static_cast<std::size_t>(data_bytes) + 1);
   detail::append_wav_samples(where, x, format, file);

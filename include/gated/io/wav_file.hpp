@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <system_error>
 
 #include "gated/io/wav.hpp"
@@ -52,7 +53,7 @@ class WavFile {
 ///     while (…) file.write(block);          // frames × channels
 ///
 /// After each call the file on disk is valid and holds everything written so far, so the program can stop at any time. If the
-/// disk is full, the file holds the frames that fit.
+/// disk is full, the file holds the frames that fit; if not even the header fits, there is no file.
 ///
 /// Errors: FileError, starting with the path, if the file cannot be created or written; ArgumentError for channels or a rate
 /// that encode_wav() refuses, for NaN and infinity, and for more than 4 GB; ShapeError for a block with the wrong number of
@@ -65,16 +66,17 @@ class WavWriter {
     require<ArgumentError>((channels == 1 || channels == 2) && rate >= least_rate && rate <= greatest_rate,
                            "WavWriter: ", channels, " channels at ", rate, " frames per second, expected 1 or 2 channels at ",
                            least_rate, " to ", greatest_rate, ".");
-    file_ = std::fopen(path_.string().c_str(), "wb");
+    file_.reset(std::fopen(path_.string().c_str(), "wb"));
     require_written(file_ != nullptr);
-    std::setvbuf(file_, nullptr, _IONBF, 0);  // unbuffered, so a full disk leaves no data in a buffer
-    finish();
-  }
-  WavWriter(const WavWriter&) = delete;
-  WavWriter& operator=(const WavWriter&) = delete;
-  ~WavWriter() {
-    if (file_ != nullptr) {
-      std::fclose(file_);
+    std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // unbuffered, so a full disk leaves no data in a buffer
+    if (!finish()) {
+      const int reason = errno;
+      file_.reset();
+      if (std::error_code ignored; std::filesystem::is_regular_file(path_, ignored)) {  // not /dev/full
+        std::filesystem::remove(path_, ignored);
+      }
+      errno = reason;
+      require_written(false);
     }
   }
 
@@ -84,14 +86,13 @@ class WavWriter {
   void write(ConstView<float> samples) {
     require<ShapeError>(samples.cols() == channels_, "WavWriter::write: the samples have ", samples.cols(),
                         " channels, expected ", channels_, ".");
-    require<ArgumentError>(data_bytes() + static_cast<std::uint64_t>(samples.rows()) * frame_bytes() <= detail::most_wav_bytes,
-                           "WavWriter::write: ", path_.string(), " would be larger than 4 GB. Write several files.");
+    detail::wav_data_bytes(path_.string(), frames_ + samples.rows(), channels_, format_);
     std::vector<std::byte> bytes;
     detail::append_wav_samples("WavWriter::write", samples, format_, bytes);
-    const bool placed = std::fseek(file_, data_bytes() % 2 == 1 ? -1 : 0, SEEK_END) == 0;  // overwrites the padding
-    if (placed && std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size()) {
+    const bool placed = std::fseek(file_.get(), data_bytes() % 2 == 1 ? -1 : 0, SEEK_END) == 0;  // overwrites the padding
+    if (placed && std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size()) {
       frames_ += samples.rows();
-      finish();
+      require_written(finish());
       return;
     }
     const int reason = errno;
@@ -110,16 +111,17 @@ class WavWriter {
     require<FileError>(done, path_.string(), ": cannot be written: ", std::generic_category().message(errno), ".");
   }
 
-  /// Writes the header for the frames so far, and a padding byte if their samples have an odd number of bytes.
-  void finish() {
+  /// Writes the header for the frames so far, and a padding byte if their samples have an odd number of bytes. False if that
+  /// fails; `errno` then says why.
+  bool finish() {
     const std::vector<std::byte> begin = header();
-    const bool padded = data_bytes() % 2 == 0 || (std::fseek(file_, 0, SEEK_END) == 0 && std::fputc(0, file_) == 0);
-    require_written(padded && std::fseek(file_, 0, SEEK_SET) == 0 &&
-                    std::fwrite(begin.data(), 1, begin.size(), file_) == begin.size());
+    const bool padded = data_bytes() % 2 == 0 || (std::fseek(file_.get(), 0, SEEK_END) == 0 && std::fputc(0, file_.get()) == 0);
+    return padded && std::fseek(file_.get(), 0, SEEK_SET) == 0 &&
+           std::fwrite(begin.data(), 1, begin.size(), file_.get()) == begin.size();
   }
   /// After a failed write: keeps the whole frames that were written, and cuts the rest.
   void keep_what_fits() {
-    std::clearerr(file_);
+    std::clearerr(file_.get());
     std::error_code ignored;
     const std::uint64_t size = std::filesystem::file_size(path_, ignored), begin = header().size();
     if (ignored || size < begin) {
@@ -128,13 +130,16 @@ class WavWriter {
     const auto fits = static_cast<Index>((size - begin) / frame_bytes());
     frames_ = std::max(frames_, fits - (fits * static_cast<Index>(frame_bytes()) % 2));  // there may be no room for padding
     std::filesystem::resize_file(path_, begin + data_bytes(), ignored);
-    finish();
+    require_written(finish());
   }
 
   std::filesystem::path path_;
   Index channels_, rate_;
   WavFormat format_;
-  std::FILE* file_ = nullptr;
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Close> file_;
   Index frames_ = 0;
 };
 

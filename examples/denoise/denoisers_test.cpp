@@ -1,0 +1,89 @@
+#include "denoisers.hpp"
+
+#include <gtest/gtest.h>
+
+#include "gated/io/model_file.hpp"
+#include "gated/models/speech_enhancement.hpp"
+#include "tests/io/files.hpp"
+
+namespace denoise {
+namespace {
+
+using Network = gated::MaskNetwork<float>;
+
+/// MossFormer2_SE_48K with one narrow block and random weights.
+Network small_network() {
+  auto config = gated::mossformer2_se_48k();
+  config.trunk.depth = 1;
+  config.trunk.block.channels = 8;
+  config.trunk.block.attention.query_key = 8;
+  config.trunk.block.fsmn.inner = config.trunk.block.fsmn.hidden = 4;
+  gated::Random random(1);
+  return Network(config, random);
+}
+
+/// Writes noise with `frames` frames at 48 kHz.
+std::filesystem::path noise(const char* name, Index frames, Index channels) {
+  gated::Random random(2);
+  gated::Sound sound{Matrix<float>(frames, channels), 48000};
+  for (Index i = 0; i < sound.samples.size(); ++i) {
+    sound.samples.data()[i] = static_cast<float>(random.normal()) / 16;
+  }
+  const auto path = gated::test::temporary(name);
+  gated::write_wav(path, sound, gated::WavFormat::float32);
+  return path;
+}
+
+TEST(MossFormer2, CleansAFileAsEnhanceDoes) {
+  const Network network = small_network();
+  const auto model = gated::test::temporary("se.safetensors");
+  gated::save_model(network, model);
+  ASSERT_EQ(rate_of(model), 48000);
+  for (const double seconds : {1.0, 21.0}) {  // one window, and several
+    const auto in = noise("noise.wav", static_cast<Index>(seconds * 48000), 2);
+    const Recording recording(in, 48000);
+    Matrix<float> clean(recording.frames(), 2);
+    Index done = 0;
+    denoise(model, recording, 1, [&](gated::ConstView<float> next) {
+      clean.middleRows(done, next.rows()) = next;
+      done += next.rows();
+      return true;
+    });
+    ASSERT_EQ(done, recording.frames());
+    const gated::Sound sound = gated::read_wav(in);
+    gated::Workspace<float> workspace;
+    for (Index c = 0; c < 2; ++c) {
+      const gated::Vector<float> channel = sound.samples.col(c);
+      EXPECT_EQ(gated::Vector<float>(clean.col(c)),
+                gated::enhance<float>(network, channel, gated::mossformer2_enhancement(), workspace))
+          << "channel " << c << " of " << seconds << " s";
+    }
+  }
+}
+
+TEST(MossFormer2, StopsWhenAsked) {
+  const auto model = gated::test::temporary("se.safetensors");
+  gated::save_model(small_network(), model);
+  int parts = 0;
+  denoise(model, Recording(noise("long.wav", 25 * 48000, 1), 48000), 1, [&](gated::ConstView<float>) { return ++parts < 2; });
+  EXPECT_EQ(parts, 2);
+}
+
+TEST(MossFormer2, RefusesARecordingShorterThanAFrame) {
+  const auto model = gated::test::temporary("se.safetensors");
+  gated::save_model(small_network(), model);
+  const Recording recording(noise("short.wav", 1919, 1), 48000);
+  gated::test::expect_error<gated::FileError>(
+      [&] { denoise(model, recording, 1, [](gated::ConstView<float>) { return true; }); },
+      {"short.wav: has 1919 samples at 48000 Hz, but MossFormer2 needs at least 1920."});
+}
+
+TEST(Recordings, RefuseLoudnessWhosePowerOverflows) {
+  const auto path = gated::test::temporary("loud.wav");
+  gated::write_wav(path, {Matrix<float>::Constant(100, 1, 3e38f), 48000}, gated::WavFormat::float32);
+  gated::test::expect_error<gated::FileError>([&] { (void)Recording(path, 48000).read(0, 100); },
+                                              {"loud.wav: a sample is 3e+38, expected -1 to 1."});
+}
+
+}  // namespace
+}  // namespace denoise
