@@ -35,10 +35,11 @@ constexpr void expect_layer() {
       "initialize: declare it as `void initialize(Random& random)`");
   static_assert(
       !requires(L & layer, Random & random) { layer.initialise(random); }, "initialise: write `initialize`");
-  static_assert(
-      !requires { &L::prepare; } ||
-          requires(const L& layer, PreparedWeights<typename L::Scalar>& prepared) { layer.prepare(prepared); },
-      "prepare: declare it as `void prepare(PreparedWeights<T>& prepared) const`");
+  if constexpr (requires { &L::prepare; }) {
+    static_assert(
+        requires(const L& layer, PreparedWeights<typename L::Scalar>& prepared) { layer.prepare(prepared); },
+        "prepare: declare it as `void prepare(PreparedWeights<T>& prepared) const`");
+  }
 }
 
 /// Type-erased description of a layer: name, tag and path lookup.
