@@ -303,7 +303,7 @@ TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
                [&] { tape.begin(model, of_thread); }, [&] { tape.constant(x); }, [&] { tape.input(x); },
                [&] { tape.make(1, 1); },
                [&] {
-                 static_cast<void>(tape.enter({nullptr, model}));
+                 static_cast<void>(tape.enter({nullptr, model.first}));
                },
                [&] { tape.backward(Variable()); }, [&] { tape.backward(Variable(), x); }}) {
         EXPECT_EQ(test::message_of<ArgumentError>(use),
@@ -317,7 +317,7 @@ TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
     const Variable input = tape.input(x);
     tape.push([&expect_refusals](auto&) { expect_refusals(); });  // during the backward pass
     {
-      const auto layer = tape.enter({nullptr, model});  // inside a layer
+      const auto layer = tape.enter({nullptr, model.first});  // inside a layer
       expect_refusals();
     }
     std::thread([&] { tape.backward(record(tape, model.first, input), x); }).join();  // one after another
