@@ -8,7 +8,7 @@ expect_run(0 "images    359, held out.*float32[^\n]*98.33 %.*bf16[^\n]*98.33 %.*
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
 
 # A language model in int8: quantizing it again loses nothing.
-expect_run(0 "trunk.blocks.0.projection.hidden.weight.*saved .*small.safetensors" ${EXAMPLES}/generate_text/bible.int8.safetensors
+expect_run(0 "trunk.blocks.0.projection.hidden.weight.*int8 products[^\n]*e-0[34] .*int8-rows products[^\n]*e-0[34] .*saved .*small.safetensors" ${EXAMPLES}/generate_text/bible.int8.safetensors
   --texts ${EXAMPLES}/generate_text/README.md --tensors --format int8 --out ${file})
 if(NOT said MATCHES "int8 [^\n]*0.00e\\+00 +0.00e\\+00 +100.00 %")
   message(FATAL_ERROR "rounding an int8 model to int8 changes it:\n${said}")
@@ -27,9 +27,10 @@ expect_run(0 "series +[0-9]+ forecasts.*float32[^\n]* 0.00e\\+00 .*int8-rows pro
 
 expect_no_file(FILE)
 expect_no_file(${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images FILE)
+expect_no_file(${EXAMPLES}/classify_digits/mnist_gmlp.safetensors --mnist FILE)
 expect_no_file(${EXAMPLES}/generate_text/bible.int8.safetensors --texts FILE)
-expect_run(2 "quantized_weights: --images, --series: the model is a language model. Give --texts."
+expect_run(2 "quantized_weights: --images, --mnist, --series: the model is a language model. Give --texts."
   ${EXAMPLES}/generate_text/bible.int8.safetensors --images ${EXAMPLES}/classify_digits/digits.csv)
-expect_run(2 "--texts, --series: the model is an image classifier. Give --images."
+expect_run(2 "--texts, --series: the model is an image classifier. Give --images or --mnist."
   ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --texts ${EXAMPLES}/README.md)
 expect_run(2 "--out" ${EXAMPLES}/classify_digits/digits_gmlp.safetensors --format int8)

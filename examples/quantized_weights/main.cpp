@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "common/labelled_images.hpp"
+#include "common/mnist.hpp"
 #include "common/run_main.hpp"
 #include "common/text_file.hpp"
 #include "distortion.hpp"
@@ -140,11 +141,15 @@ void measure(const Model& model, const small::Options& options, const text::Corp
 }
 
 void measure(const Classifier& model, const small::Options& options) {
-  const auto images = digits::read_images(options.images, model.config, options.max_pixel, digits::Part::held_out);
+  const auto images = options.mnist.empty()
+                          ? digits::read_images(options.images, model.config, options.max_pixel, digits::Part::held_out)
+                          : digits::read_mnist(options.mnist, digits::MnistSet::test, model.config);
   std::printf("  images    %td, held out\n\n", images.count());
-  const Matrix<float> inputs = digits::inputs_from(images.pixels, model.config);
   print_answers(model, options.threads, "right", [&](const Classifier& m, Workspace<float>& workspace, const auto& f) {
-    f(m.forward(inputs, workspace), images.labels);
+    for (Index first = 0; first < images.count(); first += 500) {
+      const auto part = digits::part_of(images, first, std::min<Index>(500, images.count() - first));
+      f(m.forward(digits::inputs_from(part.pixels, model.config), workspace), part.labels);
+    }
   });
 }
 
@@ -202,20 +207,20 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
     print_tensors(model);
   }
   if constexpr (std::is_same_v<Model, Forecaster>) {
-    gated::require<examples::UsageError>(options.texts.empty() && options.images.empty(),
-                                         "--texts, --images: the model is a forecaster. Give --series.");
+    gated::require<examples::UsageError>(options.texts.empty() && options.images.empty() && options.mnist.empty(),
+                                         "--texts, --images, --mnist: the model is a forecaster. Give --series.");
     if (!options.series.empty()) {
       measure(model, options);
     }
   } else if constexpr (std::is_same_v<Model, Classifier>) {
     gated::require<examples::UsageError>(options.texts.empty() && options.series.empty(),
-                                         "--texts, --series: the model is an image classifier. Give --images.");
-    if (!options.images.empty()) {
+                                         "--texts, --series: the model is an image classifier. Give --images or --mnist.");
+    if (!options.images.empty() || !options.mnist.empty()) {
       measure(model, options);
     }
   } else {
-    gated::require<examples::UsageError>(options.images.empty() && options.series.empty(),
-                                         "--images, --series: the model is a language model. Give --texts.");
+    gated::require<examples::UsageError>(options.images.empty() && options.mnist.empty() && options.series.empty(),
+                                         "--images, --mnist, --series: the model is a language model. Give --texts.");
     gated::require<gated::FileError>(model.config.vocabulary == 256 && model.head.has_value(), file.name(),
                                      ": expected a byte-level language model with a head.");
     if (!options.texts.empty()) {

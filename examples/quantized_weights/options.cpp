@@ -14,6 +14,9 @@ Options parse_options(int count, char** arguments) {
   CLI::Option* const texts =
       examples::add_name(app, "--texts", options.texts, "FILE|FOLDER", "measure on the last tenth of each of these files");
   examples::add_name(app, "--images", options.images, "FILE.csv", "measure on the images with index % 5 == 4")->excludes(texts);
+  examples::add_name(app, "--mnist", options.mnist, "FOLDER", "measure on MNIST's test images, from the files in this folder")
+      ->excludes(texts)
+      ->excludes("--images");
   examples::add_name(app, "--series", options.series, "FILE.csv", "measure forecasts of the last tenth of the last column")
       ->excludes(texts);
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e9F, "the value of a white pixel");

@@ -11,6 +11,7 @@ struct Options {
   std::filesystem::path model;
   std::vector<std::filesystem::path> texts;  ///< for a byte-level language model
   std::filesystem::path images;              ///< for an image classifier
+  std::filesystem::path mnist;               ///< a folder, for an image classifier of MNIST
   std::filesystem::path series;              ///< for a forecaster
   float max_pixel = 16;
   bool tensors = false;
