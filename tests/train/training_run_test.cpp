@@ -4,11 +4,14 @@
 
 #include <vector>
 
+#include "gated/io/model_file.hpp"
 #include "gated/models/gmlp.hpp"
+#include "gated/ops/bf16_products.hpp"
 #include "gated/train/next_token.hpp"
 #include "gated/train/training.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/io/files.hpp"
 #include "tests/train/regression.hpp"
 
 namespace gated::training_run_test {
@@ -70,6 +73,27 @@ TEST(TrainingRun, OffersItsProductsToAnEngine) {
   EXPECT_EQ(step(offering), step(in_float));
   EXPECT_TRUE(same_parameters(offering, in_float));
   EXPECT_GE(products_offered, 3 * 2 * 2) << "two blocks with two projections each: the forward pass and two gradients";
+}
+
+TEST(TrainingRun, ResumesToTheBitWithBf16Products) {
+  if (bf16_products() == nullptr) {
+    GTEST_SKIP() << "this processor has no AVX512-BF16";
+  }
+  const auto in_bf16 = [](Training<Model> training) {
+    training.products = bf16_products();
+    return training;
+  };
+  Training<Model> straight = in_bf16(training_of()), in_float = training_of();
+  step(straight);
+  step(in_float);
+  EXPECT_FALSE(same_parameters(straight, in_float)) << "the engine is used";
+  const auto path = test::temporary("bf16.training.safetensors");
+  save_model(straight, path);
+  Training<Model> resumed = in_bf16(load_model<Training<Model>>(path));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(step(resumed), step(straight));
+  }
+  EXPECT_TRUE(same_parameters(resumed, straight));
 }
 
 TEST(TrainingRun, AppliesTheConfiguredDropout) {
