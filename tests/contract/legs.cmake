@@ -1,4 +1,4 @@
-# cmake -DSOURCE_DIR=… -P legs.cmake checks the legs of cmake/legs.txt: each has three presets and a line in tests/README.md,
+# cmake -DSOURCE_DIR=… -DWORK_DIR=… -P legs.cmake checks the legs of cmake/legs.txt: each has three presets and a line in tests/README.md,
 # each line of cmake/legs_passed.txt names a leg, and the leg that passed longest ago runs next.
 
 cmake_minimum_required(VERSION 3.21)
@@ -49,7 +49,7 @@ endforeach()
 # expect_order(<legs> <commands>) checks that, after the commands, legs_by_age prints the legs in this order.
 find_program(SH sh)
 function(expect_order expected)
-  set(work ${CMAKE_CURRENT_BINARY_DIR}/legs_test)
+  set(work ${WORK_DIR}/legs_test)
   file(WRITE ${work}/legs.txt "# name | kind\nb-1 | preset\nb | preset\na | preset\n")
   file(WRITE ${work}/passed.txt "# name | commit\n")
   execute_process(COMMAND ${SH} -c "set -eu; . ./functions.sh; ${ARGN} legs_by_age ${work}/legs.txt ${work}/passed.txt"
@@ -60,7 +60,7 @@ function(expect_order expected)
   endif()
 endfunction()
 if(SH)
-  set(on "date() { echo $now; }; on() { now=$1; note_leg ${CMAKE_CURRENT_BINARY_DIR}/legs_test/passed.txt $2 abc1234 9 1; };")
+  set(on "date() { echo $now; }; on() { now=$1; note_leg ${WORK_DIR}/legs_test/passed.txt $2 abc1234 9 1; };")
   expect_order("b-1 b a" "")
   expect_order("b-1 a b" "${on} on 2026-11-24 b;")
   expect_order("a b-1 b" "${on} on 2026-11-24 b; on 2026-11-24 b-1;")
