@@ -57,9 +57,9 @@ std::vector<std::string> read_labels(const std::filesystem::path& path, const st
   gated::require<gated::FileError>(labels.empty() || static_cast<Index>(labels.size()) == classes, model.string(), ": ",
                                    labels.size(), " labels, expected ", classes, ", one per class.");
   if (!path.empty()) {
-    std::istringstream file(examples::read_text_file(path));
+    std::istringstream file(examples::read_lines(path));
     for (std::string line; std::getline(file, line);) {
-      labels.push_back(line.substr(0, line.find_last_not_of("\r") + 1));
+      labels.push_back(line);
     }
     gated::require<gated::FileError>(static_cast<Index>(labels.size()) == classes, path.string(), ": ", labels.size(),
                                      " lines, expected ", classes, ", one per class.");

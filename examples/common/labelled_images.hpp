@@ -33,9 +33,19 @@ void expect_classes(const gated::GmlpImageClassifierConfig& config);
 LabelledImages read_images(const std::filesystem::path& path, const gated::GmlpImageClassifierConfig& config, float max_pixel,
                            Part part);
 
+/// A table of numbers, whose separator may be a comma, a semicolon or a tab, with or without a line of names.
+struct ImageTable {
+  gated::Matrix<float> numbers;
+  gated::Index first_line = 1;  ///< the number of the first line of numbers
+};
+
+/// Reads a table from a CSV file.
+/// Errors: those of gated::read_csv(); FileError for a picture.
+ImageTable read_image_table(const std::filesystem::path& path);
+
 /// read_images() for a table in memory. `file` names the table in error messages.
-LabelledImages images_of(const gated::Matrix<float>& table, const std::string& file,
-                         const gated::GmlpImageClassifierConfig& config, float max_pixel, Part part);
+LabelledImages images_of(const ImageTable& table, const std::string& file, const gated::GmlpImageClassifierConfig& config,
+                         float max_pixel, Part part);
 
 /// `count` of the images, starting at index `first`.
 LabelledImages part_of(const LabelledImages& images, gated::Index first, gated::Index count);

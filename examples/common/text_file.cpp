@@ -20,4 +20,18 @@ std::string read_text_file(const std::filesystem::path& path) {
   return bytes;
 }
 
+std::string read_lines(const std::filesystem::path& path) {
+  std::string text;
+  char last = 0;
+  for (const char c : read_text_file(path)) {
+    if (c == '\n' && last == '\r') {
+      last = c;
+      continue;
+    }
+    text += c == '\r' ? '\n' : c;
+    last = c;
+  }
+  return text;
+}
+
 }  // namespace examples

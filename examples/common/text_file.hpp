@@ -9,4 +9,7 @@ namespace examples {
 /// Errors: FileError, naming the file, if it is missing, a directory, unreadable or UTF-16.
 std::string read_text_file(const std::filesystem::path& path);
 
+/// read_text_file() with line ends in LF: those of Windows (CRLF) and old Macs (CR) are replaced.
+std::string read_lines(const std::filesystem::path& path);
+
 }  // namespace examples

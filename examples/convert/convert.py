@@ -37,6 +37,13 @@ DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF1
 # --- Files ---
 
 
+def read_text(path):
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        sys.exit(f"{path}: the text is not in UTF-8. Convert it: iconv -f UTF-16 -t UTF-8.")
+
+
 def read_safetensors(path):
     data = path.read_bytes()
     (size,) = struct.unpack("<Q", data[:8])
@@ -91,13 +98,13 @@ def read(source, trust):
     """The tensors, and the config.json or metadata beside them."""
     path = pathlib.Path(source)
     if path.is_dir():
-        beside = json.loads((path / "config.json").read_text()) if (path / "config.json").exists() else {}
+        beside = json.loads(read_text(path / "config.json")) if (path / "config.json").exists() else {}
         index = path / "model.safetensors.index.json"  # transformers: a sharded checkpoint
         if index.exists():
-            files = sorted({pathlib.PurePath(name).name for name in json.loads(index.read_text())["weight_map"].values()})
+            files = sorted({pathlib.PurePath(name).name for name in json.loads(read_text(index))["weight_map"].values()})
             return {name: tensor for file in files for name, tensor in read_safetensors(path / file)[0].items()}, beside
         best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
-        named = [pathlib.PurePath(best.read_text().split("\n")[0].strip()).name] if best.exists() else []
+        named = [pathlib.PurePath(read_text(best).split("\n")[0].strip()).name] if best.exists() else []
         for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):
             if (path / name).is_file():
                 return read(path / name, trust)[0], beside
@@ -449,7 +456,7 @@ def pooling_of(folder):
     modules, pooling, config = folder / "modules.json", folder / "1_Pooling" / "config.json", {}
     if modules.exists():
         pooling = None
-        for module in json.loads(modules.read_text()):
+        for module in json.loads(read_text(modules)):
             kind = module["type"].rpartition(".")[2]
             if kind not in ("Transformer", "Pooling", "Normalize"):
                 sys.exit(f"{modules}: type = {module['type']}, but only Transformer, Pooling and Normalize are supported.")
@@ -458,7 +465,7 @@ def pooling_of(folder):
             if kind == "Normalize":
                 config["unit_length"] = True
     if pooling and pooling.exists():
-        stated = json.loads(pooling.read_text())
+        stated = json.loads(read_text(pooling))
         modes = stated.get("pooling_mode") or [key for key, value in stated.items() if key.startswith("pooling_mode_") and value]
         modes = [modes] if isinstance(modes, str) else modes
         if not modes and "pooling_mode_mean_tokens" not in stated:
@@ -780,7 +787,7 @@ def main():
     for assignment in arguments.set:
         set_option(config, assignment)
     metadata = {"architecture": architecture, "config": json.dumps(config), "origin": origin}
-    labels = arguments.labels.read_text(encoding="utf-8").splitlines() if arguments.labels else beside.get("label_names")
+    labels = read_text(arguments.labels).splitlines() if arguments.labels else beside.get("label_names")
     if labels:
         metadata["labels"] = json.dumps(labels, ensure_ascii=False)
     output = arguments.output or pathlib.Path(pathlib.Path(arguments.input).stem + ".safetensors")

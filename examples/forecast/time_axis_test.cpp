@@ -61,6 +61,34 @@ TEST(TimeAxis, ContinuesHoursInTheirNotation) {
   EXPECT_EQ(step_of({"2014-12-31T22:00:00.25Z", "2014-12-31T22:00:00.5Z"}), "0.25 seconds");
 }
 
+TEST(TimeAxis, ContinuesDateTimesWithoutSeparators) {
+  EXPECT_EQ(after({"20141230000000", "20141231000000"}, 1), (Texts{"20150101000000"}));
+  EXPECT_EQ(step_of({"20141230000000", "20141231000000"}), "1 day");
+  EXPECT_EQ(after({"201412312350", "201412312355"}, 1), (Texts{"201501010000"}));
+  EXPECT_EQ(step_of({"201412312350", "201412312355"}), "5 minutes");
+  EXPECT_EQ(after({"2014123122", "2014123123"}, 1), (Texts{"2015010100"}));
+  EXPECT_EQ(after({"20141231T220000Z", "20141231T230000Z"}, 1), (Texts{"20150101T000000Z"}));
+  EXPECT_EQ(after({"20141231T2200", "20141231T2300"}, 1), (Texts{"20150101T0000"}));
+  EXPECT_EQ(after({"20141231T235959.5", "20141231T235959.75"}, 1), (Texts{"20150101T000000.00"}));
+}
+
+TEST(TimeAxis, ContinuesOtherCommonNotations) {
+  EXPECT_EQ(after({"2014-12-31t22:00:00z", "2014-12-31t23:00:00z"}, 1), (Texts{"2015-01-01t00:00:00z"}));
+  EXPECT_EQ(after({"2014-12-31 22:00:00 +0100", "2014-12-31 23:00:00 +0100"}, 1), (Texts{"2015-01-01 00:00:00 +0100"}));
+  EXPECT_EQ(after({"2014-12-31 22:00 GMT", "2014-12-31 23:00 GMT"}, 1), (Texts{"2015-01-01 00:00 GMT"}));
+  EXPECT_EQ(
+      after({"12/31/2014 10:00 PM", "12/31/2014 11:00 PM"}, 13),
+      (Texts{"01/01/2015 12:00 AM", "01/01/2015 01:00 AM", "01/01/2015 02:00 AM", "01/01/2015 03:00 AM", "01/01/2015 04:00 AM",
+             "01/01/2015 05:00 AM", "01/01/2015 06:00 AM", "01/01/2015 07:00 AM", "01/01/2015 08:00 AM", "01/01/2015 09:00 AM",
+             "01/01/2015 10:00 AM", "01/01/2015 11:00 AM", "01/01/2015 12:00 PM"}));
+  EXPECT_EQ(after({"12/31/2014 11:00:00am", "12/31/2014 12:00:00pm"}, 1), (Texts{"12/31/2014 01:00:00pm"}));
+  EXPECT_EQ(message_of({"12/31/2014 11:00 PM", "12/31/2014 11:00 PM"}),
+            "t.csv: line 3 repeats the time of line 2, \"12/31/2014 11:00 PM\". Keep one of them; where clocks are set back, "
+            "write times in UTC.");
+  EXPECT_EQ(after({"1704067200,0", "1704067200,5"}, 1), (Texts{"1704067201,0"}));
+  EXPECT_EQ(after({"2014-12-31 23:59:59,5", "2014-12-31 23:59:59,75"}, 1), (Texts{"2015-01-01 00:00:00,00"}));
+}
+
 TEST(TimeAxis, UsesUtcAcrossOffsetChanges) {
   const Texts autumn{"2014-10-26T01:00+02:00", "2014-10-26T02:00+02:00", "2014-10-26T02:00+01:00", "2014-10-26T03:00+01:00"};
   EXPECT_EQ(after(autumn, 1), (Texts{"2014-10-26T04:00+01:00"}));

@@ -42,10 +42,10 @@ std::optional<std::int64_t> whole_number(std::string_view digits) {
 
 /// Reads an optional fraction such as ".25", in billionths; false if it has no digits or more than nine.
 bool read_fraction(Reader& reader, ReadTime& read) {
-  if (!reader.at(".")) {
+  if (!reader.at(".,")) {
     return true;
   }
-  reader.take();
+  read.notation.point = reader.take();
   const auto digits = reader.digits();
   if (!digits || digits->size() > most_digits) {
     return false;
@@ -73,7 +73,22 @@ std::optional<ReadTime> read_number(Reader reader) {
   return read;
 }
 
-/// "2014-12-31", "2014-12", "31.12.2014", "20141231", "201412".
+/// Moves the time of day out of `date`, such as 2014123107, 201412310700 or 20141231070000, whose digits nothing separates.
+bool read_compact_clock(std::string_view& date, ReadTime& read) {
+  constexpr std::int64_t limit[] = {24, 60, 60}, seconds[] = {3600, 60, 1};
+  for (std::size_t at = 8; at + 1 < date.size() && read.notation.clock_fields < 3; at += 2) {
+    const std::int64_t field = *whole_number(date.substr(at, 2));
+    if (field >= limit[read.notation.clock_fields]) {
+      return false;
+    }
+    read.stamp.whole += field * seconds[read.notation.clock_fields++];
+  }
+  read.notation.colon = read.notation.clock_fields > 0 ? '\0' : ':';
+  date = date.substr(0, std::min<std::size_t>(date.size(), 8));
+  return true;
+}
+
+/// "2014-12-31", "2014-12", "31.12.2014", "20141231", "201412", "20141231070000".
 bool read_date(Reader& reader, ReadTime& read) {
   TimeNotation& notation = read.notation;
   std::vector<std::string_view> parts;
@@ -89,7 +104,8 @@ bool read_date(Reader& reader, ReadTime& read) {
     notation.separator = reader.take();
   } while (true);
   if (notation.form == TimeForm::compact) {
-    if (parts.size() != 1 || (parts[0].size() != 8 && parts[0].size() != 6)) {
+    const std::size_t size = parts[0].size();
+    if (parts.size() != 1 || size < 6 || size > 14 || size % 2 != 0 || !read_compact_clock(parts[0], read)) {
       return false;
     }
     const std::string_view all = parts[0];
@@ -118,16 +134,49 @@ bool read_date(Reader& reader, ReadTime& read) {
       std::chrono::day(notation.has_day ? static_cast<unsigned>(*whole_number(parts[2])) : 1)};
   const bool likely =
       notation.form != TimeForm::compact || (date.year() >= std::chrono::year(1800) && date.year() < std::chrono::year(2200));
-  read.stamp.whole = date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86400} : 0;
+  read.stamp.whole += date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86400} : 0;
   return date.ok() && likely;
 }
 
-/// "T07:00:00.5" or " 7:00".
+/// " AM", "pm" or nothing, after the fields of a clock of 12 hours.
+bool read_half(Reader& reader, ReadTime& read) {
+  Reader ahead = reader;
+  std::string& half = read.notation.half;
+  if (ahead.at(" ")) {
+    half += ahead.take();
+  }
+  if (!ahead.at("AaPp")) {
+    half.clear();
+    return true;
+  }
+  const char mark = ahead.take();
+  const bool second = mark == 'P' || mark == 'p';
+  half += second ? static_cast<char>(mark + 'A' - 'P') : mark;
+  const std::int64_t day = 86400, hour = (read.stamp.whole % day + day) % day / 3600;
+  if (!ahead.at("Mm") || hour < 1 || hour > 12) {
+    return false;
+  }
+  half += ahead.take();
+  read.stamp.whole += ((hour == 12 ? -12 : 0) + (second ? 12 : 0)) * std::int64_t{3600};
+  reader = ahead;
+  return true;
+}
+
+/// "T07:00:00.5", " 7:00", " 07:00 AM" or, after a date without separators, "T070000".
 bool read_clock(Reader& reader, ReadTime& read) {
-  if (!reader.at("T ") || !read.notation.has_day) {
+  if (read.notation.clock_fields > 0) {  // read_compact_clock() has read it
+    return true;
+  }
+  if (!reader.at("Tt ") || !read.notation.has_day) {
     return reader.rest.empty();
   }
   read.notation.clock_mark = reader.take();
+  const std::size_t count = std::min(reader.rest.find_first_not_of("0123456789"), reader.rest.size());
+  if (read.notation.form == TimeForm::compact && (count == 4 || count == 6)) {
+    const std::string padded = "00000000" + std::string(*reader.digits());  // in place of the date
+    std::string_view clock = padded;
+    return read_compact_clock(clock, read) && (read.notation.clock_fields < 3 || read_fraction(reader, read));
+  }
   constexpr std::int64_t limit[] = {24, 60, 60}, seconds[] = {3600, 60, 1};
   int& fields = read.notation.clock_fields;
   do {
@@ -139,14 +188,18 @@ bool read_clock(Reader& reader, ReadTime& read) {
     read.stamp.whole += *whole_number(*digits) * seconds[fields];
     ++fields;
   } while (fields < 3 && reader.at(":") && reader.take() == ':');
-  return fields < 3 || read_fraction(reader, read);
+  return (fields < 3 || read_fraction(reader, read)) && read_half(reader, read);
 }
 
-/// "Z", "+01:00", "+0100", "+01", " UTC", or nothing.
+/// "Z", "+01:00", " +0100", "+01", " UTC", " GMT", or nothing.
 bool read_zone(Reader& reader, ReadTime& read) {
   read.notation.zone = std::string(reader.rest);
-  if (reader.rest.empty() || reader.rest == "Z" || reader.rest == " UTC") {
+  const std::string_view names[] = {"", "Z", "z", " UTC", " GMT"};
+  if (std::find(std::begin(names), std::end(names), reader.rest) != std::end(names)) {
     return true;
+  }
+  if (reader.at(" ")) {
+    reader.take();
   }
   if (read.notation.clock_fields == 0 || !reader.at("+-")) {
     return false;
@@ -170,6 +223,7 @@ bool read_zone(Reader& reader, ReadTime& read) {
 bool TimeNotation::goes_with(const TimeNotation& other) const {
   TimeNotation alike = other;
   alike.digits = digits;
+  alike.point = digits == 0 || other.digits == 0 ? point : other.point;
   alike.width = width;
   alike.pads_date = pads_date;
   alike.pads_hour = pads_hour;
@@ -183,7 +237,7 @@ std::string TimeNotation::write(std::int64_t whole, std::int64_t billionth) cons
     return std::string(static_cast<std::size_t>(std::max(0, least - static_cast<int>(all.size()))), '0') + all;
   };
   const std::string fraction =
-      digits > 0 ? "." + digits_of(std::abs(billionth) / power_of_ten(most_digits - digits), digits) : std::string();
+      digits > 0 ? point + digits_of(std::abs(billionth) / power_of_ten(most_digits - digits), digits) : std::string();
   if (form == TimeForm::number) {
     return (whole < 0 || billionth < 0 ? "-" : "") + digits_of(std::abs(whole), width) + fraction;
   }
@@ -207,11 +261,16 @@ std::string TimeNotation::write(std::int64_t whole, std::int64_t billionth) cons
     out += (separator != 0 ? std::string(1, separator) : std::string()) + parts[i];
   }
   if (clock_fields > 0) {
-    const std::int64_t fields[] = {clock / 3600, clock / 60 % 60, clock % 60};
+    const std::int64_t hour = clock / 3600,
+                       fields[] = {half.empty() ? hour : (hour + 11) % 12 + 1, clock / 60 % 60, clock % 60};
     for (int i = 0; i < clock_fields; ++i) {
-      out += (i == 0 ? clock_mark : ':') + digits_of(fields[i], pads_hour || i > 0 ? 2 : 1);
+      const char mark = i == 0 ? clock_mark : colon;
+      out += (mark != 0 ? std::string(1, mark) : std::string()) + digits_of(fields[i], pads_hour || i > 0 ? 2 : 1);
     }
     out += fraction;
+    for (const char mark : half) {
+      out += (mark == 'A' || mark == 'a') && hour >= 12 ? static_cast<char>(mark + 'P' - 'A') : mark;
+    }
   }
   return out + zone;
 }

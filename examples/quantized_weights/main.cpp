@@ -156,7 +156,7 @@ void measure(const Classifier& model, const small::Options& options) {
 /// The last column of a CSV file with a header, as one row.
 Matrix<float> read_series(const std::filesystem::path& path) {
   std::string numbers;
-  const std::string text = examples::read_text_file(path);
+  const std::string text = examples::read_lines(path);
   for (std::size_t line = text.find('\n') + 1; line < text.size();) {
     const std::size_t end = std::min(text.find('\n', line), text.size()), field = text.rfind(',', end) + 1;
     numbers += text.substr(std::max(line, field), end - std::max(line, field)) + ",";

@@ -9,7 +9,6 @@
 #include "common/mnist.hpp"
 #include "common/run_main.hpp"
 #include "gated/core/random.hpp"
-#include "gated/io/csv.hpp"
 #include "gated/io/image_input.hpp"
 #include "gated/io/image_reader.hpp"
 
@@ -79,7 +78,8 @@ void read_folder(const Options& options, const std::string& name, Data& data) {
 void read_table(const Options& options, const std::string& name, Data& data) {
   require<UsageError>(!options.size, "--size: the images of a CSV keep their size; the option is for a folder of pictures.");
   const std::string file = options.data.string();
-  const auto table = gated::read_csv<float>(options.data);
+  const auto read = read_image_table(options.data);
+  const auto& table = read.numbers;
   const Index pixels = table.cols() - 1, count = table.rows();
   require<FileError>(count >= 10, file, ": ", count, " images, expected at least 10.");
   const auto side_of = [&](Index channels) {
@@ -91,7 +91,7 @@ void read_table(const Options& options, const std::string& name, Data& data) {
   std::set<float> classes;
   for (Index i = 0; i < count; ++i) {
     const float label = table(i, pixels);
-    require<FileError>(label >= 0 && label == std::floor(label), file, ": line ", i + 1, ": label ", label,
+    require<FileError>(label >= 0 && label == std::floor(label), file, ": line ", i + read.first_line, ": label ", label,
                        ", expected a whole number, 0 or more.");
     classes.insert(label);
   }
@@ -103,8 +103,8 @@ void read_table(const Options& options, const std::string& name, Data& data) {
   require<FileError>(largest > 0, file, ": no pixel is above 0, expected at least one.");
   data.recipe = recipe_for(name, side, channels, found, count - count / 5);
   const auto config = data.recipe.described();
-  data.images = images_of(table, file, config, options.max_pixel.value_or(largest), Part::training);
-  data.held_out = images_of(table, file, config, options.max_pixel.value_or(largest), Part::held_out);
+  data.images = images_of(read, file, config, options.max_pixel.value_or(largest), Part::training);
+  data.held_out = images_of(read, file, config, options.max_pixel.value_or(largest), Part::held_out);
 }
 
 /// A 64-bit hash of pixels and labels.
