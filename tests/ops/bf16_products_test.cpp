@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "gated/models/prepare.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/ops/plain_tiles.hpp"
 
 namespace gated::bf16_products_test {
 namespace {
@@ -186,6 +188,59 @@ TEST(Bf16ProductElsewhere, FallsBackToFloat) {
   }
   use_kernels(before);
 }
+
+#if GATED_HAS_AMX_KERNELS && GATED_HAS_BF16_KERNELS
+template <Index Rows>
+void expect_amx_product(Index pairs) {
+  const Index width = 32, stride = pairs + 3;
+  const auto pairs_of = [](std::uint64_t seed, Index count) {  // each holds two random values in bf16
+    const Matrix<float> values = random_matrix<float>(1, 2 * count, seed);
+    std::vector<float> words(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const auto half = [&](std::size_t at) {
+        return static_cast<std::uint32_t>(
+            Eigen::numext::bit_cast<std::uint16_t>(static_cast<Eigen::bfloat16>(values.data()[at])));
+      };
+      words[i] = Eigen::numext::bit_cast<float>(half(2 * i) | half(2 * i + 1) << 16);
+    }
+    return words;
+  };
+  const auto a = pairs_of(1, Rows * stride), panel = pairs_of(2, pairs * width);
+  const auto value = [](float word, int odd) {
+    const auto bits = Eigen::numext::bit_cast<std::uint32_t>(word);
+    return Eigen::numext::bit_cast<float>(odd != 0 ? bits & 0xffff0000u : bits << 16);
+  };
+  std::vector<float> tile(static_cast<std::size_t>(Rows * width), 77.0f);
+  avx512_bf16::multiply_by_tiles<test::PlainTiles, Rows>(pairs, a.data(), stride, panel.data(), tile.data());
+  for (Index row = 0; row < Rows; ++row) {
+    for (Index column = 0; column < width; ++column) {
+      float expected = 0;
+      for (Index first = 0; first < pairs; first += 16) {
+        float of[2] = {0, 0};
+        for (Index k = first; k < std::min(first + 16, pairs); ++k) {
+          for (const int odd : {0, 1}) {
+            of[odd] = std::fma(value(a[static_cast<std::size_t>(row * stride + k)], odd),
+                               value(panel[static_cast<std::size_t>(k * width + column)], odd), of[odd]);
+          }
+        }
+        expected += of[0] + of[1];
+      }
+      ASSERT_EQ(tile[static_cast<std::size_t>(row * width + column)], expected) << Rows << " rows, " << pairs << " pairs";
+    }
+  }
+}
+
+TEST(Bf16Kernels, TileProductsForAmx) {
+  for (const Index pairs : {0, 1, 7, 15, 16, 17, 33, 48}) {
+    expect_amx_product<32>(pairs);
+    expect_amx_product<16>(pairs);
+    expect_amx_product<8>(pairs);
+    expect_amx_product<4>(pairs);
+    expect_amx_product<2>(pairs);
+    expect_amx_product<1>(pairs);
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace gated::bf16_products_test

@@ -11,6 +11,7 @@
 #include "gated/models/prepare.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
+#include "tests/ops/plain_tiles.hpp"
 #include "tests/ops/restores_kernels.hpp"
 
 namespace gated::int8_products_test {
@@ -156,48 +157,6 @@ TEST(Int8Kernels, AddUpTheLargestCodesExactly) {
 }
 
 #if GATED_HAS_AMX_KERNELS
-/// Emulates the AMX instructions as Intel's manual describes them.
-struct PlainTiles {
-  static inline Index words = 0;
-  static inline std::byte tiles[8][16][64];
-
-  static void configure(Index depth) { words = depth; }
-  static void release() { words = 0; }
-  template <int C>
-  static void zero() {
-    std::memset(tiles[C], 0, sizeof(tiles[C]));
-  }
-  template <int To>
-  static void load(const void* from, Index stride) {
-    constexpr bool is_a = To == 4 || To == 5;
-    std::memset(tiles[To], 0, sizeof(tiles[To]));
-    for (Index row = 0; row < (is_a ? 16 : words); ++row) {
-      std::memcpy(tiles[To][row], static_cast<const std::byte*>(from) + row * stride,
-                  is_a ? 4 * static_cast<std::size_t>(words) : 64);
-    }
-  }
-  template <int C>
-  static void store(void* to, Index stride) {
-    for (Index row = 0; row < 16; ++row) {
-      std::memcpy(static_cast<std::byte*>(to) + row * stride, tiles[C][row], 64);
-    }
-  }
-  template <int C, int A, int B>
-  static void add_product() {
-    for (Index m = 0; m < 16; ++m) {
-      for (Index n = 0; n < 16; ++n) {
-        std::int32_t sum;
-        std::memcpy(&sum, tiles[C][m] + 4 * n, 4);
-        for (Index k = 0; k < 4 * words; ++k) {
-          sum += static_cast<int>(tiles[A][m][k]) * static_cast<std::int8_t>(tiles[B][k / 4][4 * n + k % 4]);
-        }
-        std::memcpy(tiles[C][m] + 4 * n, &sum, 4);
-      }
-    }
-  }
-};
-
-/// Tests the AMX tiling of products with emulated instructions, because the machine may lack AMX.
 TEST(Int8Kernels, TileProductsForAmx) {
   for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
     const Index padded = (words + 15) / 16 * 16;
@@ -209,7 +168,7 @@ TEST(Int8Kernels, TileProductsForAmx) {
       std::generate_n(a.begin() + row * padded, words, [&] { return static_cast<std::uint32_t>(random.bits()); });
     }
     std::vector<std::int32_t> sums(32 * 32);
-    avx512_vnni::sum_two_by_two_tiles<PlainTiles>(words, a.data(), padded, panel.data(), sums.data());
+    avx512_vnni::sum_two_by_two_tiles<test::PlainTiles>(words, a.data(), padded, panel.data(), sums.data());
     for (Index row = 0; row < 32; ++row) {
       for (Index column = 0; column < 32; ++column) {
         std::int32_t expected = 0;

@@ -7,8 +7,8 @@
 /// Products of matrices rounded to bf16, with sums in float.
 ///
 /// The kernels read both factors of a · b in pairs along K, their shared dimension. `a` is rounded once, `b` panel by panel;
-/// prepared bf16 weights are read in place. Each output sums its pairs in the order of K, so equal inputs give equal bits for
-/// any number of rows or threads.
+/// prepared bf16 weights are read in place. Each output sums its pairs in an order that depends only on K, so equal inputs give
+/// equal bits for any number of rows or threads; with AMX, other bits than without.
 
 namespace gated {
 
@@ -99,6 +99,8 @@ inline constexpr ProductEngine<float> bf16_engine{&multiply_bf16};
 /// little over half the time of float products, with relative errors near 2⁻⁸. Products with a triangular first factor (causal
 /// mixing) stay in float. Returns nullptr without AVX512-BF16, in portable arithmetic, or if a form below AVX-512 is selected;
 /// all products then stay in float.
+///
+/// On Linux, if the processor has AMX, the first call asks the system for permission to use it, as int8_products() does.
 ///
 ///     const auto prepared = prepare(model, WeightFormat::bf16);  // rounds the weights once
 ///     workspace.use(prepared);

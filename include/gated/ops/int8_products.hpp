@@ -173,7 +173,7 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {
 #if GATED_HAS_AMX_KERNELS
-  detail::amx_is_granted();  // asks the system for permission to use AMX
+  detail::granted_amx();  // asks the system for permission to use AMX
 #endif
   return &detail::gemm::int8_engine;
 }

@@ -172,21 +172,27 @@ inline constexpr bool machine_multiplies_bf16 = GATED_HAS_BF16_KERNELS;
 #endif
 
 #if GATED_HAS_AMX_KERNELS
-/// True if the processor has AMX-INT8 and the system lets this process use it. The first call asks the system for permission,
-/// which then holds for the life of the process and makes signal handlers' frames 8 KiB larger. The system refuses permission
-/// while any thread's sigaltstack() is too small for such a frame.
-inline bool amx_is_granted() {
-  static const bool granted = [] {
+/// The products that AMX computes for this process.
+struct Amx {
+  bool int8 = false, bf16 = false;
+};
+
+/// The products of AMX that the processor has and the system permits. The first call asks the system for permission, which then
+/// holds for the life of the process and makes signal handlers' frames 8 KiB larger. The system refuses permission while any
+/// thread's sigaltstack() is too small for such a frame.
+inline Amx granted_amx() {
+  static const Amx granted = [] {
     unsigned a = 0, b = 0, c = 0, d = 0;
-    const bool has_amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 3) == 3 && (c >> 11 & 1) != 0;
-    if (!has_amx) {
-      return false;
+    const bool has_tiles = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 24 & 1) != 0;
+    if (!has_tiles) {
+      return Amx();
     }
+    const Amx has{.int8 = (d >> 25 & 1) != 0 && (c >> 11 & 1) != 0, .bf16 = (d >> 22 & 1) != 0};
     unsigned low = 0, high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     constexpr unsigned tiles = 3u << 17;  // XTILECFG and XTILEDATA, which a hypervisor can hide
     constexpr long request_permission = 0x1023, tile_data = 18;
-    return (low & tiles) == tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    return (low & tiles) == tiles && syscall(SYS_arch_prctl, request_permission, tile_data) == 0 ? has : Amx();
   }();
   return granted;
 }

@@ -109,6 +109,10 @@ GATED_END_FORM
 GATED_BEGIN_FORM("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
 namespace gated::avx512_bf16 {
 #include "gated/ops/kernels/bf16.inl"
+#if GATED_HAS_AMX_KERNELS
+#include "gated/ops/kernels/amx_tiles.inl"
+#include "gated/ops/kernels/amx_bf16.inl"
+#endif
 }  // namespace gated::avx512_bf16
 GATED_END_FORM
 
@@ -124,7 +128,8 @@ namespace gated::avx512_vnni {
 #include "gated/ops/kernels/registers_avx512_vnni.inl"
 #include "gated/ops/kernels/int8.inl"
 #if GATED_HAS_AMX_KERNELS
-#include "gated/ops/kernels/amx.inl"
+#include "gated/ops/kernels/amx_tiles.inl"
+#include "gated/ops/kernels/amx_int8.inl"
 #endif
 }  // namespace gated::avx512_vnni
 GATED_END_FORM
@@ -152,6 +157,10 @@ namespace gated::GATED_BASELINE {
 #if GATED_HAS_BF16_KERNELS
 namespace gated::avx512_bf16 {
 #include "gated/ops/kernels/bf16.inl"
+#if GATED_HAS_AMX_KERNELS
+#include "gated/ops/kernels/amx_tiles.inl"
+#include "gated/ops/kernels/amx_bf16.inl"
+#endif
 }  // namespace gated::avx512_bf16
 #endif
 #if GATED_BASELINE_HAS_VNNI
@@ -163,7 +172,8 @@ namespace gated::GATED_INT8_BASELINE {
 #endif
 #include "gated/ops/kernels/int8.inl"
 #if GATED_HAS_AMX_KERNELS
-#include "gated/ops/kernels/amx.inl"
+#include "gated/ops/kernels/amx_tiles.inl"
+#include "gated/ops/kernels/amx_int8.inl"
 #endif
 }  // namespace gated::GATED_INT8_BASELINE
 #endif
@@ -204,9 +214,15 @@ const Table& kernels() {
 template <class T>
 const Bf16Kernels* bf16_kernels() {
 #if GATED_HAS_BF16_KERNELS
-  return detail::machine_multiplies_bf16 && kernels() == KernelForm::avx512 && arithmetic() == Arithmetic::fastest
-             ? &avx512_bf16::product_kernels
-             : nullptr;
+  if (!detail::machine_multiplies_bf16 || kernels() != KernelForm::avx512 || arithmetic() != Arithmetic::fastest) {
+    return nullptr;
+  }
+#if GATED_HAS_AMX_KERNELS
+  if (detail::granted_amx().bf16) {
+    return &avx512_bf16::amx_product_kernels;
+  }
+#endif
+  return &avx512_bf16::product_kernels;
 #else
   return nullptr;
 #endif
@@ -215,7 +231,7 @@ const Bf16Kernels* bf16_kernels() {
 template <class T>
 const Int8Kernels& int8_kernels() {
 #if GATED_HAS_AMX_KERNELS
-  if (kernels() == KernelForm::avx512 && detail::amx_is_granted()) {
+  if (kernels() == KernelForm::avx512 && detail::granted_amx().int8) {
     return avx512_vnni::amx_kernels;
   }
 #endif
