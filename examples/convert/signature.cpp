@@ -21,7 +21,7 @@ void print_signatures(const Model& model, const SafetensorsFile& file) {
   for (const char* name : {"signature", "signature_int8"}) {
     std::printf("%-14s  %s  %s\n", name, signatures.at(name).c_str(), file.name().c_str());
   }
-  if (file.metadata().contains("signature")) {
+  if (file.metadata().contains("signature") || file.metadata().contains("signature_int8")) {
     gated::expect_signature(model, file);
     std::puts("equal to the signatures in the file");
   }

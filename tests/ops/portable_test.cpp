@@ -15,6 +15,7 @@
 #include "gated/models/fnet.hpp"
 #include "gated/models/image_classifier.hpp"
 #include "gated/models/mossformer2.hpp"
+#include "gated/models/resize.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/ops/bf16_products.hpp"
 #include "gated/train/loss.hpp"
@@ -305,6 +306,20 @@ TEST_F(Portable, SoundHasTheSameBitsInAllFormsAndBuilds) {
     return joined(parts);
   };
   EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(everything)), "48f0f07bb2e93ae6");
+}
+
+TEST_F(Portable, ResizedWeightsHaveTheSameBitsInAllFormsAndBuilds) {
+  TokenMlp<double> mlp({.channels = 5, .length = 12, .hidden = 9, .norm = true});
+  test::randomize(mlp, 1);
+  SpatialProjection<double> spatial({.length = 12});
+  test::randomize(spatial, 2);
+  const auto everything = [&] {
+    const auto one = resize_grid(mlp, {3, 4}, {7, 5}, GridResize::bilinear);
+    const auto other = resize_grid(spatial, {3, 4}, {7, 5}, GridResize::bilinear);
+    return joined(std::vector<Matrix<double>>{one.proj_in.weight, one.proj_out.weight, one.norm->weight, one.norm->bias,
+                                              other.weight, other.bias});
+  };
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(everything)), "");
 }
 
 TEST_F(Portable, ARunKeepsItsArithmetic) {

@@ -59,18 +59,35 @@ void for_each_signed_model(const F& check) {
   check(model_to_sign<LightConvs>(convolution), "24d9a17fc13628b4", "4c2f0bcd9c43f812");
 
   FnetSizes fnet_sizes{.channels = 26, .hidden = 40, .depth = 2, .vocabulary = 31, .max_length = 128};
-  check(model_to_sign<Fnet<float>>(fnet(FnetHead::masked_words, fnet_sizes)), "1d6fe787f8c59941", "023fb1cad21f5049");
+  check(model_to_sign<Fnet<float>>(fnet(FnetHead::masked_words, fnet_sizes)), "e8b8c29559e34b02", "76f72e4372acd427");
   fnet_sizes.max_length = 22;
-  check(model_to_sign<Fnet<float>>(fnet(FnetHead::masked_words, fnet_sizes)), "f3d5d1b939f97ff6", "7c78f4b1e95a56a2");
+  check(model_to_sign<Fnet<float>>(fnet(FnetHead::masked_words, fnet_sizes)), "e4eb452bdf8c8727", "6b1c66db89b14b84");
 
-  check(model_to_sign<TinyTimeMixer<float>>({.series = 3,
-                                             .context = 21,
-                                             .patch = 6,
-                                             .stride = 4,
-                                             .horizon = 5,
-                                             .backbone = {.channels = 24, .depth = 1, .levels = 2},
-                                             .decoder = {.channels = 20, .depth = 1}}),
-        "a1469a11c8067101", "3fd14455260886aa");
+  TinyTimeMixerConfig series{.series = 3,
+                             .context = 21,
+                             .patch = 6,
+                             .stride = 4,
+                             .horizon = 5,
+                             .backbone = {.channels = 24, .depth = 1, .levels = 2},
+                             .decoder = {.channels = 20, .depth = 1}};
+  check(model_to_sign<TinyTimeMixer<float>>(series), "a1469a11c8067101", "3fd14455260886aa");
+  series.resolutions = 4;
+  series.known = {2};
+  series.forecast_mixing.enabled = true;
+  check(model_to_sign<TinyTimeMixer<float>>(series), "4ec28b71d057cfa0", "c2134907d99d582a");
+
+  // Norms of 64 channels or more sum them in several accumulators.
+  check(model_to_sign<Gmlp<float>>({.length = 20, .channels = 90, .hidden = 60, .depth = 1}), "c0f9ed9a767f376f",
+        "18d46396fb75c0dd");
+  check(model_to_sign<TextTransformer<float>>(transformer_encoder({.vocabulary = 31,
+                                                                   .channels = 16,
+                                                                   .hidden = 24,
+                                                                   .depth = 2,
+                                                                   .heads = 2,
+                                                                   .window = 8,
+                                                                   .head = EncoderHead::classifier,
+                                                                   .classes = 3})),
+        "98eb75525fe74fe9", "ca5eb50fda0020f1");
 }
 
 }  // namespace gated::test

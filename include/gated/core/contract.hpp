@@ -119,7 +119,8 @@ inline void expect_lengths(Where where, const Contract& contract, const Sequence
 /// Raises ShapeError unless x has the number of columns that `contract` requires.
 inline void expect_columns(Where where, const Contract& contract, Index columns) {
   require<ShapeError>(contract.takes_columns(columns), where, ": x has ", columns, " columns, expected in = ", contract.in,
-                      " (", contract.in_note, ").");
+                      " (", contract.in_note, ").",
+                      contract.in == 0 ? " The layer has no weights, perhaps moved from. Use the one it was moved to." : "");
 }
 
 /// Raises ShapeError unless contract.takes_rows().

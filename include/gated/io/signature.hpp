@@ -92,6 +92,30 @@ auto signature_input(const Model& model, Index rows, Random& random) {
   }
 }
 
+/// Pseudo-random arguments of forward() besides x and its sequences, for a model of time series.
+template <class Model>
+struct SignatureOptionsOf {
+  using T = typename Model::Scalar;
+  std::vector<Index> resolution;
+  Matrix<T> future;
+
+  SignatureOptionsOf(const Model& model, Index rows, Index items, Random& random) {
+    for (Index i = 0; model.config.resolutions > 0 && i < items; ++i) {
+      resolution.push_back(static_cast<Index>(random.uniform() * static_cast<double>(model.config.resolutions)));
+    }
+    if (!model.config.known.empty()) {
+      future.resize(rows, model.out());
+      fill_uniform(future, 2.0, random);
+    }
+  }
+  typename Model::template Options<Batch<T>> options() const {
+    if (future.size() == 0) {
+      return {.resolution = resolution};
+    }
+    return {.resolution = resolution, .future = RunMatrix<T>(input_view<T>(future))};
+  }
+};
+
 inline Tokens rows_of_input(const std::vector<Index>& ids, Index first, Index count) {
   return Tokens(ids).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
 }
@@ -107,8 +131,10 @@ ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
 /// with every compiler and number of threads.
 ///
 /// The input is two sequences of up to 128 and 64 tokens, or longer ones if the model requires them. If the model mixes no
-/// tokens, the input is three rows. Weights of later positions and of token ids absent from the input do not affect the
-/// signature. `model` must have one input and own its weights, unlike models opened by load_prepared() and load_mapped().
+/// tokens, the input is three rows. Frequency tokens and known futures of a TinyTimeMixer are pseudo-random too; of a model
+/// with a pooler or classes, pooled() is hashed too. Weights of later positions and of token ids absent from the input do not
+/// affect the signature. `model` must have one input and own its weights, unlike models opened by load_prepared() and
+/// load_mapped().
 ///
 /// Errors: ArgumentError in a program without portable arithmetic; those of forward().
 /// Cost: a forward pass and, if the model streams, a step per token of the first sequence; the weights are not prepared.
@@ -126,8 +152,17 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
   const auto forward = [&] {
     if constexpr (requires { model.forward(x, workspace); }) {
       hash.add(Matrix<T>(contract.mixes_tokens() ? model.forward(x, sequences, workspace) : model.forward(x, workspace)));
+    } else if constexpr (requires { model.config.resolutions; }) {
+      Random more(2);
+      const detail::SignatureOptionsOf<Model> others(model, sequences.total(), sequences.count(), more);
+      hash.add(Matrix<T>(model.forward(x, sequences, workspace, others.options())));
     } else {
       hash.add(Matrix<T>(model.forward(x, sequences, workspace)));
+    }
+    if constexpr (requires { model.config.pooler; }) {
+      if (model.config.pooler || model.config.classes > 0) {
+        hash.add(Matrix<T>(model.pooled(x, sequences, workspace)));
+      }
     }
   };
   forward();

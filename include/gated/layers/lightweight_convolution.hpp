@@ -112,6 +112,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
       const DynamicTaps<T> taps{bias, config.heads, config.kernel, own_tap, config.softmax};
       return convolve_dynamic(run, visible, run(*scores, visible), taps, then);
     }
+    expect_whole(name, weight.size() > 0);
     expect_set(run, "weight", weight);
     return convolve_lightweight(run, visible, LightweightTaps<T>{weight, bias, own_tap, config.softmax}, then);
   }

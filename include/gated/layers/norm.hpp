@@ -53,7 +53,10 @@ struct Norm : Layer<Norm<T>> {
     return {.in = width, .out = width, .sees = Sees::itself};
   }
 
-  auto apply(auto& run, auto x) const { return normalise(run, std::move(x), parameters(), heads); }
+  auto apply(auto& run, auto x) const {
+    expect_whole(name, weight.size() == (has_weight(form) ? channels : 0) && gain.size() == (has_gain(form) ? 1 : 0));
+    return normalise(run, std::move(x), parameters(), heads);
+  }
 
  private:
   static constexpr bool has_bias(NormForm form) { return form == NormForm::layer_norm || form == NormForm::affine; }

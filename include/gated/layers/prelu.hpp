@@ -34,7 +34,10 @@ struct Prelu : Layer<Prelu<T>> {
 
   Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
 
-  auto apply(auto& run, auto x) const { return prelu(run, std::move(x), slope); }
+  auto apply(auto& run, auto x) const {
+    expect_whole(name, slope.size() > 0);
+    return prelu(run, std::move(x), slope);
+  }
 };
 
 }  // namespace gated

@@ -188,6 +188,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   auto apply(auto& run, const auto& v, const auto& then) const {
     require<ShapeError>(run.columns(v) % config.heads == 0, name, ": v has ", run.columns(v),
                         " channels, expected a multiple of heads = ", config.heads, ".");
+    expect_whole(name, weight.size() > 0);
     expect_set(run, "weight", weight);
     return mix_tokens(run, parameters(), v, then);
   }

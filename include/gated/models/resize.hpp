@@ -133,8 +133,8 @@ TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize n
   to.proj_in = rule.input(from.proj_in);
   to.proj_out = rule.output(from.proj_out);
   if (from.norm) {
-    to.norm->weight = rule.reading * from.norm->weight;
-    to.norm->bias = rule.reading * from.norm->bias;
+    to.norm->weight = detail::multiplied<T>(rule.reading, ConstView<T>(from.norm->weight));
+    to.norm->bias = detail::multiplied<T>(rule.reading, ConstView<T>(from.norm->bias));
   }
   return to;
 }

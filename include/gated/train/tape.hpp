@@ -122,16 +122,21 @@ class Tape {
   View<T> operator[](Variable x) { return variables_[x]; }
 
   /// Memory for `count` scalars, such as a mask or a table, that lives as long as the step's activations.
-  T* take(Index count) { return variables_.take(count); }
+  T* take(Index count) {
+    const auto hold = this->hold();
+    return variables_.take(count);
+  }
 
   /// A copy of `values` that lives as long as the step's activations.
   template <class V>
   std::span<const V> keep(std::span<const V> values) {
+    const auto hold = this->hold();
     return variables_.keep(values);
   }
 
   /// Keeps a copy of `sequences` for the backward pass, and returns the handle to pass to sequences().
   Index keep(const Sequences& sequences) {
+    const auto hold = this->hold();
     sequences_.push_back(sequences);
     return static_cast<Index>(sequences_.size()) - 1;
   }
@@ -166,6 +171,7 @@ class Tape {
   /// variables, numbers, and pointers or references to objects that outlive the step, such as the layer.
   template <class F>
   void push(const F& backward) {
+    const auto hold = this->hold();
     steps_.push([this, backward] { backward(*this); });
   }
 
