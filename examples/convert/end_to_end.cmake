@@ -12,6 +12,17 @@ endfunction()
 expect(0 "blocks.\\*.norm.weight.*\\(4 times\\).*It is a GmlpImageClassifier of 43082 parameters.*load_model<gated::GmlpImageClassifier<float>>"
        ${PROGRAM} ${DIGITS})
 
+# Each shipped model has a checksum, which loading verifies. (digits_expected and reference hold PyTorch's results.)
+file(GLOB shipped ${HERE}/../*/*.safetensors)
+list(FILTER shipped EXCLUDE REGEX "(digits_expected|reference)\\.safetensors$")
+list(LENGTH shipped count)
+foreach(file IN LISTS shipped)
+  file(STRINGS ${file} sum REGEX "\"gated.checksum\":\"[0-9a-f]+\"")
+  if(NOT sum OR count LESS 7)
+    message(FATAL_ERROR "${file} has no checksum, or models are missing: ${shipped}")
+  endif()
+endforeach()
+
 # A signed file: gated_inspect shows its signatures, and gated_signature compares them.
 expect(0 "^$" ${COPY} ${DIGITS} right.safetensors wrong.safetensors)
 expect(0 "Its signature is [0-9a-f]+. Run gated_signature.*Its signature_int8 is" ${PROGRAM} right.safetensors)
