@@ -11,11 +11,12 @@ namespace gated {
 
 /// The numbers of rows in Llama's query, key and value tensors, for H query heads of width a and G key and value heads.
 struct LlamaLayout {
-  Index queries = 0;    ///< H·a
-  Index keys = 0;       ///< G·a, in each of the key and value tensors
-  Index groups = 1;     ///< G
-  Index gates = 0;      ///< gate rows of all heads, part of the query tensor: H, H·a or 0
-  bool is_tied = true;  ///< the embedding may also be stored as lm_head.weight
+  Index queries = 0;     ///< H·a
+  Index keys = 0;        ///< G·a, in each of the key and value tensors
+  Index groups = 1;      ///< G
+  Index gates = 0;       ///< gate rows of all heads, part of the query tensor: H, H·a or 0
+  bool is_tied = true;   ///< the embedding may also be stored as lm_head.weight
+  bool has_head = true;  ///< false: a head in the file is ignored, as transformers does
 
   static LlamaLayout of(const SelfAttentionConfig& c) {
     return {.queries = c.heads * c.width(),
@@ -31,6 +32,7 @@ struct LlamaLayout {
 inline LlamaLayout llama_layout(const TextTransformerConfig& config) {
   LlamaLayout layout = LlamaLayout::of(config.trunk.block.sized_token_mixer());
   layout.is_tied = config.head.form == HeadForm::tied;
+  layout.has_head = config.head.form != HeadForm::none;
   return layout;
 }
 
@@ -87,6 +89,9 @@ inline NameMap llama_attention_names(const SelfAttentionConfig& config) {
 inline NameMap llama_names(const LlamaLayout& layout) {
   NameMap names{
       .origin = "transformers", .body = "model.", .heads = {"lm_head."}, .ignored = {"layers.*.self_attn.rotary_emb.inv_freq"}};
+  if (!layout.has_head) {
+    names.ignored.push_back("lm_head.weight");
+  }
   if (layout.is_tied) {
     names.tied = {{"lm_head.weight", "embed_tokens.weight"}};
   }
