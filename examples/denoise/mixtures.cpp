@@ -86,7 +86,10 @@ Mixture random_mixture(std::span<const std::vector<Samples>> groups, Index sampl
     voice = examples::in_room(voice, speech_rate, 0.1 + 0.4 * random.uniform(), random);
   }
   const Noise kind = one_of(std::span<const Noise>(known_noises), random);
-  Mixture mixture = mixed(voice, kind, -5 + 25 * random.uniform(), one_of(groups, random), random);
+  // Drawn before the call, because compilers evaluate arguments in different orders.
+  const std::span<const Samples> voices = one_of(groups, random);
+  const double ratio = -5 + 25 * random.uniform();
+  Mixture mixture = mixed(voice, kind, ratio, voices, random);
   const auto gain = static_cast<float>(0.1 * std::pow(10.0, -1.5 * random.uniform()));  // 0.1: speech of -20 dB
   mixture.clean *= gain;
   mixture.noisy *= gain;

@@ -90,7 +90,8 @@ Example draw_example(const Recordings& all, std::size_t i, Random& random) {
   Example example{Vector<float>::Zero(window_samples), all.label_of[i]};
   Vector<float> word = all.sounds[i];
   if (happens(0.7, random)) {
-    word = tilted(played(word, between(0.8, 1.3, random)), static_cast<float>(between(-0.6, 0.6, random)));
+    const double tilt = between(-0.6, 0.6, random), speed = between(0.8, 1.3, random);
+    word = tilted(played(word, speed), static_cast<float>(tilt));
   }
   const Index room = window_samples - word.size(), slack = std::min(word.size(), window_samples) / 10;
   Index first = std::min<Index>(room, 0) - slack + drawn(std::abs(room) + 2 * slack + 1, random);
