@@ -165,9 +165,6 @@ GATED_INLINE void ParametersToWrite::write(const std::filesystem::path& path,
       tensor.name.erase(names.prefix.size(), names.body.size());  // names in a file without a head omit `body`
     }
   }
-  require<ArgumentError>(!tensors.empty(),
-                         "save_parameters: the model has no parameters. If it was moved from, save the one it was "
-                         "moved to.");
   require<ArgumentError>(metadata.count(checksum_key) == 0, "save_parameters: metadata contains \"", checksum_key,
                          "\", which save_parameters() writes. Remove it.");
   SafetensorsContents contents{{metadata.begin(), metadata.end()}, {}};
