@@ -19,7 +19,6 @@ using test::expect_gradients;
 using test::random_matrix;
 
 struct Two {
-  static constexpr const char* name = "Two";
   Linear<double> first, second;
   static constexpr auto fields() { return std::tuple{field("first", &Two::first), field("second", &Two::second)}; }
 };
