@@ -1,5 +1,5 @@
-# cmake -DSOURCE_DIR=… -DWORK_DIR=… -P legs.cmake checks the legs of cmake/legs.txt: each has three presets and a line in tests/README.md,
-# each line of cmake/legs_passed.txt names a leg, and the leg that passed longest ago runs next.
+# cmake -DSOURCE_DIR=… -DWORK_DIR=… -P legs.cmake checks the legs of cmake/legs.txt: each has three presets and a line in
+# tests/README.md, each line of cmake/legs_passed.txt names a leg, and the leg that passed longest ago runs next.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)

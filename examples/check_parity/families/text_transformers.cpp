@@ -62,6 +62,17 @@ struct Unpadded {
   }
 };
 
+/// Runs `model` on the batch. Keeps the first block's output.
+template <class T>
+Result<T> run_unpadded(const gated::TextTransformer<T>& model, const Unpadded& batch, gated::Workspace<T>& workspace) {
+  Result<T> result;
+  workspace.set_hook(result.keep("trunk.blocks.0"));
+  result.output = batch.padded(model.forward(batch.tokens, batch.sequences(), workspace));
+  workspace.set_hook({});
+  result.block0_output = batch.padded(result.block0_output);
+  return result;
+}
+
 /// Runs a decoder on the case's batch without its padding.
 template <class T>
 Result<T> run_llama(const CaseFile& file) {
@@ -71,11 +82,8 @@ Result<T> run_llama(const CaseFile& file) {
   file.load(model, names);
   const Unpadded batch(file);
   const auto sequences = batch.sequences();
-  Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.set_hook(result.keep("trunk.blocks.0"));
-  result.output = batch.padded(model.forward(batch.tokens, sequences, workspace));
-  result.block0_output = batch.padded(result.block0_output);
+  Result<T> result = run_unpadded(model, batch, workspace);
   add_gradients<T>(
       result, file, model, names, [&](auto& tape, auto&) { return record(tape, model, batch.tokens, sequences); },
       [&](Matrix<T> cotangent) { return batch.without_padding(cotangent); }, [](gated::TextTransformer<T>&) {});
@@ -92,12 +100,8 @@ Result<T> run_modernbert(const CaseFile& file) {
   file.load(model, names);
   const Unpadded batch(file);
   const auto sequences = batch.sequences();
-  Result<T> result;
   gated::Workspace<T> workspace;
-  workspace.set_hook(result.keep("trunk.blocks.0"));
-  result.output = batch.padded(model.forward(batch.tokens, sequences, workspace));
-  result.block0_output = batch.padded(result.block0_output);
-  workspace.set_hook({});
+  Result<T> result = run_unpadded(model, batch, workspace);
   if (is_classifier) {
     result.output = model.pooled(batch.tokens, sequences, workspace);
   }
