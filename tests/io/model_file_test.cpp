@@ -186,7 +186,9 @@ TEST(ModelFile, RefusesMetadataWithReservedKeys) {
 }
 
 TEST(ModelFile, RefusesAnEmptyPath) {
-  expect_error<FileError>([] { save_model(random_model<Gmlp<float>>(odd_trunk()), ""); }, {"the path is empty"});
+  expect_error<FileError>([] { save_model(random_model<Gmlp<float>>(odd_trunk()), ""); },
+                          {"the path is empty. Name the file to write."});
+  expect_error<FileError>([] { load_model<Gmlp<float>>(""); }, {"the path is empty. Name the file to read."});
 }
 
 TEST(ModelFile, RefusesEveryFlippedBit) {

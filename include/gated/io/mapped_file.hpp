@@ -19,7 +19,7 @@ namespace gated {
 /// Copies share the bytes; the last copy releases them. Do not truncate a file while it is mapped: reading a lost page kills
 /// the process (SIGBUS). Replacing it, as write_safetensors() does, is safe: the old content lives until it is unmapped.
 ///
-/// Errors: FileError, starting with the path, if the file is missing, unreadable or not a regular file.
+/// Errors: FileError, starting with the path, if the file is missing, unreadable or not a regular file, or the path is empty.
 /// Cost: constant time to map; pages are read on first access.
 class MappedFile {
  public:

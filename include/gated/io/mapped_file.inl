@@ -29,6 +29,10 @@ namespace detail {
   raise<FileError>(path.string(), ": ", what, ": ", std::generic_category().message(error), ".");
 }
 
+inline void expect_path(const std::filesystem::path& path) {
+  require<FileError>(!path.empty(), "MappedFile: the path is empty. Name the file to read.");
+}
+
 [[noreturn]] inline void refuse_kind(const std::filesystem::path& path, bool directory) {
   raise<FileError>(path.string(), directory ? ": is a directory, expected a file." : ": is not a regular file.");
 }
@@ -37,6 +41,7 @@ namespace detail {
 
 #if GATED_HAS_MMAP
 GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
+  detail::expect_path(path);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe without a writer must not block
   if (file < 0) {
     detail::fail_to_map(path, "cannot open", errno);
@@ -71,6 +76,7 @@ GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
 }
 #else
 GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
+  detail::expect_path(path);
   std::error_code error;
   const auto kind = std::filesystem::status(path, error).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
