@@ -6,7 +6,7 @@
 namespace examples {
 
 /// The bytes of a text file.
-/// Errors: FileError, naming the file, if it is missing, a directory, unreadable or UTF-16.
+/// Errors: FileError, naming the file, if it is missing, a directory, unreadable, or in UTF-16 or UTF-32.
 std::string read_text_file(const std::filesystem::path& path);
 
 /// read_text_file() with line ends in LF: those of Windows (CRLF) and old Macs (CR) are replaced.

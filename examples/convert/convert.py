@@ -41,7 +41,8 @@ def read_text(path):
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        sys.exit(f"{path}: the text is not in UTF-8. Convert it: iconv -f UTF-16 -t UTF-8.")
+        encoding = "UTF-32" if path.read_bytes()[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else "UTF-16"
+        sys.exit(f"{path}: the text is not in UTF-8. Convert it: iconv -f {encoding} -t UTF-8.")
 
 
 def read_safetensors(path):

@@ -151,6 +151,7 @@ import json, pathlib, convert
 tensors, _ = convert.read_safetensors(pathlib.Path('${CASES}/timm_gmlp_small.safetensors'))
 state = {'module.' + name[len('model.'):]: tensor for name, tensor in tensors.items() if name.startswith('model.')}
 torch.save({'state_dict': state, 'epoch': 3}, 'plain.pth')
+pathlib.Path('wide.txt').write_text('a', encoding='utf-32')
 torch.save({'state_dict': state, 'meta': pathlib.PurePosixPath('x')}, 'more.pth')
 
 def state_of_case(name, prefix):
@@ -196,6 +197,8 @@ expect(0 "It is a PoseHead of.*load_model<gated::PoseHead<float>>" ${PROGRAM} rt
 file(WRITE ${FOLDER}/labels.txt "a\nb\nc\nd\ne\n")
 expect(0 "plain.safetensors: timm" ${PYTHON} ${HERE}/convert.py plain.pth --labels labels.txt)
 expect(0 "It names 5 classes: a.*It is a GmlpImageClassifier" ${PROGRAM} plain.safetensors)
+expect(1 "wide.txt: the text is not in UTF-8. Convert it: iconv -f UTF-32 -t UTF-8." ${PYTHON} ${HERE}/convert.py plain.pth
+  --labels wide.txt)
 expect(1 "add --trust" ${PYTHON} ${HERE}/convert.py more.pth)
 expect(0 "more.safetensors: timm" ${PYTHON} ${HERE}/convert.py more.pth --trust)
 expect(0 "It is a GmlpImageClassifier" ${PROGRAM} more.safetensors)

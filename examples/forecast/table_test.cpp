@@ -120,6 +120,8 @@ TEST(Table, RefusesMalformedTables) {
   const std::string utf16 = ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
   EXPECT_EQ(message_of(std::string("\xFF\xFEt\0,\0a\0", 8)), utf16);
   EXPECT_EQ(message_of(std::string("\0t\0,\0a", 6)), utf16);
+  EXPECT_EQ(message_of(std::string("\xFF\xFE\0\0t\0\0\0", 8)),
+            ": the text is in UTF-32. Save it as UTF-8: iconv -f UTF-32 -t UTF-8.");
 }
 
 TEST(Table, WritesForecastsInTheTablesNotation) {

@@ -43,7 +43,7 @@ class Corpus {
 
 /// The files of `texts` in a fixed order. Replaces each folder by the text files (those without a zero byte) in and below it,
 /// except hidden files and links.
-/// Errors: FileError for a missing path, a folder without text, and a file in UTF-16.
+/// Errors: FileError for a missing path, a folder without text, and a file in UTF-16 or UTF-32.
 std::vector<std::filesystem::path> text_files(const std::vector<std::filesystem::path>& texts);
 
 /// The sources and documents of the project, and the licences in /usr/share/common-licenses if that exists.

@@ -129,12 +129,16 @@ train(2 "--depth is for new training runs only" texts --resume part.training.saf
 train(2 "--steps excludes --minutes|--minutes excludes --steps" texts --steps 3 --minutes 3)
 
 if(UNIX)
-  # UTF-16 texts are refused, with and without a byte order mark, as a file and in a folder.
-  foreach(bytes IN ITEMS "\\377\\376T\\000w\\000i\\000" "\\376\\377\\000T\\000w\\000i" "T\\000w\\000i\\000c\\000" "\\000T\\000w\\000i")
-    execute_process(COMMAND sh -c "mkdir -p wide && printf '${bytes}' > wide/utf16" WORKING_DIRECTORY ${work}
-      COMMAND_ERROR_IS_FATAL ANY)
-    foreach(path IN ITEMS wide wide/utf16)
-      train(1 "^train_text: wide/utf16: the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.\n$" texts ${path})
+  # UTF-16 is refused with and without a byte order mark, UTF-32 with one, as a file and in a folder.
+  set(UTF-16 "\\377\\376T\\000w\\000i\\000" "\\376\\377\\000T\\000w\\000i" "T\\000w\\000i\\000c\\000" "\\000T\\000w\\000i")
+  set(UTF-32 "\\377\\376\\000\\000T\\000\\000\\000" "\\000\\000\\376\\377\\000\\000\\000T")
+  foreach(encoding IN ITEMS UTF-16 UTF-32)
+    foreach(bytes IN LISTS ${encoding})
+      execute_process(COMMAND sh -c "mkdir -p wide && printf '${bytes}' > wide/text" WORKING_DIRECTORY ${work}
+        COMMAND_ERROR_IS_FATAL ANY)
+      foreach(path IN ITEMS wide wide/text)
+        train(1 "^train_text: wide/text: the text is in ${encoding}. Save it as UTF-8: iconv -f ${encoding} -t UTF-8.\n$" texts ${path})
+      endforeach()
     endforeach()
   endforeach()
 

@@ -54,12 +54,15 @@ TEST(Csv, RefusesLineEndsOfOldMacs) {
   EXPECT_EQ(parse("\"a\rb\"\n1\r\n", {.header_lines = 1}).rows(), 1) << "in a header";
 }
 
-TEST(Csv, ReportsUtf16) {
+TEST(Csv, NamesUtf16AndUtf32) {
   using namespace std::string_view_literals;
   for (const auto text : {"\xFF\xFE\x31\0,\0\x32\0\n\0"sv, "\xFE\xFF\0\x31\0,\0\x32\0\n"sv, "\x31\0,\0\x32\0\n\0"sv,
                           "\0\x31\0,\0\x32"sv, "\xFF\xFE"sv}) {
     expect_refused(text, {"the text is in UTF-16. Save it as UTF-8"});
     expect_refused(text, {"the text is in UTF-16. Save it as UTF-8"}, {.header_lines = 1});
+  }
+  for (const auto text : {"\xFF\xFE\0\0\x31\0\0\0"sv, "\0\0\xFE\xFF\0\0\0\x31"sv}) {
+    expect_refused(text, {"the text is in UTF-32. Save it as UTF-8: iconv -f UTF-32 -t UTF-8."});
   }
 }
 

@@ -77,9 +77,10 @@ TEST(Json, NamesTheLineAndColumnOfAnError) {
   expect_refused("[NaN]", "line 1, column 2: expected a value");
 }
 
-TEST(Json, NamesUtf16) {
+TEST(Json, NamesUtf16AndUtf32) {
   expect_refused("\xFF\xFE{", "the text is in UTF-16. Save it as UTF-8");
   expect_refused(std::string("{\0\"\0", 4), "the text is in UTF-16. Save it as UTF-8");
+  expect_refused(std::string("\xFF\xFE\0\0{\0\0\0", 8), "the text is in UTF-32. Save it as UTF-8");
 }
 
 TEST(Json, RefusesNumbersThatAreNotJson) {

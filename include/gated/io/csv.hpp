@@ -22,7 +22,7 @@ struct CsvOptions {
 /// Lines end in LF or CRLF; the last line may omit its line end. All lines have the same number of fields. Numbers have C
 /// syntax, nan and inf included; blanks around them are ignored. Error messages refer to the text as `name`.
 /// Errors: FileError for empty text, empty lines, lines that end in CR alone, rows of different lengths, fields that are not
-/// numbers or overflow `T`, and UTF-16. Messages count lines and columns (fields) from 1.
+/// numbers or overflow `T`, and text in UTF-16 or UTF-32. Messages count lines and columns (fields) from 1.
 /// Cost: one pass and one copy of the values.
 template <std::floating_point T>
 Matrix<T> parse_csv(std::string_view csv, std::string_view name, const CsvOptions& options = {});

@@ -236,8 +236,8 @@ class JsonReader {
 };
 
 GATED_INLINE std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out) {
-  if (is_utf16(json)) {
-    return utf16_problem;
+  if (std::string problem = encoding_problem(json); !problem.empty()) {
+    return problem;
   }
   JsonReader reader(json, max_depth);
   reader.read(out);
