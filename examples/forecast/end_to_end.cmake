@@ -177,7 +177,7 @@ expect_refusal(", column 1, \"day\": line 4, \"2014-01-01\", is before line 3, \
   "day,load\n2014-01-02,5\n2014-01-03,6\n2014-01-01,6\n2014-01-04,6\n")
 expect_refusal(", column 1, \"time\": line 5, \"2014-01-01T02:37Z\", is 37 minutes after line 4, but most rows are 1 hour apart"
   "time,load\n2014-01-01T00:00Z,5\n2014-01-01T01:00Z,6\n2014-01-01T02:00Z,6\n2014-01-01T02:37Z,6\n")
-expect_refusal(": line 2, column 2: \"1,234\" may have a decimal or a thousands comma" "time,load\n1,\"1,234\"\n2,\"2,345\"\n")
+expect_refusal(": line 2, column 2: \"1,234\" is ambiguous. Write 1234 or 1,2340." "time,load\n1,\"1,234\"\n2,\"2,345\"\n")
 expect_run(1 "the series have 301 rows, but the model sees 364 and forecasts 28" ${FOLDER}/gaps.csv)
 expect_run(2 "--train starts a new model. Leave out --fine-tune and --model." --train --fine-tune)
 expect_run(2 "--loss is for training. Add --train or --fine-tune." --loss huber)

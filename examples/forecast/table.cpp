@@ -25,43 +25,48 @@ bool is_gap(std::string field) {
   return std::find(std::begin(words), std::end(words), field) != std::end(words);
 }
 
-/// Reads a finite number.
-bool read_number(std::string field, bool decimal_comma, float& value) {
-  if (decimal_comma) {
-    std::replace(field.begin(), field.end(), ',', '.');
+/// Reads a finite number with this decimal mark. The other mark may separate thousands: 1.234.567,8.
+bool read_number(std::string field, char mark, float& value) {
+  const char thousands = mark == '.' ? ',' : '.';
+  const std::size_t first = field.find_first_not_of("+-"), end = std::min(field.find(mark), field.size());
+  if (field.find(thousands) < end) {
+    bool grouped = field[first] != '0' && field[first] != thousands;
+    for (std::size_t i = first; i < end; ++i) {
+      grouped = grouped && ((end - i) % 4 == 0 ? field[i] == thousands : field[i] >= '0' && field[i] <= '9');
+    }
+    if (!grouped) {
+      return false;
+    }
+    const auto whole = field.begin() + static_cast<std::ptrdiff_t>(end);
+    field.erase(std::remove(field.begin(), whole, thousands), whole);
   }
+  std::replace(field.begin(), field.end(), mark, '.');
   return gated::parse_number(field, value) && std::isfinite(value);
 }
 
-/// True if the numbers have decimal commas.
-/// Errors: FileError if it is unclear whether commas are decimal or thousands separators.
-bool has_decimal_commas(const DelimitedText& text, const std::string& name) {
-  bool has_points = false, decides = false, doubtful = false;
-  std::string first;  // the first field with a comma, for the message
+/// The decimal mark with which all numbers can be read, '.' or ','.
+/// Errors: FileError if neither mark fits, or both do: "1,234", or "1.234" between ';'.
+char decimal_mark(const DelimitedText& text, const std::string& name) {
+  std::string point, comma, either;  // the first number that fits the decimal point only, the comma only, and both
   for (std::size_t i = 1; i < text.rows.size(); ++i) {
     for (std::size_t k = 1; k < text.rows[i].fields.size(); ++k) {
       const std::string& field = text.rows[i].fields[k];
-      const std::size_t comma = field.find(',');
-      if (field.find_first_not_of("+-0123456789.,eE") != std::string::npos) {
-        continue;
-      }
-      has_points = has_points || field.find('.') != std::string::npos;
-      if (comma == std::string::npos) {
-        continue;
-      }
-      const std::size_t begin = field.find_first_not_of("+-"),
-                        end = std::min(field.find_first_not_of("0123456789", comma + 1), field.size());
-      const bool thousands = end - comma == 4 && comma - begin <= 3 && comma > begin && field[begin] != '0';
-      doubtful = doubtful || field.find(',', comma + 1) != std::string::npos;
-      decides = decides || !thousands;
-      if (first.empty()) {
-        first = gated::text(name, ": line ", text.rows[i].line, ", column ", k + 1, ": \"", field, "\"");
+      float value = 0;
+      const bool fits_point = read_number(field, '.', value), fits_comma = read_number(field, ',', value);
+      const std::size_t mark = field.find_first_of(text.separator == ';' ? ".," : ",");
+      std::string& first = fits_point == fits_comma ? either : fits_point ? point : comma;
+      if (first.empty() && (fits_point != fits_comma || (fits_point && mark != std::string::npos))) {
+        first = gated::text("line ", text.rows[i].line, ", column ", k + 1, ": \"", field, "\"");
+        if (&first == &either) {
+          first += gated::text(" is ambiguous. Write ", std::string(field).erase(mark, 1), " or ", field, "0.");
+        }
       }
     }
   }
-  require<FileError>(first.empty() || (decides && !doubtful && !has_points), first,
-                     " may have a decimal or a thousands comma. Write numbers as 1234.5.");
-  return !first.empty();
+  require<FileError>(point.empty() || comma.empty(), name, ": ", point, " and ", comma,
+                     " have different decimal marks. Write numbers as 1234.5.");
+  require<FileError>(either.empty() || !point.empty() || !comma.empty(), name, ": ", either);
+  return comma.empty() ? '.' : ',';
 }
 
 /// The location of row `i` for messages: "in line 12" or, for a missing row, "at 2014-12-31".
@@ -74,7 +79,7 @@ std::string where(const Table& table, Index i) {
 bool is_row(const std::vector<std::string>& header, const Table& table) {
   const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
     float value = 0;
-    return is_gap(field) || read_number(field, table.decimal_comma, value);
+    return is_gap(field) || read_number(field, table.decimal_mark, value);
   });
   return are_numbers && (!table.axis.known() || std::any_of(std::begin(time_forms), std::end(time_forms), [&](TimeForm form) {
            return read_time(header[0], form).has_value();
@@ -112,7 +117,7 @@ Table read_table(const std::filesystem::path& path) {
   table.time_name = header[0];
   table.names.assign(header.begin() + 1, header.end());
   table.separator = text.separator;
-  table.decimal_comma = has_decimal_commas(text, name);
+  table.decimal_mark = decimal_mark(text, name);
   std::vector<std::string> times;
   std::vector<Index> lines;
   for (std::size_t i = 1; i < rows.size(); ++i) {
@@ -137,7 +142,7 @@ Table read_table(const std::filesystem::path& path) {
       if (is_gap(field)) {
         continue;
       }
-      if (!read_number(field, table.decimal_comma, table.values(k, place))) {
+      if (!read_number(field, table.decimal_mark, table.values(k, place))) {
         raise<FileError>(name, ": line ", rows[i].line, ", column ", k + 2, ": \"", gated::printable(field),
                          "\" is not a number. Write gaps as empty fields or NA.");
       }
@@ -263,9 +268,7 @@ void write_forecast(const std::filesystem::path& path, const Table& table, const
         std::snprintf(number, sizeof number, "%.6g", static_cast<double>(values(m, t)));
       }
       std::string field = number;
-      if (table.decimal_comma) {
-        std::replace(field.begin(), field.end(), '.', ',');
-      }
+      std::replace(field.begin(), field.end(), '.', table.decimal_mark);
       csv += table.separator + as_field(field, table.separator);
     }
   }

@@ -18,7 +18,7 @@ struct Table {
   std::vector<gated::Index> lines;  ///< the line of each time in the file; 0 for missing rows
   TimeAxis axis;
   char separator = ',';
-  bool decimal_comma = false;
+  char decimal_mark = '.';
   gated::Matrix<float> values;         ///< series × times; 0 in gaps
   std::vector<std::uint8_t> observed;  ///< the same shape: 0 in gaps, otherwise 1
   gated::Index past = 0;               ///< number of past times; later times have values in known columns only
@@ -28,7 +28,7 @@ struct Table {
 };
 
 /// Reads a CSV (see split()): a header, then lines with a time and one number per series. Empty fields, NA, N/A, null, none and
-/// nan are gaps, and so are rows missing between two times. Decimal commas are recognised if unambiguous.
+/// nan are gaps, and so are rows missing between two times. The decimal mark is '.' or ','; the other may separate thousands.
 /// Errors: FileError, with line and column, for a field that is ambiguous or not a number, for lines of different lengths, for
 /// missing or duplicate names, for a column without numbers, and for UTF-16 and UTF-32; those of split() and TimeAxis.
 Table read_table(const std::filesystem::path& path);

@@ -64,15 +64,32 @@ TEST(Table, KeepsQuotedSeparators) {
   EXPECT_EQ(table_of("time,\"load; kWh; net\"\n1,2\n2,3\n").separator, ',');
 }
 
-TEST(Table, ReadsUnambiguousDecimalCommas) {
+TEST(Table, ReadsDecimalCommas) {
   EXPECT_EQ(values_of(table_of("t;a;b\n1;2,5;10\n2;1,234;11\n"), 0), (Values{2.5F, 1.234F}));
   EXPECT_EQ(values_of(table_of("t,a\n1,\"-2,5e1\"\n2,\"3\"\n"), 0), (Values{-25, 3}));
   EXPECT_EQ(values_of(table_of("t;a\n1;0,123\n2;3\n"), 0), (Values{0.123F, 3}));
-  const std::string doubt = " may have a decimal or a thousands comma. Write numbers as 1234.5.";
-  EXPECT_EQ(message_of("t;a\n1;2\n2;1,234\n"), ": line 3, column 2: \"1,234\"" + doubt);
-  EXPECT_EQ(message_of("t;a;b\n1;2,5;3\n2;1;4.5\n"), ": line 2, column 2: \"2,5\"" + doubt);
-  EXPECT_EQ(message_of("t;a\n1;1,234,567\n2;2,5\n"), ": line 2, column 2: \"1,234,567\"" + doubt);
-  EXPECT_EQ(message_of("t;a\n1;1.234,5\n2;2,5\n"), ": line 2, column 2: \"1.234,5\"" + doubt);
+}
+
+TEST(Table, ReadsThousandsSeparators) {
+  EXPECT_EQ(values_of(table_of("t;a\n1;1.234,5\n2;-1.000\n3;1.234.567\n4;5\n"), 0), (Values{1234.5F, -1000, 1234567, 5}));
+  EXPECT_EQ(values_of(table_of("t;a;b\n1;1.000;2,5\n2;12.000;3\n"), 0), (Values{1000, 12000}));
+  EXPECT_EQ(values_of(table_of("t,a\n1,\"1,234.5\"\n2,\"1,000\"\n3,2.125\n"), 0), (Values{1234.5F, 1000, 2.125F}));
+  EXPECT_EQ(values_of(table_of("t;a\n1;0.125\n2;1.125\n"), 0), (Values{0.125F, 1.125F}));
+  EXPECT_EQ(values_of(table_of("t,a\n1,1.125\n"), 0), Values{1.125F});
+  EXPECT_EQ(values_of(table_of("t\ta\n1\t1.125\n"), 0), Values{1.125F});
+}
+
+TEST(Table, RefusesAmbiguousDecimalMarks) {
+  EXPECT_EQ(message_of("t;a\n1;2\n2;1,234\n"), ": line 3, column 2: \"1,234\" is ambiguous. Write 1234 or 1,2340.");
+  EXPECT_EQ(message_of("t;a\n1;2\n2;1.000\n"), ": line 3, column 2: \"1.000\" is ambiguous. Write 1000 or 1.0000.");
+  EXPECT_EQ(message_of("t,a\n1,\"-1,234\"\n"), ": line 2, column 2: \"-1,234\" is ambiguous. Write -1234 or -1,2340.");
+  const std::string both = " have different decimal marks. Write numbers as 1234.5.";
+  EXPECT_EQ(message_of("t;a;b\n1;2,5;3\n2;1;4.5\n"), ": line 3, column 3: \"4.5\" and line 2, column 2: \"2,5\"" + both);
+  EXPECT_EQ(message_of("t;a\n1;1,234,567\n2;2,5\n"), ": line 2, column 2: \"1,234,567\" and line 3, column 2: \"2,5\"" + both);
+  for (const std::string field : {"1.23.456", "0.123.456", "1234.567.890", ".123.456", "1.234,5.678", "1.234.567e2", "1,5,5"}) {
+    EXPECT_EQ(message_of("t;a\n1;" + field + "\n2;2,5\n"),
+              ": line 2, column 2: \"" + field + "\" is not a number. Write gaps as empty fields or NA.");
+  }
 }
 
 TEST(Table, ReadsMissingValuesAsGaps) {
