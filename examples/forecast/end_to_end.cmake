@@ -83,6 +83,14 @@ set(one --model ${FOLDER}/one/model.safetensors)
 expect_run(0 "loss +quantile" ${DATA} --model ${FOLDER}/tuned/model.safetensors --fine-tune --epochs 1 --share 0.1
   --out ${FOLDER}/again)
 expect_run(0 "" ${DATA} ${one} --fine-tune --epochs 1 --loss quantile --quantile 0.1 --share 0.1 --out ${FOLDER}/low)
+# Alone, a quantile model names its quantile.
+expect_run(0 "TinyTimeMixer, quantile 0.1 +MSE [^\n]*\n  below quantile 0.1 +[0-9.]+ % of the values\n" ${DATA}
+  --model ${FOLDER}/low/model.safetensors --out ${FOLDER}/alone)
+file(STRINGS ${FOLDER}/alone/forecast.csv lines)
+file(READ ${FOLDER}/alone/forecast.svg drawn)
+if(NOT lines MATCHES "^date,births 0.1;2015-01-01,[0-9.]+;" OR NOT drawn MATCHES ">quantile 0.1<")
+  message(FATAL_ERROR "forecast.csv or forecast.svg does not name the quantile: ${lines}")
+endif()
 set(band --band ${FOLDER}/tuned/model.safetensors --band ${FOLDER}/low/model.safetensors)
 expect_run(0 "between quantiles 0.1 and 0.9 +[1-9][0-9].[0-9] %" ${DATA} ${one} ${band} --out ${FOLDER}/band)
 file(STRINGS ${FOLDER}/band/forecast.csv lines)

@@ -21,8 +21,9 @@ struct Forecasts {
   Matrix<float> values;
 };
 
-Forecasts forecasts_at(const Model& model, const std::vector<Edge>& band, const Series& series, Index row, Index frequency,
-                       gated::Workspace<float>& workspace) {
+/// The forecasts that start at `row`. Names of forecast series end in the quantile of `model`, such as " 0.9"; empty for none.
+Forecasts forecasts_at(const Model& model, const std::string& quantile, const std::vector<Edge>& band, const Series& series,
+                       Index row, Index frequency, gated::Workspace<float>& workspace) {
   const Matrix<float> middle = forecast_at(model, series, row, frequency, workspace);
   std::vector<Matrix<float>> edges;
   for (const Edge& edge : band) {
@@ -39,8 +40,9 @@ Forecasts forecasts_at(const Model& model, const std::vector<Edge>& band, const 
   for (Index m = 0; m < middle.rows(); ++m) {
     const std::string& name = series.table.names[static_cast<std::size_t>(m)];
     all.rows.push_back(static_cast<Index>(all.names.size()));
-    add(name, middle.row(m));
-    for (std::size_t i = 0; i < edges.size() && !std::isnan(middle(m, 0)); ++i) {
+    const bool is_forecast = !std::isnan(middle(m, 0));
+    add(is_forecast ? name + quantile : name, middle.row(m));
+    for (std::size_t i = 0; i < edges.size() && is_forecast; ++i) {
       add(gated::text(name, " ", band[i].quantile), edges[i].row(m));
     }
   }
@@ -73,6 +75,8 @@ int run(const Options& options) {
   gated::require<gated::ArgumentError>(!model.config.fixes_series() || table.series() == model.config.series, "the data has ",
                                        table.series(), " series, but the model was built for ", model.config.series, ".");
   arrange(table, known, places);
+  const gated::RegressionLossConfig loss = loss_of(options);
+  const std::string quantile = loss.form == gated::RegressionForm::quantile ? gated::text(" ", loss.quantile) : "";
   const std::vector<Edge> band = load_band(options.band, model);
   const Series series(table, model.config.context, model.out());
   gated::require<gated::ArgumentError>(!options.frequency || model.config.resolutions > 0,
@@ -90,7 +94,7 @@ int run(const Options& options) {
                                       " rows must hold a window of ", series.context, " + ", series.horizon,
                                       " rows, and the next 10 % must hold a forecast of ", series.horizon, " rows.");
     model = trained(std::move(model), series, options);
-    save(model, loss_of(options), options.out / "model.safetensors");
+    save(model, loss, options.out / "model.safetensors");
     std::printf("\n");
     if (examples::stop_signal != 0) {
       std::printf("  stopped; the best model so far is %s\n\n", (options.out / "model.safetensors").string().c_str());
@@ -108,17 +112,21 @@ int run(const Options& options) {
   for (const Index season : options.seasons) {
     print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, model, series, tests));
   }
-  print("TinyTimeMixer", errors_of(model, series, tests, frequency, workspace));
+  const Errors errors = errors_of(model, series, tests, frequency, workspace);
+  print(quantile.empty() ? "TinyTimeMixer" : "TinyTimeMixer, quantile" + quantile, errors);
 
+  if (!quantile.empty()) {
+    std::printf("  below quantile%-20s %.1f %% of the values\n", quantile.c_str(), 100 * errors.share_below());
+  }
   if (!band.empty()) {
     std::printf("  between quantiles %g and %g        %.1f %% of the values\n", band[0].quantile, band[1].quantile,
                 100 * coverage(band, series, tests, frequency, workspace));
   }
 
-  const Forecasts next = forecasts_at(model, band, series, table.past, frequency, workspace);
+  const Forecasts next = forecasts_at(model, quantile, band, series, table.past, frequency, workspace);
   write_forecast(options.out / "forecast.csv", table, next.names, next.values);
   const Index held = table.past - model.out();  // the first row of the last forecast whose outcome is known
-  const Forecasts last = forecasts_at(model, band, series, held, frequency, workspace);
+  const Forecasts last = forecasts_at(model, quantile, band, series, held, frequency, workspace);
   constexpr std::size_t most_panels = 12;
   std::vector<Index> drawn = forecast_series(model, table);
   const std::size_t count = drawn.size();
@@ -131,6 +139,7 @@ int run(const Options& options) {
     };
     const Index row = last.rows[static_cast<std::size_t>(one)];
     Comparison comparison{.name = table.names[static_cast<std::size_t>(one)],
+                          .label = quantile.empty() ? "forecast" : "quantile" + quantile,
                           .history = part_of(table, one, std::max<Index>(0, held - 2 * model.out()), held),
                           .came = part_of(table, one, held - 1, table.past),
                           .forecast = line(row)};

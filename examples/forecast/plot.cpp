@@ -35,7 +35,7 @@ examples::Figure figure_of(const std::vector<Comparison>& comparisons, const Tim
     }
     panel.series.push_back(series("history", Colour::grey, one.history));
     panel.series.push_back(series("what came", Colour::ink, one.came));
-    panel.series.push_back(series("forecast", Colour::vermilion, one.forecast));
+    panel.series.push_back(series(one.label.c_str(), Colour::vermilion, one.forecast));
     panel.marks = {{axis.value_at(forecast.first), alone && axis.known() ? "forecast from " + axis.at(forecast.first) : ""}};
     figure.panels.push_back(panel);
   }

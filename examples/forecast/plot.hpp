@@ -17,6 +17,7 @@ struct Line {
 /// A series and its forecast.
 struct Comparison {
   std::string name;
+  std::string label;  ///< the name of the forecast
   Line history, came, forecast;
   std::string band = {};     ///< the band's name; empty for no band
   Line low = {}, high = {};  ///< the band's edges, as long as the forecast; empty for no band

@@ -150,21 +150,24 @@ inline Matrix<float> forecast_at(const Model& model, const Series& series, Index
   return all;
 }
 
-/// The errors of forecasts of standardised series: mean squared error, mean absolute error and mean loss.
+/// The errors of forecasts of standardised series: mean squared error, mean absolute error, mean loss and the share of values
+/// that are not above their forecast.
 struct Errors {
   gated::RegressionLossConfig loss = {};
-  double squares = 0, sizes = 0, losses = 0, count = 0;
+  double squares = 0, sizes = 0, losses = 0, below = 0, count = 0;
 
   void add(float forecast, float came) {
     const double error = static_cast<double>(forecast) - static_cast<double>(came);
     squares += error * error;
     sizes += std::abs(error);
     losses += loss.value(error);
+    below += error >= 0 ? 1 : 0;
     count += 1;
   }
   double mse() const { return squares / std::max(count, 1.0); }
   double mae() const { return sizes / std::max(count, 1.0); }
   double mean_loss() const { return losses / std::max(count, 1.0); }
+  double share_below() const { return below / std::max(count, 1.0); }
 };
 
 /// The errors of a model's forecasts for these windows.
