@@ -204,12 +204,16 @@ void arrange(Table& table, const std::vector<Index>& known, const std::vector<In
   }
   table.past = known.empty() ? old.length() : past;
   for (const Index column : known) {
-    const auto begin = old.observed.begin() + column * old.length();
-    const Index gap = std::find(begin, begin + table.past, 0) - begin;
-    if (gap < table.past) {
-      raise<FileError>("the column \"", old.names[static_cast<std::size_t>(column)], "\" of --known has a gap ",
-                       where(old, gap), ". Fill it: known columns must not have gaps.");
-    }
+    expect_no_gaps(old, column, table.past, "--known");
+  }
+}
+
+void expect_no_gaps(const Table& table, Index column, Index rows, const char* option) {
+  const auto begin = table.observed.begin() + column * table.length();
+  const Index gap = std::find(begin, begin + rows, 0) - begin;
+  if (gap < rows) {
+    raise<FileError>("the column \"", gated::printable(table.names[static_cast<std::size_t>(column)]), "\" of ", option,
+                     " has a gap ", where(table, gap), ". Fill it: this column must not have gaps.");
   }
 }
 

@@ -42,6 +42,9 @@ std::vector<gated::Index> columns_named(const Table& table, const std::vector<st
 /// Errors: FileError, with the line, for a gap in the past of a known column.
 void arrange(Table& table, const std::vector<gated::Index>& known, const std::vector<gated::Index>& places);
 
+/// Errors: FileError, with the line, for a gap in the first `rows` rows of a column. The message says that `option` names it.
+void expect_no_gaps(const Table& table, gated::Index column, gated::Index rows, const char* option);
+
 /// Notes for the user about gaps, missing rows and times in an unknown notation; empty if there are none.
 std::string notes(const Table& table);
 

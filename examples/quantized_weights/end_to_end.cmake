@@ -24,6 +24,18 @@ file(REMOVE ${file})
 # A forecaster.
 expect_run(0 "series +[0-9]+ forecasts.*float32[^\n]* 0.00e\\+00 .*int8-rows products[^\n]*e-0[23] "
   ${EXAMPLES}/forecast/births_ttm.safetensors --series ${EXAMPLES}/forecast/us_births_daily.csv)
+expect_no_file(${EXAMPLES}/forecast/births_ttm.safetensors --series FILE)
+
+# expect_refused_series(<message> <last rows>)
+function(expect_refused_series message)
+  file(WRITE ${FOLDER}/series.csv "day,births\n2014-01-01,5\n2014-01-02,6\n2014-01-03,6\n${ARGN}")
+  expect_run(1 "${message}" ${EXAMPLES}/forecast/births_ttm.safetensors --series ${FOLDER}/series.csv)
+  file(REMOVE ${FOLDER}/series.csv)
+endfunction()
+expect_refused_series("series.csv, column 1, .day.: line 5, .2014-01-01., is before line 4" "2014-01-01,7\n")
+expect_refused_series("series.csv, column 1, .day.: line 5 repeats the time of line 4" "2014-01-03,7\n")
+expect_refused_series("the column .births. of --series has a gap at 2014-01-04. Fill it" "2014-01-05,7\n")
+expect_refused_series("the column .births. of --series has a gap in line 5. Fill it" "2014-01-04,\n")
 
 expect_no_file(FILE)
 expect_no_file(${EXAMPLES}/classify_digits/digits_gmlp.safetensors --images FILE)

@@ -6,10 +6,9 @@
 #include "common/labelled_images.hpp"
 #include "common/mnist.hpp"
 #include "common/run_main.hpp"
-#include "common/text_file.hpp"
 #include "distortion.hpp"
+#include "forecast/table.hpp"
 #include "gated/gated.hpp"
-#include "gated/io/csv.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/tiny_time_mixer.hpp"
 #include "options.hpp"
@@ -153,18 +152,13 @@ void measure(const Classifier& model, const small::Options& options) {
   });
 }
 
-/// The last column of a CSV file with a header, as one row.
+/// The last column of a CSV (see forecast::read_table()), as one row.
+/// Errors: FileError for a gap in it.
 Matrix<float> read_series(const std::filesystem::path& path) {
-  std::string numbers;
-  const std::string text = examples::read_lines(path);
-  for (std::size_t line = text.find('\n') + 1; line < text.size();) {
-    const std::size_t end = std::min(text.find('\n', line), text.size()), field = text.rfind(',', end) + 1;
-    numbers += text.substr(std::max(line, field), end - std::max(line, field)) + ",";
-    line = end + 1;
-  }
-  gated::require<gated::FileError>(!numbers.empty(), path.string(), ": has no line after its header.");
-  numbers.pop_back();
-  return gated::parse_csv<float>(numbers, path.string());
+  const forecast::Table table = forecast::read_table(path);
+  forecast::expect_no_gaps(table, table.series() - 1, table.length(), "--series");
+  std::printf("%s", forecast::notes(table).c_str());
+  return table.values.bottomRows(1);
 }
 
 /// Forecasts the last tenth of a series, window by window. The series is standardised by the mean
