@@ -40,8 +40,9 @@ inline std::vector<Edge> load_band(const std::vector<std::filesystem::path>& pat
 }
 
 /// Swaps the two forecasts where they cross.
-inline void uncross(Matrix<float>& low, Matrix<float>& high) {
-  const Matrix<float> larger = low.cwiseMax(high);
+template <class T>
+void uncross(Matrix<T>& low, Matrix<T>& high) {
+  const Matrix<T> larger = low.cwiseMax(high);
   low = low.cwiseMin(high);
   high = larger;
 }

@@ -42,6 +42,23 @@ file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
   --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
 
+# A series without values where the model needs them is refused. Without values in the last 20 %, there are no errors to print.
+function(expect_of_gaps code pattern rows first last)  # the rows from `first` to `last` are gaps
+  set(csv "hour,load\n")
+  foreach(i RANGE 1 ${rows})
+    math(EXPR load "(${i} * 37) % 24")
+    if(i GREATER_EQUAL first AND i LESS_EQUAL last)
+      set(load "")
+    endif()
+    string(APPEND csv "${i},${load}\n")
+  endforeach()
+  file(WRITE ${FOLDER}/empty.csv "${csv}")
+  expect_run(${code} "${pattern}" ${FOLDER}/empty.csv --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
+endfunction()
+expect_of_gaps(1 "the column \"load\" has no values in the last 28 rows, which the model sees. Leave out" 100 72 100)
+expect_of_gaps(1 "the column \"load\" has no values in the 70 rows .70 %. that give its mean and deviation." 100 1 71)
+expect_of_gaps(0 "naive: as 24 rows before +no values.*TinyTimeMixer +no values to compare\n" 35 29 35)
+
 # `load` equals `wind`, and `wind` continues for 7 more rows.
 set(csv "hour,load,wind\n")
 foreach(i RANGE 407)

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <numeric>
 
 #include "band.hpp"
@@ -18,21 +17,21 @@ using namespace forecast;
 struct Forecasts {
   std::vector<std::string> names;
   std::vector<Index> rows;  ///< the row of each series in `values`
-  Matrix<float> values;
+  Matrix<double> values;
 };
 
 /// The forecasts that start at `row`. Names of forecast series end in the quantile of `model`, such as " 0.9"; empty for none.
 Forecasts forecasts_at(const Model& model, const std::string& quantile, const std::vector<Edge>& band, const Series& series,
                        Index row, Index frequency, gated::Workspace<float>& workspace) {
-  const Matrix<float> middle = forecast_at(model, series, row, frequency, workspace);
-  std::vector<Matrix<float>> edges;
+  const Matrix<double> middle = forecast_at(model, series, row, frequency, workspace);
+  std::vector<Matrix<double>> edges;
   for (const Edge& edge : band) {
     edges.push_back(forecast_at(edge.model, series, row, frequency, workspace));
   }
   if (!edges.empty()) {
     uncross(edges[0], edges[1]);
   }
-  Forecasts all{{}, {}, Matrix<float>(middle.rows() * static_cast<Index>(1 + band.size()), middle.cols())};
+  Forecasts all{{}, {}, Matrix<double>(middle.rows() * static_cast<Index>(1 + band.size()), middle.cols())};
   const auto add = [&](const std::string& name, const auto& values) {
     all.values.row(static_cast<Index>(all.names.size())) = values;
     all.names.push_back(name);
@@ -55,7 +54,7 @@ Line part_of(const Table& table, Index series, Index first, Index last) {
   Line line{first, {}};
   for (Index i = first; i < last; ++i) {
     const bool seen = table.observed[static_cast<std::size_t>(series * table.length() + i)] != 0;
-    line.values.push_back(seen ? static_cast<double>(table.values(series, i)) : std::nan(""));
+    line.values.push_back(seen ? table.values(series, i) : std::nan(""));
   }
   return line;
 }
@@ -81,6 +80,7 @@ int run(const Options& options) {
   const Series series(table, model.config.context, model.out());
   gated::require<gated::ArgumentError>(!options.frequency || model.config.resolutions > 0,
                                        "--frequency: this model takes no frequency token. Leave the option out.");
+  expect_recent_values(model, series);
   std::filesystem::create_directories(options.out);
   std::printf("  series        %td of %td rows, %s to %s%s\n%s", table.series(), table.past, table.times.front().c_str(),
               table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str(),
@@ -107,7 +107,8 @@ int run(const Options& options) {
   std::printf("  %zu forecasts of the last 20 %% of the rows; errors in standard deviations of the first 70 %%:\n\n",
               tests.size());
   const auto print = [](const std::string& name, const Errors& errors) {
-    std::printf("  %-34s MSE %.4f   MAE %.4f\n", name.c_str(), errors.mse(), errors.mae());
+    errors.count > 0 ? std::printf("  %-34s MSE %.4f   MAE %.4f\n", name.c_str(), errors.mse(), errors.mae())
+                     : std::printf("  %-34s no values to compare\n", name.c_str());
   };
   for (const Index season : options.seasons) {
     print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, model, series, tests));
@@ -115,10 +116,10 @@ int run(const Options& options) {
   const Errors errors = errors_of(model, series, tests, frequency, workspace);
   print(quantile.empty() ? "TinyTimeMixer" : "TinyTimeMixer, quantile" + quantile, errors);
 
-  if (!quantile.empty()) {
+  if (!quantile.empty() && errors.count > 0) {
     std::printf("  below quantile%-20s %.1f %% of the values\n", quantile.c_str(), 100 * errors.share_below());
   }
-  if (!band.empty()) {
+  if (!band.empty() && errors.count > 0) {
     std::printf("  between quantiles %g and %g        %.1f %% of the values\n", band[0].quantile, band[1].quantile,
                 100 * coverage(band, series, tests, frequency, workspace));
   }
@@ -134,7 +135,7 @@ int run(const Options& options) {
   std::vector<Comparison> comparisons;
   for (const Index one : drawn) {
     const auto line = [&](Index row) {
-      const auto values = last.values.row(row).cast<double>();
+      const auto values = last.values.row(row);
       return Line{held, {values.begin(), values.end()}};
     };
     const Index row = last.rows[static_cast<std::size_t>(one)];

@@ -25,8 +25,8 @@ bool is_gap(std::string field) {
   return std::find(std::begin(words), std::end(words), field) != std::end(words);
 }
 
-/// Reads a finite number with this decimal mark. The other mark may separate thousands: 1.234.567,8.
-bool read_number(std::string field, char mark, float& value) {
+/// Reads a number within the range of float, with this decimal mark. The other mark may separate thousands: 1.234.567,8.
+bool read_number(std::string field, char mark, double& value) {
   const char thousands = mark == '.' ? ',' : '.';
   const std::size_t first = field.find_first_not_of("+-"), end = std::min(field.find(mark), field.size());
   if (field.find(thousands) < end) {
@@ -41,7 +41,7 @@ bool read_number(std::string field, char mark, float& value) {
     field.erase(std::remove(field.begin(), whole, thousands), whole);
   }
   std::replace(field.begin(), field.end(), mark, '.');
-  return gated::parse_number(field, value) && std::isfinite(value);
+  return gated::parse_number(field, value) && std::isfinite(static_cast<float>(value));
 }
 
 /// The decimal mark with which all numbers can be read, '.' or ','.
@@ -51,7 +51,7 @@ char decimal_mark(const DelimitedText& text, const std::string& name) {
   for (std::size_t i = 1; i < text.rows.size(); ++i) {
     for (std::size_t k = 1; k < text.rows[i].fields.size(); ++k) {
       const std::string& field = text.rows[i].fields[k];
-      float value = 0;
+      double value = 0;
       const bool fits_point = read_number(field, '.', value), fits_comma = read_number(field, ',', value);
       const std::size_t mark = field.find_first_of(text.separator == ';' ? ".," : ",");
       std::string& first = fits_point == fits_comma ? either : fits_point ? point : comma;
@@ -78,7 +78,7 @@ std::string where(const Table& table, Index i) {
 /// True if the first line is a row of data, not a header.
 bool is_row(const std::vector<std::string>& header, const Table& table) {
   const bool are_numbers = std::all_of(header.begin() + 1, header.end(), [&](const std::string& field) {
-    float value = 0;
+    double value = 0;
     return is_gap(field) || read_number(field, table.decimal_mark, value);
   });
   return are_numbers && (!table.axis.known() || std::any_of(std::begin(time_forms), std::end(time_forms), [&](TimeForm form) {
@@ -258,7 +258,7 @@ std::vector<std::string> times_after(const Table& table, Index count) {
 }
 
 void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
-                    const gated::Matrix<float>& values) {
+                    const gated::Matrix<double>& values) {
   std::string csv = as_field(table.time_name, table.separator);
   for (const std::string& name : names) {
     csv += table.separator + as_field(name, table.separator);
@@ -269,7 +269,7 @@ void write_forecast(const std::filesystem::path& path, const Table& table, const
     for (Index m = 0; m < values.rows(); ++m) {
       char number[32] = "";
       if (!std::isnan(values(m, t))) {
-        std::snprintf(number, sizeof number, "%.6g", static_cast<double>(values(m, t)));
+        std::snprintf(number, sizeof number, "%.9g", values(m, t));
       }
       std::string field = number;
       std::replace(field.begin(), field.end(), '.', table.decimal_mark);

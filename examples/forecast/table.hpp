@@ -19,7 +19,7 @@ struct Table {
   TimeAxis axis;
   char separator = ',';
   char decimal_mark = '.';
-  gated::Matrix<float> values;         ///< series × times; 0 in gaps
+  gated::Matrix<double> values;        ///< series × times; 0 in gaps
   std::vector<std::uint8_t> observed;  ///< the same shape: 0 in gaps, otherwise 1
   gated::Index past = 0;               ///< number of past times; later times have values in known columns only
 
@@ -55,6 +55,6 @@ std::vector<std::string> times_after(const Table& table, gated::Index count);
 /// Writes a CSV: a column of times after the past, then one column per row of `values`, with the headers `names`. Separator and
 /// decimal mark are those of the input. NaN becomes an empty field.
 void write_forecast(const std::filesystem::path& path, const Table& table, const std::vector<std::string>& names,
-                    const gated::Matrix<float>& values);
+                    const gated::Matrix<double>& values);
 
 }  // namespace forecast

@@ -14,7 +14,7 @@ namespace {
 
 using gated::Index;
 using Names = std::vector<std::string>;
-using Values = std::vector<float>;
+using Values = std::vector<double>;
 
 Table table_of(const std::string& text) {
   const auto path = gated::test::temporary("table.csv");
@@ -50,7 +50,7 @@ TEST(Table, ReadsEverySeparatorAndLineEnding) {
       const Table table = table_of(text);
       EXPECT_EQ(table.time_name, "time");
       EXPECT_EQ(table.names, (Names{"a \"b\"", "c"}));
-      EXPECT_EQ(values_of(table, 0), (Values{2.5F, 4}));
+      EXPECT_EQ(values_of(table, 0), (Values{2.5, 4}));
       EXPECT_EQ(values_of(table, 1), (Values{3, 5}));
       EXPECT_EQ(table.times, (Names{"1", "2"}));
     }
@@ -64,19 +64,23 @@ TEST(Table, KeepsQuotedSeparators) {
   EXPECT_EQ(table_of("time,\"load; kWh; net\"\n1,2\n2,3\n").separator, ',');
 }
 
+TEST(Table, ReadsNineDigits) {
+  EXPECT_EQ(values_of(table_of("t,a\n1,123456789\n2,123456.789\n"), 0), (Values{123456789, 123456.789}));
+}
+
 TEST(Table, ReadsDecimalCommas) {
-  EXPECT_EQ(values_of(table_of("t;a;b\n1;2,5;10\n2;1,234;11\n"), 0), (Values{2.5F, 1.234F}));
+  EXPECT_EQ(values_of(table_of("t;a;b\n1;2,5;10\n2;1,234;11\n"), 0), (Values{2.5, 1.234}));
   EXPECT_EQ(values_of(table_of("t,a\n1,\"-2,5e1\"\n2,\"3\"\n"), 0), (Values{-25, 3}));
-  EXPECT_EQ(values_of(table_of("t;a\n1;0,123\n2;3\n"), 0), (Values{0.123F, 3}));
+  EXPECT_EQ(values_of(table_of("t;a\n1;0,123\n2;3\n"), 0), (Values{0.123, 3}));
 }
 
 TEST(Table, ReadsThousandsSeparators) {
-  EXPECT_EQ(values_of(table_of("t;a\n1;1.234,5\n2;-1.000\n3;1.234.567\n4;5\n"), 0), (Values{1234.5F, -1000, 1234567, 5}));
+  EXPECT_EQ(values_of(table_of("t;a\n1;1.234,5\n2;-1.000\n3;1.234.567\n4;5\n"), 0), (Values{1234.5, -1000, 1234567, 5}));
   EXPECT_EQ(values_of(table_of("t;a;b\n1;1.000;2,5\n2;12.000;3\n"), 0), (Values{1000, 12000}));
-  EXPECT_EQ(values_of(table_of("t,a\n1,\"1,234.5\"\n2,\"1,000\"\n3,2.125\n"), 0), (Values{1234.5F, 1000, 2.125F}));
-  EXPECT_EQ(values_of(table_of("t;a\n1;0.125\n2;1.125\n"), 0), (Values{0.125F, 1.125F}));
-  EXPECT_EQ(values_of(table_of("t,a\n1,1.125\n"), 0), Values{1.125F});
-  EXPECT_EQ(values_of(table_of("t\ta\n1\t1.125\n"), 0), Values{1.125F});
+  EXPECT_EQ(values_of(table_of("t,a\n1,\"1,234.5\"\n2,\"1,000\"\n3,2.125\n"), 0), (Values{1234.5, 1000, 2.125}));
+  EXPECT_EQ(values_of(table_of("t;a\n1;0.125\n2;1.125\n"), 0), (Values{0.125, 1.125}));
+  EXPECT_EQ(values_of(table_of("t,a\n1,1.125\n"), 0), Values{1.125});
+  EXPECT_EQ(values_of(table_of("t\ta\n1\t1.125\n"), 0), Values{1.125});
 }
 
 TEST(Table, RefusesAmbiguousDecimalMarks) {
@@ -144,9 +148,10 @@ TEST(Table, RefusesMalformedTables) {
 TEST(Table, WritesForecastsInTheTablesNotation) {
   const auto path = gated::test::temporary("forecast.csv");
   const Table table = table_of("\"the; time\";a\n2014-11;2,5\n2014-12;3,5\n");
-  write_forecast(path, table, {"a", "a;b"}, gated::Matrix<float>{{1.5F, 2}, {std::nanf(""), 4}});
+  write_forecast(path, table, {"a", "a;b"}, gated::Matrix<double>{{1.5, 1234567.5}, {std::nan(""), 4}});
   std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "\"the; time\";a;\"a;b\"\n2015-01;1,5;\n2015-02;2;4\n");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
+            "\"the; time\";a;\"a;b\"\n2015-01;1,5;\n2015-02;1234567,5;4\n");
 }
 
 TEST(Table, RefusesGapsInKnownColumns) {

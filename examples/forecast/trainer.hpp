@@ -76,6 +76,9 @@ inline Model trained(Model start, const Series& series, const Options& options) 
     return std::string(text);
   };
   const Errors before = measured(best);
+  gated::require<gated::ShapeError>(before.count > 0, "the columns to forecast have no values in rows ",
+                                    series.training_rows + 1, " to ", series.test_row,
+                                    ", which choose the best epoch. Use series with fewer gaps.");
   double least = before.mean_loss();
   if (options.fine_tune) {
     std::printf("  loss          %s\n", std::string(gated::name_of(loss.form)).c_str());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -39,24 +38,27 @@ struct Series {
         horizon(horizon_),
         training_rows(t.past * 7 / 10),
         test_row(t.past * 8 / 10),
-        values(t.values) {
+        values(t.series(), t.length()) {
     gated::require<gated::ShapeError>(t.past >= context + horizon, "the series have ", t.past, " rows, but the model sees ",
                                       context, " and forecasts ", horizon,
                                       ". Use longer series, or a model with a shorter context.");
     for (Index m = 0; m < t.series(); ++m) {
       double sum = 0, squares = 0, count = 0;
       for (Index i = 0; i < training_rows; ++i) {
-        sum += seen(m, i) ? static_cast<double>(t.values(m, i)) : 0;
+        sum += seen(m, i) ? t.values(m, i) : 0;
         count += seen(m, i) ? 1 : 0;
       }
-      mean.push_back(sum / std::max(count, 1.0));
+      gated::require<gated::ShapeError>(count > 0, "the column \"", t.names[static_cast<std::size_t>(m)],
+                                        "\" has no values in the ", training_rows,
+                                        " rows (70 %) that give its mean and deviation. Leave out the column, or the "
+                                        "rows before its first value.");
+      mean.push_back(sum / count);
       for (Index i = 0; i < training_rows; ++i) {
-        squares += seen(m, i) ? std::pow(static_cast<double>(t.values(m, i)) - mean.back(), 2) : 0;
+        squares += seen(m, i) ? std::pow(t.values(m, i) - mean.back(), 2) : 0;
       }
       deviation.push_back(squares > 0 ? std::sqrt(squares / count) : 1);
       for (Index i = 0; i < t.length(); ++i) {
-        values(m, i) =
-            seen(m, i) ? static_cast<float>((static_cast<double>(t.values(m, i)) - mean.back()) / deviation.back()) : 0;
+        values(m, i) = seen(m, i) ? static_cast<float>((t.values(m, i) - mean.back()) / deviation.back()) : 0;
       }
     }
   }
@@ -135,19 +137,32 @@ inline Matrix<float> forecasts(const Model& model, Batch& batch, gated::Workspac
 }
 
 /// The forecast that starts at `row`, in the table's units: one row per series, NaN for series that are not forecast.
-inline Matrix<float> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
-                                 gated::Workspace<float>& workspace) {
+inline Matrix<double> forecast_at(const Model& model, const Series& series, Index row, Index frequency,
+                                  gated::Workspace<float>& workspace) {
   Batch batch;
   batch.fill(series, model, std::span(&row, 1), frequency);
   const Matrix<float> y = forecasts(model, batch, workspace);
   const std::vector<Index> chosen = forecast_series(model, series.table);
-  Matrix<float> all = Matrix<float>::Constant(series.table.series(), y.cols(), std::numeric_limits<float>::quiet_NaN());
+  Matrix<double> all = Matrix<double>::Constant(series.table.series(), y.cols(), std::nan(""));
   for (Index k = 0; k < y.rows(); ++k) {
     const Index one = chosen[static_cast<std::size_t>(k)];
     const auto m = static_cast<std::size_t>(one);
-    all.row(one) = (y.row(k).array() * static_cast<float>(series.deviation[m]) + static_cast<float>(series.mean[m])).matrix();
+    all.row(one) = (y.row(k).cast<double>().array() * series.deviation[m] + series.mean[m]).matrix();
   }
   return all;
+}
+
+/// Errors: ShapeError if the model would forecast a series from gaps only.
+inline void expect_recent_values(const Model& model, const Series& series) {
+  for (const Index k : forecast_series(model, series.table)) {
+    Index row = series.table.past - series.context;
+    while (row < series.table.past && !series.seen(k, row)) {
+      ++row;
+    }
+    gated::require<gated::ShapeError>(row < series.table.past, "the column \"", series.table.names[static_cast<std::size_t>(k)],
+                                      "\" has no values in the last ", series.context,
+                                      " rows, which the model sees. Leave out the column, or the rows after its last value.");
+  }
 }
 
 /// The errors of forecasts of standardised series: mean squared error, mean absolute error, mean loss and the share of values

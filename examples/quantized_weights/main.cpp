@@ -154,7 +154,7 @@ void measure(const Classifier& model, const small::Options& options) {
 
 /// The last column of a CSV (see forecast::read_table()), as one row.
 /// Errors: FileError for a gap in it.
-Matrix<float> read_series(const std::filesystem::path& path) {
+Matrix<double> read_series(const std::filesystem::path& path) {
   const forecast::Table table = forecast::read_table(path);
   forecast::expect_no_gaps(table, table.series() - 1, table.length(), "--series");
   std::printf("%s", forecast::notes(table).c_str());
@@ -164,15 +164,15 @@ Matrix<float> read_series(const std::filesystem::path& path) {
 /// Forecasts the last tenth of a series, window by window. The series is standardised by the mean
 /// and deviation of its first nine tenths.
 void measure(const Forecaster& model, const small::Options& options) {
-  Matrix<float> series = read_series(options.series);
-  const Index context = model.config.context, horizon = model.out(), past = series.cols() - series.cols() / 10;
-  const Index count = (series.cols() - past) / horizon;
+  const Matrix<double> values = read_series(options.series);
+  const Index context = model.config.context, horizon = model.out(), past = values.cols() - values.cols() / 10;
+  const Index count = (values.cols() - past) / horizon;
   gated::require<gated::FileError>(model.config.series == 1 && past >= context && count > 0, options.series.string(), ": has ",
-                                   series.cols(), " values, expected more than ", 10 * std::max(context, horizon),
+                                   values.cols(), " values, expected more than ", 10 * std::max(context, horizon),
                                    " values, and a model that forecasts one series.");
-  const float mean = series.leftCols(past).mean();
-  const float deviation = std::sqrt((series.leftCols(past).array() - mean).square().mean());
-  series = ((series.array() - mean) / deviation).matrix();
+  const double mean = values.leftCols(past).mean();
+  const double deviation = std::sqrt((values.leftCols(past).array() - mean).square().mean());
+  const Matrix<float> series = ((values.array() - mean) / (deviation > 0 ? deviation : 1)).cast<float>().matrix();
   Matrix<float> x(count, context), truth(count, horizon), exact;
   for (Index i = 0; i < count; ++i) {
     x.row(i) = series.middleCols(past + i * horizon - context, context);
