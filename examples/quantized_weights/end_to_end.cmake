@@ -21,6 +21,11 @@ if(after LESS before OR after GREATER most)
 endif()
 file(REMOVE ${file})
 
+file(WRITE ${FOLDER}/short.txt "0123456789")  # one byte is held out, with none before it to predict it from
+expect_run(1 "the held-out text is too short to measure. Give longer files." ${EXAMPLES}/generate_text/bible.int8.safetensors
+  --texts ${FOLDER}/short.txt)
+file(REMOVE ${FOLDER}/short.txt)
+
 # A forecaster.
 expect_run(0 "series +[0-9]+ forecasts.*float32[^\n]* 0.00e\\+00 .*int8-rows products[^\n]*e-0[23] "
   ${EXAMPLES}/forecast/births_ttm.safetensors --series ${EXAMPLES}/forecast/us_births_daily.csv)

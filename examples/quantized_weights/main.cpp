@@ -103,6 +103,7 @@ void print_answers(const Model& model, int threads, const char* last, const Answ
         distortion.add(row(wanted), row(logits), right[static_cast<std::size_t>(i)]);
       }
     });
+    gated::require<gated::FileError>(distortion.count() > 0, "the held-out text is too short to measure. Give longer files.");
     const bool texts = std::string_view(last) == "bits/byte";
     std::printf("  %-18s %8.2f %13.2e %10.2e %9.2f %% %9.*f%s\n", precision.name.c_str(),
                 static_cast<double>(weights.bytes()) / 1e6, distortion.logits_error(), distortion.divergence(),
