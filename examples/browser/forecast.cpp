@@ -75,7 +75,7 @@ PAGE_EXPORT(int, values)(int one) {
   return page::respond([=] {
     const Table& all = page::expect_open(table);
     for (Index i = 0; i < all.past; ++i) {
-      page::answer.numbers.push_back(series->seen(one, i) ? all.values(one, i) : std::nanf(""));
+      page::answer.numbers.push_back(series->seen(one, i) ? static_cast<float>(all.values(one, i)) : std::nanf(""));
     }
   });
 }
@@ -84,11 +84,11 @@ PAGE_EXPORT(int, values)(int one) {
 PAGE_EXPORT(int, predict)(int one, int row) {
   return page::respond([=] {
     const Series& all = page::expect_open(series);
-    const Matrix<float> y = forecast_at(*model, all, row, 0, workspace);
+    const Matrix<float> y = forecast_at(*model, all, row, 0, workspace).cast<float>();
     page::answer.numbers.assign(y.row(one).begin(), y.row(one).end());
     const double mean = all.mean[at(one)], deviation = all.deviation[at(one)];
     for (Index i = 0; i < all.horizon; ++i) {
-      const auto value = static_cast<double>(season_before(season, all, one, row, i));
+      const auto value = static_cast<double>(season_before(season, all, one, row, i).value_or(0));
       page::answer.numbers.push_back(static_cast<float>(value * deviation + mean));
     }
   });

@@ -41,6 +41,8 @@ endforeach()
 file(WRITE ${FOLDER}/gaps.csv "${csv}")
 expect_run(0 "2 of 301 rows, 0 to 300, 1 apart.*gaps +28, the first in \"wind\" in line 2.*301 to 307" ${FOLDER}/gaps.csv
   --model ${FOLDER}/one/model.safetensors --season 24 --out ${FOLDER}/gaps)
+expect_run(0 "naive: as 7 rows before +MSE.*naive: as 364 rows before +no values to compare" ${FOLDER}/gaps.csv
+  --model ${FOLDER}/one/model.safetensors --out ${FOLDER}/gaps)
 
 # A series without values where the model needs them is refused. Without values in the last 20 %, there are no errors to print.
 function(expect_of_gaps code pattern rows first last)  # the rows from `first` to `last` are gaps

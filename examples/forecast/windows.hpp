@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -203,23 +204,24 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
 }
 
 /// The seasonal naive forecast of the series with index `one` for row `row + i`, standardised. It is the latest value observed
-/// before row `row` in the same phase of the season as row `row + i`, or 0 if there is none.
-inline float season_before(Index season, const Series& series, Index one, Index row, Index i) {
+/// before row `row` in the same phase of the season as row `row + i`, if there is one.
+inline std::optional<float> season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);
   while (before >= 0 && !series.seen(one, before)) {
     before -= season;
   }
-  return before >= 0 ? series.values(one, before) : 0.0F;
+  return before >= 0 ? std::optional(series.values(one, before)) : std::nullopt;
 }
 
-/// The errors of the seasonal naive forecast.
+/// The errors of the seasonal naive forecast, where there is one.
 inline Errors errors_of_season(Index season, const Model& model, const Series& series, std::span<const Index> windows) {
   Errors errors;
   for (const Index row : windows) {
     for (const Index k : forecast_series(model, series.table)) {
       for (Index i = 0; i < series.horizon; ++i) {
-        if (series.seen(k, row + i)) {
-          errors.add(season_before(season, series, k, row, i), series.values(k, row + i));
+        const std::optional<float> naive = season_before(season, series, k, row, i);
+        if (naive && series.seen(k, row + i)) {
+          errors.add(*naive, series.values(k, row + i));
         }
       }
     }
