@@ -10,6 +10,7 @@
 #include "common/text_file.hpp"
 #include "delimited_text.hpp"
 #include "gated/io/atomic_file.hpp"
+#include "gated/io/json.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/parse_number.hpp"
 
@@ -87,10 +88,14 @@ bool is_row(const std::vector<std::string>& header, const Table& table) {
 }
 
 /// Checks `fields`, the header.
-/// Errors: FileError if it is a row of numbers, or if the name of a series is empty or repeated.
+/// Errors: FileError if it is a row of numbers, if a name is not UTF-8, or if the name of a series is empty or repeated.
 void expect_names(const std::vector<std::string>& fields, const Table& table, const std::string& name) {
   require<FileError>(!is_row(fields, table), name,
                      ": line 1 has numbers, expected names. Put a line before it, such as time,load.");
+  for (std::size_t k = 0; k < fields.size(); ++k) {
+    require<FileError>(gated::detail::is_utf8(fields[k]), name, ": line 1: the name of column ", k + 1,
+                       " is not in UTF-8. Save the file as UTF-8.");
+  }
   for (std::size_t k = 1; k < fields.size(); ++k) {
     require<FileError>(!fields[k].empty(), name, ": line 1: column ", k + 1, " has no name. Name it, or leave it out.");
     const auto same = static_cast<std::size_t>(std::find(fields.begin(), fields.end(), fields[k]) - fields.begin());

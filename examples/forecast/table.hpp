@@ -30,7 +30,8 @@ struct Table {
 /// Reads a CSV (see split()): a header, then lines with a time and one number per series. Empty fields, NA, N/A, null, none and
 /// nan are gaps, and so are rows missing between two times. The decimal mark is '.' or ','; the other may separate thousands.
 /// Errors: FileError, with line and column, for a field that is ambiguous or not a number, for lines of different lengths, for
-/// missing or duplicate names, for a column without numbers, and for UTF-16 and UTF-32; those of split() and TimeAxis.
+/// missing or duplicate names, for a column without numbers, and for text in UTF-16 or UTF-32 or names not in UTF-8; those of
+/// split() and TimeAxis.
 Table read_table(const std::filesystem::path& path);
 
 /// The indices of the columns with these names, in this order.

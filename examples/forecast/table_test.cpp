@@ -138,6 +138,8 @@ TEST(Table, RefusesMalformedTables) {
   EXPECT_EQ(message_of("t,\"a\"b\n1,2\n"), ": line 1: text after a closing quote. Double every quote inside a quoted field.");
   EXPECT_EQ(message_of("t,a\n"), ": expected a header and rows, got 1 lines.");
   EXPECT_EQ(message_of(""), ": expected a header and rows, got 0 lines.");
+  EXPECT_EQ(message_of("t,l\xE4nge\n1,2\n"), ": line 1: the name of column 2 is not in UTF-8. Save the file as UTF-8.");
+  EXPECT_EQ(table_of("t,l\xC3\xA4nge\n1,2\n").names, Names{"l\xC3\xA4nge"});
   const std::string utf16 = ": the text is in UTF-16. Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
   EXPECT_EQ(message_of(std::string("\xFF\xFEt\0,\0a\0", 8)), utf16);
   EXPECT_EQ(message_of(std::string("\0t\0,\0a", 6)), utf16);
