@@ -311,39 +311,45 @@ def table(title_of, results, threads):
 
 
 def instructions():
-    """The instructions that ONNX Runtime's MLAS chooses for integer products on this processor."""
+    """The instructions that ONNX Runtime's MLAS chooses for integer products on this processor, and how many int8
+    multiply-adds they do in the time of a float one (None: not known)."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             flags = set(file.read().split())
     except OSError:
-        return "unknown instructions"
-    for flag, name in (("amx_int8", "AMX"), ("avx512_vnni", "AVX512-VNNI"), ("avx_vnni", "AVX-VNNI"),
-                       ("avx512bw", "AVX-512 without VNNI, where its u8·s8 products saturate"),
-                       ("avx2", "AVX2, where its u8·s8 products saturate")):
+        return "unknown instructions", None
+    for flag, name, rate in (("amx_int8", "AMX", 32), ("avx512_vnni", "AVX512-VNNI", 4), ("avx_vnni", "AVX-VNNI", 4),
+                             ("avx512bw", "AVX-512 without VNNI, where its u8·s8 products saturate", None),
+                             ("avx2", "AVX2, where its u8·s8 products saturate", None)):
         if flag in flags:
-            return name
-    return "instructions older than AVX2"
+            return name, rate
+    return "instructions older than AVX2", None
 
 
 def int8_table(title_of, results, threads):
     """Formats the comparison of float with int8 as a Markdown table, with notes on the settings below it."""
     version = next((r.name.removesuffix(INT8) for _, *others in results.values() for r in others if r.name.startswith("ONNX")),
                    "ONNX Runtime")
+    named, rate = instructions()
     ours = ["gated" + kind for kind in ("", INT8, GROUPS, SMALL)]
     lines = ["| workload | " + " | ".join(f"{name}, ms" for name in (*ours, version, version + INT8)) +
-             " | ONNX int8 / gated int8 | error, int8 | error, in groups | error, int8 weights | error, ONNX int8 |", "|---|" + "---:|" * 11]
+             " | ONNX int8 / gated int8 | gated int8, of peak | error, int8 | error, in groups | error, int8 weights | error, ONNX int8 |", "|---|" + "---:|" * 12]
     for name, runners in results.items():
         of = {runner.name: runner for runner in runners}
         shown = [of.get(name) for name in (*ours, version, version + INT8)]
         int8, theirs = shown[1], shown[-1]
         columns = [figure(r.ms) if r else "–" for r in shown]
         columns += [f"{theirs.ms / int8.ms:.2f}" if theirs and int8 else "–"]
+        share = shown[0].flops / int8.ms * 1e3 / (max(shown[0].peaks) * rate) if rate and int8 and shown[0].flops else None
+        columns += [f"{share:.2f}" if share else "–"]
         columns += [f"{r.error:.1e}" if r else "–" for r in (*shown[1:4], theirs)]
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
     lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's int8 time divided by "
               "that of *gated, int8*. An error is the largest difference from the float64 result, divided by the largest value "
               f"of that result. The errors of the float runs, not shown, are below {TOLERANCE:.0e}. On this processor, ONNX "
-              f"Runtime multiplies with {instructions()}, whatever its settings."]
+              f"Runtime multiplies with {named}, whatever its settings."]
+    if rate:
+        lines[-1] += f" The peak of these instructions is taken as {rate} times the measured peak of float multiply-adds."
     batches = {name: checked for name, runners in results.items()
                if (checked := [r for r in runners if r.same_alone is not None])}
     if batches:
