@@ -28,7 +28,7 @@ struct Opening {
   std::optional<WeightFormat> format = {};
 
   /// True if tensors that the file stores in format `found` keep this format when packed.
-  bool keeps(WeightFormat found) const { return !format || *format == found; }
+  bool takes(WeightFormat found) const { return !format || *format == found; }
 };
 
 /// Packs `numbers`, the values of `weight`, in `format`.
@@ -59,7 +59,7 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
         return std::nullopt;
       }
       const WeightCodes codes = codes_in(file, tensor->first, part);
-      return opening.keeps(codes.format) ? std::optional(codes) : std::nullopt;
+      return opening.takes(codes.format) ? std::optional(codes) : std::nullopt;
     };
     if (const auto codes = codes_of(parts[0]); codes && parts.size() == 1) {
       pack_codes(weights, weight.data(), *codes);
@@ -80,7 +80,7 @@ void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const S
   }
   const auto bytes = parts[0].part_of(found->second.bytes);
   const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0;
-  if (parts.size() == 1 && dtype == dtype_of<T>() && is_aligned && opening.keeps(WeightFormat::float32)) {
+  if (parts.size() == 1 && dtype == dtype_of<T>() && is_aligned && opening.takes(WeightFormat::float32)) {
     const T* const from = reinterpret_cast<const T*>(bytes.data());
     if (opening.place == WeightPlace::in_file) {
       return weights.refer(weight.data(), from, rows, columns);
@@ -130,7 +130,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
       opened.model);
   prepare_layers(opened.weights, opened.model);
   if (opening.place == WeightPlace::in_file) {
-    opened.weights.keep(std::make_shared<const SafetensorsFile>(file));
+    opened.weights.hold(std::make_shared<const SafetensorsFile>(file));
   }
   return opened;
 }
