@@ -4,7 +4,6 @@
 
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/mixer_image_classifiers.hpp"
 #include "gated/models/mossformer2.hpp"

@@ -2,7 +2,6 @@
 
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 
 namespace text {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "gated/io/fairseq.hpp"
 #include "gated/io/labml.hpp"
@@ -88,12 +90,14 @@ inline gated::GmlpImageClassifierConfig timm_gmlp(const Shapes& shapes) {
 
 /// An MLP-Mixer or gMixer, depending on `preset`.
 template <class Config>
-Config timm_mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes&, Index)) {
+Config mixer(const Shapes& shapes, Config (*preset)(const gated::MixerSizes&, Index)) {
   auto config = preset({.depth = shapes.count("blocks.", ".norm1.weight"), .channels = shapes.size("stem.proj.weight", 0)}, 0);
   config.trunk.block.token_mixer.hidden = shapes.size("blocks.0.mlp_tokens.fc2.weight", 1);
   config.trunk.block.channel_mixer.hidden = shapes.size("blocks.0.mlp_channels.fc2.weight", 1);
   return with_timm_stem(config, shapes, shapes.size("blocks.0.mlp_tokens.fc1.weight", 1));
 }
+inline gated::MixerImageClassifierConfig timm_mixer(const Shapes& shapes) { return mixer(shapes, gated::timm_mixer); }
+inline gated::GmixerImageClassifierConfig timm_gmixer(const Shapes& shapes) { return mixer(shapes, gated::timm_gmixer); }
 
 /// A ResMLP. The names of the stem and layers differ between timm and the authors' code.
 inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std::string& stem, const std::string& tokens,
@@ -102,6 +106,12 @@ inline gated::ResmlpImageClassifierConfig resmlp(const Shapes& shapes, const std
       {.depth = shapes.count("blocks.", ".norm1.alpha"), .channels = shapes.size(stem + "proj.weight", 0)}, 0);
   config.trunk.block.channel_mixer.hidden = shapes.size("blocks.0." + channels + ".fc1.weight", 0);
   return with_timm_stem(config, shapes, shapes.size("blocks.0." + tokens + ".weight", 0), stem);
+}
+inline gated::ResmlpImageClassifierConfig timm_resmlp(const Shapes& shapes) {
+  return resmlp(shapes, "stem.", "linear_tokens", "mlp_channels");
+}
+inline gated::ResmlpImageClassifierConfig facebook_resmlp(const Shapes& shapes) {
+  return resmlp(shapes, "patch_embed.", "attn", "mlp");
 }
 
 // --- g-mlp-pytorch ---
@@ -368,6 +378,8 @@ inline gated::TinyTimeMixerConfig forecaster(const Shapes& shapes, const std::st
   return c;
 }
 
+inline gated::TinyTimeMixerConfig ttm(const Shapes& shapes) { return forecaster(shapes, "backbone.encoder."); }
+
 inline gated::TinyTimeMixerConfig patchtsmixer(const Shapes& shapes) {
   auto config = forecaster(shapes, "model.encoder.");
   config.mixes_single_patch = true;
@@ -396,6 +408,8 @@ inline gated::MaskNetworkConfig mask_network(const Shapes& shapes, const std::st
           .positions = shapes.has(network + "pos_enc.scale"),
           .trunk = {.depth = shapes.count(trunk + "layers.", ".to_qk.mdl.1.weight"), .block = block}};
 }
+
+inline gated::MaskNetworkConfig enhancer(const Shapes& shapes) { return mask_network(shapes, "mossformer.", 1); }
 
 inline gated::SpeechSeparatorConfig separator(const Shapes& shapes) {
   const Index speakers =
@@ -433,6 +447,9 @@ inline gated::BranchformerConfig branchformer(const Shapes& shapes, bool of_wene
           .norm_eps = norm_eps,
           .trunk = {.depth = shapes.count("encoders.", ".norm_mha.weight"), .block = block}};
 }
+
+inline gated::BranchformerConfig espnet(const Shapes& shapes) { return branchformer(shapes, false); }
+inline gated::BranchformerConfig wenet(const Shapes& shapes) { return branchformer(shapes, true); }
 
 // --- Text transformers and BS-RoFormer ---
 
@@ -497,73 +514,53 @@ inline gated::RoformerConfig roformer(const Shapes& shapes) {
       .norm = shapes.has_beside("layers.0.0.to_gates.weight", "norm.gamma") ? gated::NormForm::l2_norm : gated::NormForm::none};
 }
 
+/// Calls `f` with the configuration that `config_of` derives from the shapes in a Model's checkpoint.
+template <class Model, auto config_of, class F>
+void configure(const Shapes& shapes, const F& f) {
+  f(config_of(shapes), std::type_identity<Model>());
+}
+
 /// Calls `f(config, std::type_identity<Model>())` with the configuration derived from `file`, which `origin` wrote.
 template <class F>
 void with_configuration(const gated::SafetensorsFile& file, const gated::Origin& origin, const F& f) {
-  using T = float;
-  const Shapes shapes(file);
-  const auto is = [&](std::string_view names) { return origin.names == names; };
-  if (is("timm_names")) {
-    f(timm_gmlp(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
-  } else if (is("timm_mixer_names")) {
-    f(timm_mixer(shapes, gated::timm_mixer), std::type_identity<gated::MixerImageClassifier<T>>());
-  } else if (is("timm_gmixer_names")) {
-    f(timm_mixer(shapes, gated::timm_gmixer), std::type_identity<gated::GmixerImageClassifier<T>>());
-  } else if (is("timm_resmlp_names")) {
-    f(resmlp(shapes, "stem.", "linear_tokens", "mlp_channels"), std::type_identity<gated::ResmlpImageClassifier<T>>());
-  } else if (is("facebook_resmlp_names")) {
-    f(resmlp(shapes, "patch_embed.", "attn", "mlp"), std::type_identity<gated::ResmlpImageClassifier<T>>());
-  } else if (is("kw_mlp_names")) {
-    f(kw_mlp(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
-  } else if (is("lucidrains_vision_names")) {
-    f(lucidrains_vision(shapes), std::type_identity<gated::GmlpImageClassifier<T>>());
-  } else if (is("lucidrains_language_model_names")) {
-    f(lucidrains_text(shapes), std::type_identity<gated::GmlpLanguageModel<T>>());
-  } else if (is("lucidrains_trunk_names")) {
-    f(lucidrains_trunk(shapes), std::type_identity<gated::Gmlp<T>>());
-  } else if (is("lucidrains_flash_transformer_names")) {
-    f(flash_transformer(shapes), std::type_identity<gated::FlashLanguageModel<T>>());
-  } else if (is("lucidrains_flash_names")) {
-    f(flash(shapes), std::type_identity<gated::MixedChunkAttention<T>>());
-  } else if (is("lucidrains_gau_names")) {
-    f(lucidrains_gau(shapes), std::type_identity<gated::GatedAttentionUnit<T>>());
-  } else if (is("flash_quad_names")) {
-    f(flash_quad(shapes), std::type_identity<gated::GauEncoder<T>>());
-  } else if (is("junnyu_flash_names")) {
-    f(junnyu_flash(shapes), std::type_identity<gated::FlashLanguageModel<T>>());
-  } else if (is("gau_alpha_names")) {
-    f(gau_alpha(shapes), std::type_identity<gated::GauEncoder<T>>());
-  } else if (is("rtmcc_head_names")) {
-    f(rtmcc_head(shapes), std::type_identity<gated::PoseHead<T>>());
-  } else if (is("rtmcc_cross_names")) {
-    f(rtmcc_cross(shapes), std::type_identity<gated::GatedCrossAttention<T>>());
-  } else if (is("rtmcc_names")) {
-    f(rtmcc(shapes), std::type_identity<gated::GatedAttentionUnit<T>>());
-  } else if (is("labml_block_names")) {
-    f(labml(shapes), std::type_identity<gated::GmlpBlock<T>>());
-  } else if (is("fairseq_block_names")) {
-    f(light_conv_block(shapes), std::type_identity<gated::LightConvBlock<T>>());
-  } else if (is("ttm_names")) {
-    f(forecaster(shapes, "backbone.encoder."), std::type_identity<gated::TinyTimeMixer<T>>());
-  } else if (is("patchtsmixer_names")) {
-    f(patchtsmixer(shapes), std::type_identity<gated::TinyTimeMixer<T>>());
-  } else if (is("fnet_names")) {
-    f(fnet(shapes), std::type_identity<gated::Fnet<T>>());
-  } else if (is("fnet_encoder_names")) {
-    f(fnet_encoder(shapes), std::type_identity<gated::FnetEncoder<T>>());
-  } else if (is("llama_names")) {
-    f(llama(shapes), std::type_identity<gated::TextTransformer<T>>());
-  } else if (is("modernbert_names")) {
-    f(modernbert(shapes), std::type_identity<gated::TextTransformer<T>>());
-  } else if (is("bs_roformer_names")) {
-    f(roformer(shapes), std::type_identity<gated::Roformer<T>>());
-  } else if (is("mossformer2_se_names")) {
-    f(mask_network(shapes, "mossformer.", 1), std::type_identity<gated::MaskNetwork<T>>());
-  } else if (is("mossformer2_ss_names")) {
-    f(separator(shapes), std::type_identity<gated::SpeechSeparator<T>>());
-  } else if (is("wenet_names") || is("espnet_names")) {
-    f(branchformer(shapes, is("wenet_names")), std::type_identity<gated::Branchformer<T>>());
-  }
+  static constexpr std::pair<std::string_view, void (*)(const Shapes&, const F&)> known[] = {
+      {"timm_names", configure<gated::GmlpImageClassifier<float>, timm_gmlp, F>},
+      {"timm_mixer_names", configure<gated::MixerImageClassifier<float>, timm_mixer, F>},
+      {"timm_gmixer_names", configure<gated::GmixerImageClassifier<float>, timm_gmixer, F>},
+      {"timm_resmlp_names", configure<gated::ResmlpImageClassifier<float>, timm_resmlp, F>},
+      {"facebook_resmlp_names", configure<gated::ResmlpImageClassifier<float>, facebook_resmlp, F>},
+      {"kw_mlp_names", configure<gated::GmlpImageClassifier<float>, kw_mlp, F>},
+      {"lucidrains_vision_names", configure<gated::GmlpImageClassifier<float>, lucidrains_vision, F>},
+      {"lucidrains_language_model_names", configure<gated::GmlpLanguageModel<float>, lucidrains_text, F>},
+      {"lucidrains_trunk_names", configure<gated::Gmlp<float>, lucidrains_trunk, F>},
+      {"lucidrains_flash_transformer_names", configure<gated::FlashLanguageModel<float>, flash_transformer, F>},
+      {"lucidrains_flash_names", configure<gated::MixedChunkAttention<float>, flash, F>},
+      {"lucidrains_gau_names", configure<gated::GatedAttentionUnit<float>, lucidrains_gau, F>},
+      {"flash_quad_names", configure<gated::GauEncoder<float>, flash_quad, F>},
+      {"junnyu_flash_names", configure<gated::FlashLanguageModel<float>, junnyu_flash, F>},
+      {"gau_alpha_names", configure<gated::GauEncoder<float>, gau_alpha, F>},
+      {"rtmcc_head_names", configure<gated::PoseHead<float>, rtmcc_head, F>},
+      {"rtmcc_cross_names", configure<gated::GatedCrossAttention<float>, rtmcc_cross, F>},
+      {"rtmcc_names", configure<gated::GatedAttentionUnit<float>, rtmcc, F>},
+      {"labml_block_names", configure<gated::GmlpBlock<float>, labml, F>},
+      {"fairseq_block_names", configure<gated::LightConvBlock<float>, light_conv_block, F>},
+      {"ttm_names", configure<gated::TinyTimeMixer<float>, ttm, F>},
+      {"patchtsmixer_names", configure<gated::TinyTimeMixer<float>, patchtsmixer, F>},
+      {"fnet_names", configure<gated::Fnet<float>, fnet, F>},
+      {"fnet_encoder_names", configure<gated::FnetEncoder<float>, fnet_encoder, F>},
+      {"llama_names", configure<gated::TextTransformer<float>, llama, F>},
+      {"modernbert_names", configure<gated::TextTransformer<float>, modernbert, F>},
+      {"bs_roformer_names", configure<gated::Roformer<float>, roformer, F>},
+      {"mossformer2_se_names", configure<gated::MaskNetwork<float>, enhancer, F>},
+      {"mossformer2_ss_names", configure<gated::SpeechSeparator<float>, separator, F>},
+      {"wenet_names", configure<gated::Branchformer<float>, wenet, F>},
+      {"espnet_names", configure<gated::Branchformer<float>, espnet, F>},
+  };
+  const auto* const found =
+      std::find_if(std::begin(known), std::end(known), [&](const auto& row) { return row.first == origin.names; });
+  gated::require<gated::FileError>(found != std::end(known), file.name(), ": no row in configurations.hpp for ", origin.names,
+                                   "(). Add one.");
+  found->second(Shapes(file), f);
 }
 
 }  // namespace inspect

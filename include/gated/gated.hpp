@@ -22,7 +22,6 @@
 #include "gated/models/denoise_stream.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/generate.hpp"
 #include "gated/models/gmlp.hpp"

@@ -4,7 +4,6 @@
 
 #include "attention_files.hpp"
 #include "gated/models/flash.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gau_presets.hpp"
 
 namespace gated::junnyu_test {

@@ -2,7 +2,7 @@
 
 #include "attention_files.hpp"
 #include "gated/io/junnyu.hpp"
-#include "gated/models/gau_encoder.hpp"
+#include "gated/models/flash.hpp"
 #include "gated/models/gau_presets.hpp"
 
 namespace gated::tied_test {

@@ -1,4 +1,4 @@
-#include "gated/models/gau_encoder.hpp"
+#include "gated/models/flash.hpp"
 
 #include <gtest/gtest.h>
 

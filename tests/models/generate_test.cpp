@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gated/models/flash.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/train/gradients.hpp"

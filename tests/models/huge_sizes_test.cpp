@@ -17,7 +17,6 @@
 #include "gated/models/branchformer.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/fnet.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/pose_head.hpp"
 #include "gated/models/roformer.hpp"

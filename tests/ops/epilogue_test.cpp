@@ -28,7 +28,7 @@ enum Fields : unsigned {
   gate = 32,
   residual = 64,
   residual_scale = 128,
-  kept = 256,
+  saved = 256,
   all = 511,
   scale = 512  // per column; replaces the gate
 };
@@ -72,7 +72,7 @@ class EpilogueOf : public ::testing::Test {
     e.scale = fields & scale ? factors.data() : nullptr;
     e.residual = fields & residual ? of(residuals) : MatrixView<const T>();
     e.residual_scale = fields & residual_scale ? scales.data() : nullptr;
-    e.kept = fields & kept ? MatrixView<T>(z.block(1, 2, rows, columns)) : MatrixView<T>();
+    e.saved = fields & saved ? MatrixView<T>(z.block(1, 2, rows, columns)) : MatrixView<T>();
     return e;
   }
 
@@ -82,7 +82,7 @@ class EpilogueOf : public ::testing::Test {
     return y;
   }
 
-  /// The kept z and the output y at (i, j) by the documented formula, and the size of their terms, which scales the tolerance.
+  /// The saved z and the output y at (i, j) by the documented formula, and the size of their terms, which scales the tolerance.
   struct Expected {
     double z = 0, y = 0, size = 0;
   };
@@ -122,8 +122,8 @@ class EpilogueOf : public ::testing::Test {
         const Expected e = expected(fields, act, i, j);
         ASSERT_NEAR(static_cast<double>(y(i, j)), e.y, tolerance * e.size)
             << "fields " << fields << ", " << name_of(act) << " at " << i << ", " << j;
-        if (fields & kept) {
-          ASSERT_NEAR(static_cast<double>(z(i + 1, j + 2)), e.z, tolerance * e.size) << "kept, fields " << fields;
+        if (fields & saved) {
+          ASSERT_NEAR(static_cast<double>(z(i + 1, j + 2)), e.z, tolerance * e.size) << "saved, fields " << fields;
         }
       }
     }
@@ -137,7 +137,7 @@ TYPED_TEST(EpilogueOf, EveryCombinationOfFieldsEqualsItsFormula) {
     this->z.setConstant(-7);
     this->expect_formula(this->product(this->with(fields)), fields);
     this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
-    ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the kept matrix were overwritten, fields " << fields;
+    ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the saved matrix were overwritten, fields " << fields;
   }
 }
 
@@ -157,12 +157,12 @@ TYPED_TEST(EpilogueOf, KeepsTheDerivativeIfAsked) {
   using T = TypeParam;
   constexpr auto tolerance = 32 * static_cast<double>(std::numeric_limits<T>::epsilon());
   for (const unsigned fields :
-       {activation | kept, activation | bias | kept, activation | bias | residual | kept, all & ~gate}) {
+       {activation | saved, activation | bias | saved, activation | bias | residual | saved, all & ~gate}) {
     for (const Activation act : {Activation::gelu, Activation::silu, Activation::tanh}) {
       this->z.setConstant(-7);
       Epilogue<T> epilogue = this->with(fields, act);
       const Matrix<T> plain = this->product(epilogue);
-      epilogue.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_derivative;
+      epilogue.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_save_derivative;
       ASSERT_TRUE(same_bits(this->product(epilogue), plain)) << "fields " << fields;
       for (Index i = 0; i < this->rows; ++i) {
         for (Index j = 0; j < this->columns; ++j) {
@@ -174,7 +174,7 @@ TYPED_TEST(EpilogueOf, KeepsTheDerivativeIfAsked) {
         }
       }
       this->z.block(1, 2, this->rows, this->columns).setConstant(-7);
-      ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the kept matrix were overwritten, fields " << fields;
+      ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the saved matrix were overwritten, fields " << fields;
     }
   }
 }
@@ -211,7 +211,7 @@ TYPED_TEST(EpilogueOf, KeepsTheSignOfZero) {
 TYPED_TEST(EpilogueOf, FillsTilesOfEverySizeWithinBounds) {
   using T = TypeParam;
   for (const unsigned fields :
-       {bias | activation, bias | activation | kept, all & ~activation, all + 0U, (all & ~gate) | scale}) {
+       {bias | activation, bias | activation | saved, all & ~activation, all + 0U, (all & ~gate) | scale}) {
     const Matrix<T> whole = this->product(this->with(fields)), whole_z = this->z.block(1, 2, this->rows, this->columns);
     const auto expect_part = [&](Index row, Index column, Index height, Index width) {
       this->z.setConstant(-7);
@@ -222,11 +222,11 @@ TYPED_TEST(EpilogueOf, FillsTilesOfEverySizeWithinBounds) {
           << "fields " << fields << ": " << height << " × " << width << " at " << row << ", " << column;
       y.block(1, 3, height, width).setConstant(-7);
       ASSERT_TRUE((y.array() == -7).all()) << "the surroundings of y were overwritten";
-      if (fields & kept) {
+      if (fields & saved) {
         auto part = this->z.block(1 + row, 2 + column, height, width);
         ASSERT_TRUE(same_bits(part, whole_z.block(row, column, height, width)));
         part.setConstant(-7);
-        ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the kept matrix were overwritten";
+        ASSERT_TRUE((this->z.array() == -7).all()) << "the surroundings of the saved matrix were overwritten";
       }
     };
     for (Index width = 1; width <= this->columns; ++width) {
@@ -293,7 +293,7 @@ TYPED_TEST(EpilogueOf, BlocksSelectTheirPartOfEachOperand) {
   using T = TypeParam;
   const Epilogue<T> absent = Epilogue<T>().block(2, 3, 4, 5);
   EXPECT_FALSE(absent.bias || absent.row_bias || absent.added || absent.gate || absent.residual || absent.residual_scale ||
-               absent.scale || absent.kept);
+               absent.scale || absent.saved);
   Epilogue<T> whole = this->with(all);
   whole.wanted = 2;
   const Epilogue<T> block = whole.block(2, 3, 4, 5);
@@ -304,7 +304,7 @@ TYPED_TEST(EpilogueOf, BlocksSelectTheirPartOfEachOperand) {
   EXPECT_EQ(block.bias, &this->biases[3]);
   EXPECT_EQ(block.row_bias, &this->row_biases[2]);
   EXPECT_EQ(block.residual_scale, &this->scales[3]);
-  for (const MatrixView<const T>& part : {block.added, block.gate, block.residual, MatrixView<const T>(block.kept)}) {
+  for (const MatrixView<const T>& part : {block.added, block.gate, block.residual, MatrixView<const T>(block.saved)}) {
     EXPECT_EQ(part.rows(), 4);
     EXPECT_EQ(part.columns(), 5);
   }
@@ -321,7 +321,7 @@ TYPED_TEST(EpilogueOf, RefusesOperandsOfOtherShapes) {
   EXPECT_EQ(refusal({.added = wide}), "matmul: the added matrix is 2 × 4, expected 2 × 2, the shape of y.");
   EXPECT_EQ(refusal({.gate = x}), "matmul: the gate is 2 × 3, expected 2 × 2, the shape of y.");
   EXPECT_EQ(refusal({.residual = other}), "matmul: the residual is 3 × 2, expected 2 × 2, the shape of y.");
-  EXPECT_EQ(refusal({.kept = wide}), "matmul: the kept matrix is 2 × 4, expected 2 × 2, the shape of y.");
+  EXPECT_EQ(refusal({.saved = wide}), "matmul: the saved matrix is 2 × 4, expected 2 × 2, the shape of y.");
   const Matrix<T> gate(2, 2);
   EXPECT_EQ(
       test::message_of<ArgumentError>([&] { matmul(x, other, y, this->workspace, {.gate = gate, .scale = gate.data()}); }),

@@ -197,8 +197,8 @@ TEST(Epilogue, KeepsWhatTheBackwardPassNeeds) {
     const Weights<double> p(fields);
     const auto epilogue = named(run, fields, RunMatrix<double>(input_view<double>(x)), p);
     EXPECT_EQ(epilogue.is_plain(), (fields & (added | activation | gate | residual | scale)) == 0) << fields;
-    EXPECT_EQ(epilogue.keeps(), (fields & (activation | gate | scale)) != 0) << fields;
-    EXPECT_EQ(epilogue.keeps_derivative(), (fields & activation) != 0 && (fields & (gate | scale)) == 0) << fields;
+    EXPECT_EQ(epilogue.saves(), (fields & (activation | gate | scale)) != 0) << fields;
+    EXPECT_EQ(epilogue.saves_derivative(), (fields & activation) != 0 && (fields & (gate | scale)) == 0) << fields;
   }
   EXPECT_TRUE(Epilogue<Batch<double>>().is_plain());
 }

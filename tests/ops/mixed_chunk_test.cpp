@@ -116,7 +116,7 @@ TYPED_TEST(MixedChunkOf, AppliesAnEpilogueAcrossChunks) {
     EXPECT_TRUE(same_bits(sequence.run(mixing, 1, {.gate = gate}), Matrix<T>(plain.cwiseProduct(gate))));
     EXPECT_TRUE(same_bits(sequence.run(mixing, 2, {.residual = residual}), Matrix<T>(plain + residual)));
     Matrix<T> z(14, value);
-    sequence.run(mixing, 1, {.activation = Activation::tanh, .kept = z});
+    sequence.run(mixing, 1, {.activation = Activation::tanh, .saved = z});
     EXPECT_TRUE(same_bits(z, plain));
   }
 }

@@ -2,11 +2,13 @@
 
 // Tests a layer that a README shows.
 
+#include "gated/io/model_file.hpp"
 #include "gated/train.hpp"
 
 namespace readme {
 
-/// Returns 0 if the layer can be trained and its stream is bit-equal to a batch.
+/// Returns 0 if the layer can be trained, its stream is bit-equal to a batch and, if it has an architecture, so is a loaded
+/// copy.
 template <class L>
 int try_layer() {
   using Matrix = gated::Matrix<typename L::Scalar>;
@@ -21,6 +23,13 @@ int try_layer() {
   auto state = layer.start();
   for (gated::Index t = 0; t < 5; ++t) {
     layer.extend(x.row(t), state, streamed.row(t), workspace);
+  }
+
+  if constexpr (requires { L::architecture; }) {
+    gated::save_model(layer, "layer.safetensors");
+    if (gated::load_model<L>("layer.safetensors").forward(x) != y) {
+      return 1;
+    }
   }
 
   L gradient = gated::zeros_like(layer);

@@ -5,7 +5,6 @@
 
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
-#include "gated/models/gau_encoder.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/train/steps.hpp"
@@ -139,10 +138,8 @@ void for_each_text_model(const Text& text, const F& f) {
   call("FLASH", shaken<FlashLanguageModel<T>>(small_flash(length, false)), {&text, true});
   call("GAU encoder", shaken<GauEncoder<T>>(small_encoder(length)), {&text, false, true});
   call("GAU encoder", shaken<GauEncoder<T>>(small_encoder(length)), {&text, true});
-  call("Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::softmax)),
-       {&text, true, true});
-  call("FLASH Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::mixed_chunk)),
-       {&text, true});
+  call("Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::softmax)), {&text, true, true});
+  call("FLASH Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::mixed_chunk)), {&text, true});
 }
 
 }  // namespace gated::test

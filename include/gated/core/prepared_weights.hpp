@@ -119,13 +119,13 @@ class PreparedWeights {
     insert(weight, numbers < 0 ? rows * columns : numbers, packed);
     return packed;
   }
-  /// Maps the rows × columns matrix at `weight` to row-major memory at `from`, which must outlive this object: see keep().
+  /// Maps the rows × columns matrix at `weight` to row-major memory at `from`, which must outlive this object: see hold().
   void refer(const T* weight, const T* from, Index rows, Index columns) {
     auto* const bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(from));  // never written
     insert(weight, rows * columns, {WeightFormat::float32, rows, columns, 0, bytes});
   }
   /// Keeps the owner of the mapped memory alive.
-  void keep(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
+  void hold(std::shared_ptr<const void> owner) { owner_ = std::move(owner); }
 
   /// The prepared form of the rows × columns matrix at `weight`, for kernels with panels of `panel` rows; empty if none.
   /// Errors: ArgumentError if the original has changed. ArgumentError also if the weight was packed for other kernels and has

@@ -28,7 +28,7 @@ struct Opening {
   std::optional<WeightFormat> format = {};
 
   /// True if tensors that the file stores in format `found` keep this format when packed.
-  bool keeps(WeightFormat found) const { return !format || *format == found; }
+  bool takes(WeightFormat found) const { return !format || *format == found; }
 };
 
 /// Packs `numbers`, the values of `weight`, in `format`.
@@ -44,49 +44,75 @@ void pack_numbers(PreparedWeights<T>& weights, const ParameterInfo& info, const 
   pack_weight<T>(weights, weight, numbers.data(), rows, static_cast<Index>(numbers.size()) / rows);
 }
 
+/// Packs the BF16 or I8 codes of `weight`, which `file` stores in `parts`. Returns false if their format would change.
+inline bool take_codes(PreparedWeights<float>& weights, const Opening& opening, const SafetensorsFile& file,
+                       const std::vector<FileTensor>& parts, const Shape& shape, const float* weight) {
+  const auto codes_of = [&](const FileTensor& part) -> std::optional<WeightCodes> {
+    const auto tensor = find_tensor(file, part);
+    if (tensor->second.dtype != Dtype::BF16 && tensor->second.dtype != Dtype::I8) {
+      return std::nullopt;
+    }
+    const WeightCodes codes = codes_in(file, tensor->first, part);
+    return opening.takes(codes.format) ? std::optional(codes) : std::nullopt;
+  };
+  const auto release = [&](const FileTensor& part) { file.release(part.part_of(find_tensor(file, part)->second.bytes)); };
+  if (parts.size() == 1) {
+    const auto codes = codes_of(parts[0]);
+    if (codes) {
+      pack_codes(weights, weight, *codes);
+      release(parts[0]);
+    }
+    return codes.has_value();
+  }
+  GatheredCodes gathered;
+  const auto append = [&](const FileTensor& part) {
+    const auto codes = codes_of(part);
+    const bool added = codes && gathered.append(*codes);
+    if (added) {
+      release(part);
+    }
+    return added;
+  };
+  if (!are_rows(parts, shape) || !std::all_of(parts.begin(), parts.end(), append)) {
+    return false;
+  }
+  pack_codes(weights, weight, gathered.view());
+  return true;
+}
+
+/// Packs `weight` from the tensor `part`, or refers to it. Returns false unless it holds aligned values of type T.
+template <class T>
+bool take_values(PreparedWeights<T>& weights, const Opening& opening, const SafetensorsFile& file, const FileTensor& part,
+                 const Shape& shape, const T* weight) {
+  const TensorEntry& tensor = find_tensor(file, part)->second;
+  const auto bytes = part.part_of(tensor.bytes);
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0;
+  if (tensor.dtype != dtype_of<T>() || !is_aligned || !opening.takes(WeightFormat::float32)) {
+    return false;
+  }
+  const Index rows = shape[0], columns = shape.count() / rows;
+  const T* const from = reinterpret_cast<const T*>(bytes.data());
+  if (opening.place == WeightPlace::in_file) {
+    weights.refer(weight, from, rows, columns);
+  } else {
+    pack_weight(weights, weight, from, rows, columns);
+    file.release(bytes);
+  }
+  return true;
+}
+
 /// Packs a weight straight from `file`, or refers to the mapped bytes.
 template <class T>
 void take_parameter(PreparedWeights<T>& weights, const Opening& opening, const SafetensorsFile& file, const NameMap& names,
                     const ParameterInfo& info, std::span<const T> weight) {
-  const Index rows = info.shape[0], columns = info.shape.count() / rows;
   const auto parts = names.parts_in_file(info.path(), info.shape);
-  const auto found = find_tensor(file, parts[0]);
-  const Dtype dtype = found->second.dtype;
   if constexpr (std::is_same_v<T, float>) {
-    const auto codes_of = [&](const FileTensor& part) -> std::optional<WeightCodes> {
-      const auto tensor = find_tensor(file, part);
-      if (tensor->second.dtype != Dtype::BF16 && tensor->second.dtype != Dtype::I8) {
-        return std::nullopt;
-      }
-      const WeightCodes codes = codes_in(file, tensor->first, part);
-      return opening.keeps(codes.format) ? std::optional(codes) : std::nullopt;
-    };
-    if (const auto codes = codes_of(parts[0]); codes && parts.size() == 1) {
-      pack_codes(weights, weight.data(), *codes);
-      return file.release(parts[0].part_of(found->second.bytes));
-    }
-    GatheredCodes gathered;
-    const auto append = [&](const FileTensor& part) {
-      const auto codes = codes_of(part);
-      const bool added = codes && gathered.append(*codes);
-      if (added) {
-        file.release(part.part_of(find_tensor(file, part)->second.bytes));
-      }
-      return added;
-    };
-    if (are_rows(parts, info.shape) && std::all_of(parts.begin(), parts.end(), append)) {
-      return pack_codes(weights, weight.data(), gathered.view());
+    if (take_codes(weights, opening, file, parts, info.shape, weight.data())) {
+      return;
     }
   }
-  const auto bytes = parts[0].part_of(found->second.bytes);
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(T) == 0;
-  if (parts.size() == 1 && dtype == dtype_of<T>() && is_aligned && opening.keeps(WeightFormat::float32)) {
-    const T* const from = reinterpret_cast<const T*>(bytes.data());
-    if (opening.place == WeightPlace::in_file) {
-      return weights.refer(weight.data(), from, rows, columns);
-    }
-    pack_weight(weights, weight.data(), from, rows, columns);
-    return file.release(bytes);
+  if (parts.size() == 1 && take_values(weights, opening, file, parts[0], info.shape, weight.data())) {
+    return;
   }
   std::vector<T> numbers(weight.size());
   read_parameter<T>(file, names, info, numbers);
@@ -130,7 +156,7 @@ PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& o
       opened.model);
   prepare_layers(opened.weights, opened.model);
   if (opening.place == WeightPlace::in_file) {
-    opened.weights.keep(std::make_shared<const SafetensorsFile>(file));
+    opened.weights.hold(std::make_shared<const SafetensorsFile>(file));
   }
   return opened;
 }

@@ -92,29 +92,33 @@ auto signature_input(const Model& model, Index rows, Random& random) {
   }
 }
 
-/// Pseudo-random arguments of forward() besides x and its sequences, for a model of time series.
+/// A model whose forward() takes options besides x and its sequences: a TinyTimeMixer.
 template <class Model>
-struct SignatureOptionsOf {
-  using T = typename Model::Scalar;
-  std::vector<Index> resolution;
-  Matrix<T> future;
+concept TakesOptions = requires {
+  typename Model::template Options<Batch<typename Model::Scalar>>;
+};
 
-  SignatureOptionsOf(const Model& model, Index rows, Index items, Random& random) {
-    for (Index i = 0; model.config.resolutions > 0 && i < items; ++i) {
+/// The outputs of forward(), with pseudo-random frequency tokens and known futures if the model takes them.
+template <class Model, class Input, class T = typename Model::Scalar>
+Matrix<T> signature_output(const Model& model, const Input& x, const Sequences& sequences, Workspace<T>& workspace) {
+  if constexpr (TakesOptions<Model>) {
+    Random random(2);
+    std::vector<Index> resolution;
+    Matrix<T> future;
+    for (Index i = 0; model.config.resolutions > 0 && i < sequences.count(); ++i) {
       resolution.push_back(static_cast<Index>(random.uniform() * static_cast<double>(model.config.resolutions)));
     }
+    typename Model::template Options<Batch<T>> options{.resolution = resolution};
     if (!model.config.known.empty()) {
-      future.resize(rows, model.out());
+      future.resize(sequences.total(), model.out());
       fill_uniform(future, 2.0, random);
+      options.future = RunMatrix<T>(input_view<T>(future));
     }
+    return model.forward(x, sequences, workspace, options);
+  } else {
+    return model.forward(x, sequences, workspace);
   }
-  typename Model::template Options<Batch<T>> options() const {
-    if (future.size() == 0) {
-      return {.resolution = resolution};
-    }
-    return {.resolution = resolution, .future = RunMatrix<T>(input_view<T>(future))};
-  }
-};
+}
 
 inline Tokens rows_of_input(const std::vector<Index>& ids, Index first, Index count) {
   return Tokens(ids).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
@@ -122,6 +126,29 @@ inline Tokens rows_of_input(const std::vector<Index>& ids, Index first, Index co
 template <class T>
 ConstView<T> rows_of_input(const Matrix<T>& x, Index first, Index count) {
   return x.middleRows(first, count);
+}
+
+/// Adds the outputs of forward() and, if the model has a pooler or classes, of pooled().
+template <class Model, class Input, class T = typename Model::Scalar>
+void hash_outputs(NumberHash& hash, const Model& model, const Input& x, const Sequences& sequences, Workspace<T>& workspace) {
+  hash.add(signature_output(model, x, sequences, workspace));
+  if constexpr (requires { model.config.pooler; }) {
+    if (model.config.pooler || model.config.classes > 0) {
+      hash.add(Matrix<T>(model.pooled(x, sequences, workspace)));
+    }
+  }
+}
+
+/// Adds the outputs of a stream that reads the first `length` tokens of x one by one.
+template <class Model, class Input, class T = typename Model::Scalar>
+void hash_steps(NumberHash& hash, const Model& model, const Input& x, Index length, Workspace<T>& workspace) {
+  State<T> state = model.start(length);
+  const Contract contract = model.contract();
+  Matrix<T> y(1, contract.output_columns(contract.in));
+  for (Index t = 0; t < length; ++t) {
+    model.extend(rows_of_input(x, t, 1), state, y, workspace);
+    hash.add(y);
+  }
 }
 
 }  // namespace detail
@@ -149,32 +176,10 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
   const auto x = detail::signature_input(model, sequences.total(), random);
   detail::NumberHash hash;
   Workspace<T> workspace;
-  const auto forward = [&] {
-    if constexpr (requires { model.forward(x, workspace); }) {
-      hash.add(Matrix<T>(contract.mixes_tokens() ? model.forward(x, sequences, workspace) : model.forward(x, workspace)));
-    } else if constexpr (requires { model.config.resolutions; }) {
-      Random more(2);
-      const detail::SignatureOptionsOf<Model> others(model, sequences.total(), sequences.count(), more);
-      hash.add(Matrix<T>(model.forward(x, sequences, workspace, others.options())));
-    } else {
-      hash.add(Matrix<T>(model.forward(x, sequences, workspace)));
-    }
-    if constexpr (requires { model.config.pooler; }) {
-      if (model.config.pooler || model.config.classes > 0) {
-        hash.add(Matrix<T>(model.pooled(x, sequences, workspace)));
-      }
-    }
-  };
-  forward();
+  detail::hash_outputs(hash, model, x, sequences, workspace);
   if constexpr (requires { model.start(Index{}); }) {
     if (contract.streams() && contract.in != Contract::any) {
-      const Index length = sequences.length(0);
-      State<T> state = model.start(length);
-      Matrix<T> y(1, contract.output_columns(contract.in));
-      for (Index t = 0; t < length; ++t) {
-        model.extend(detail::rows_of_input(x, t, 1), state, y, workspace);
-        hash.add(y);
-      }
+      detail::hash_steps(hash, model, x, sequences.length(0), workspace);
     }
   }
   if constexpr (std::is_same_v<T, float>) {
@@ -182,7 +187,7 @@ std::uint64_t signature(const Model& model, const SignatureOptions& options = {}
       const auto prepared = prepare(model, WeightFormat::int8_rows);
       workspace.use(prepared);
       workspace.use(int8_products());
-      forward();
+      detail::hash_outputs(hash, model, x, sequences, workspace);
     }
   }
   return hash.value();

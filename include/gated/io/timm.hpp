@@ -1,7 +1,5 @@
 #pragma once
 
-#include <concepts>
-
 #include "gated/io/name_map.hpp"
 #include "gated/models/presets.hpp"
 
@@ -22,19 +20,10 @@ NameMap timm_resmlp_names();
 NameMap facebook_resmlp_names();
 
 /// Name map to load a timm checkpoint as the image classifier with this configuration.
-template <class Config>
-NameMap timm_names_for(const Config&) {
-  if constexpr (std::same_as<Config, MixerImageClassifierConfig>) {
-    return timm_mixer_names();
-  } else if constexpr (std::same_as<Config, GmixerImageClassifierConfig>) {
-    return timm_gmixer_names();
-  } else if constexpr (std::same_as<Config, ResmlpImageClassifierConfig>) {
-    return timm_resmlp_names();
-  } else {
-    static_assert(std::same_as<Config, GmlpImageClassifierConfig>);
-    return timm_names();
-  }
-}
+inline NameMap timm_names_for(const GmlpImageClassifierConfig&) { return timm_names(); }
+inline NameMap timm_names_for(const MixerImageClassifierConfig&) { return timm_mixer_names(); }
+inline NameMap timm_names_for(const GmixerImageClassifierConfig&) { return timm_gmixer_names(); }
+inline NameMap timm_names_for(const ResmlpImageClassifierConfig&) { return timm_resmlp_names(); }
 
 }  // namespace gated
 

@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include "gated/models/presets.hpp"
 
@@ -25,12 +27,13 @@ Config timm_config(std::string_view json, const std::string& where = "timm confi
 
 namespace detail {
 
-/// The model families of timm that gated supports.
-enum class TimmKind { gmlp, mixer, gmixer, resmlp };
+/// The configuration of a model of timm, one type per family that gated supports.
+using TimmConfig = std::variant<GmlpImageClassifierConfig, MixerImageClassifierConfig, GmixerImageClassifierConfig,
+                                ResmlpImageClassifierConfig>;
 
-/// The family of the published model that `json` names; gmlp if it names none.
-/// Errors: ArgumentError for an unknown name.
-TimmKind timm_kind(std::string_view json, const std::string& where);
+/// timm_config() for the family of the published model that `json` names; gMLP if it names none.
+/// Errors: those of timm_config(); ArgumentError for an unknown name.
+TimmConfig any_timm_config(std::string_view json, const std::string& where);
 
 }  // namespace detail
 
@@ -45,17 +48,7 @@ TimmKind timm_kind(std::string_view json, const std::string& where);
 /// Errors: those of timm_config(); ArgumentError for an unknown name.
 template <class F>
 decltype(auto) with_timm_config(std::string_view json, F&& f, const std::string& where = "timm configuration") {
-  switch (detail::timm_kind(json, where)) {
-    case detail::TimmKind::mixer:
-      return f(timm_config<MixerImageClassifierConfig>(json, where));
-    case detail::TimmKind::gmixer:
-      return f(timm_config<GmixerImageClassifierConfig>(json, where));
-    case detail::TimmKind::resmlp:
-      return f(timm_config<ResmlpImageClassifierConfig>(json, where));
-    case detail::TimmKind::gmlp:
-      break;
-  }
-  return f(timm_config<GmlpImageClassifierConfig>(json, where));
+  return std::visit(std::forward<F>(f), detail::any_timm_config(json, where));
 }
 
 }  // namespace gated

@@ -5,6 +5,10 @@
 #include <cctype>
 #include <cmath>
 #include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
 
 #include "gated/io/config_json.hpp"
 #include "gated/io/timm_config.hpp"
@@ -256,23 +260,23 @@ Config timm_config(std::string_view json, const std::string& where) {
 
 namespace detail {
 
-GATED_INLINE TimmKind timm_kind(std::string_view json, const std::string& where) {
+GATED_INLINE TimmConfig any_timm_config(std::string_view json, const std::string& where) {
   const std::string entry = timm_entry(timm_arguments(json, where), where);
-  if (find_timm_preset<MixerImageClassifierConfig>(entry) != nullptr) {
-    return TimmKind::mixer;
-  }
-  if (find_timm_preset<GmixerImageClassifierConfig>(entry) != nullptr) {
-    return TimmKind::gmixer;
-  }
-  if (find_timm_preset<ResmlpImageClassifierConfig>(entry) != nullptr) {
-    return TimmKind::resmlp;
-  }
-  const bool known = entry.empty() || find_timm_preset<GmlpImageClassifierConfig>(entry) != nullptr;
-  require<ArgumentError>(known, where, ": entry = ", printable(entry), ", expected ",
-                         list_timm_presets<GmlpImageClassifierConfig>(), ", ", list_timm_presets<MixerImageClassifierConfig>(),
-                         ", ", list_timm_presets<GmixerImageClassifierConfig>(), ", ",
-                         list_timm_presets<ResmlpImageClassifierConfig>(), ".");
-  return TimmKind::gmlp;
+  TimmConfig config;
+  std::string known;
+  const auto fits = [&]<class Config>(std::type_identity<Config>) {
+    const bool found = entry.empty() || find_timm_preset<Config>(entry) != nullptr;
+    if (found) {
+      config = timm_config<Config>(json, where);
+    }
+    known += text(known.empty() ? "" : ", ", list_timm_presets<Config>());
+    return found;
+  };
+  const bool found = [&]<class... Configs>(std::type_identity<std::variant<Configs...>>) {
+    return (fits(std::type_identity<Configs>()) || ...);
+  }(std::type_identity<TimmConfig>());
+  require<ArgumentError>(found, where, ": entry = ", printable(entry), ", expected ", known, ".");
+  return config;
 }
 
 }  // namespace detail

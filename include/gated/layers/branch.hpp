@@ -73,18 +73,13 @@ struct Branch : Layer<Branch<Mixer>> {
 
   Contract contract() const { return norm.contract().then(mixer.contract()); }
 
-  auto apply(auto& run, auto x) const {
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     const T* const s = factors_.size() > 0 ? factors_.data() : scale.data();
-    if (norm_position == NormPosition::res_post) {
-      auto mixed = run(mixer, x);  // rows × C
-      return run(norm, std::move(mixed), {.scale = s, .residual = std::move(x), .drop_path = drop_path});
-    }
-    if (norm_position == NormPosition::post) {
-      auto sum = run(mixer, x, {.scale = s, .residual = x, .drop_path = drop_path});  // rows × C
-      return run(norm, std::move(sum));
-    }
-    auto normed = run(norm, x);  // rows × C
-    return run(mixer, std::move(normed), {.scale = s, .residual = std::move(x), .drop_path = drop_path});
+    Epilogue<Run> residual{.scale = s, .residual = x, .drop_path = drop_path};
+    return with_norm(run, norm_position, norm, std::move(x), std::move(residual), [&](auto input, auto then) {
+      return run(mixer, std::move(input), std::move(then));  // rows × C
+    });
   }
 
  private:

@@ -132,17 +132,11 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
     return contract;
   }
 
-  auto apply(auto& run, auto x) const {
-    if (config.norm_position == NormPosition::res_post) {
-      auto mixed = branch(run, x, {});  // N × C
-      return run(norm, std::move(mixed), {.residual = std::move(x), .drop_path = config.drop_path});
-    }
-    if (config.norm_position == NormPosition::post) {
-      auto sum = branch(run, x, {.residual = x, .drop_path = config.drop_path});  // N × C
-      return run(norm, std::move(sum));
-    }
-    auto normed = run(norm, x);  // N × C
-    return branch(run, std::move(normed), {.residual = std::move(x), .drop_path = config.drop_path});
+  template <class Run>
+  MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    Epilogue<Run> residual{.residual = x, .drop_path = config.drop_path};
+    return with_norm(run, config.norm_position, norm, std::move(x), std::move(residual),
+                     [&](auto input, auto then) { return branch(run, std::move(input), std::move(then)); });
   }
 
   /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.

@@ -1,11 +1,12 @@
 #pragma once
 
+#include "gated/layers/gated_attention_unit.hpp"
 #include "gated/layers/mixed_chunk_attention.hpp"
 #include "gated/models/language_model.hpp"
 #include "gated/models/stack.hpp"
 
 /// @file
-/// FLASH: trunk and language model.
+/// FLASH and FLASH-Quad (arXiv:2202.10447): trunk, language model and text encoder.
 
 namespace gated {
 
@@ -34,5 +35,18 @@ using FlashLanguageModelConfig = LanguageModelConfig<FlashConfig>;
 ///                                      .trunk = {.block = flash_presets::lucidrains({.channels = 256})}}, random);
 template <class T>
 using FlashLanguageModel = LanguageModel<Flash<T>>;
+
+/// The options of a GAU encoder.
+using GauEncoderConfig = LanguageModelConfig<StackConfig<GatedAttentionUnitConfig>>;
+
+/// Embeddings (words, segments, positions) → norm → gated attention units → hidden states or masked-LM logits
+/// (arXiv:2202.10447), as in JunnYu's FLASH-Quad and GAU-α. io/junnyu.hpp loads their checkpoints. See LanguageModel.
+///
+///     GauEncoder<float> model({.vocabulary = 12000,
+///                              .head = {.form = HeadForm::none},
+///                              .trunk = {.depth = 24, .block = gau_presets::gau_alpha({.channels = 768})}}, random);
+///     Matrix<float> hidden = model.forward(tokens, Sequences::of_lengths({12, 7}), workspace);
+template <class T>
+using GauEncoder = LanguageModel<Stack<GatedAttentionUnit<T>>>;
 
 }  // namespace gated

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "gated/layers/mixed_chunk_attention.hpp"
-#include "gated/models/gau_encoder.hpp"
+#include "gated/models/flash.hpp"
 
 /// @file
 /// The published variants of GAU and FLASH, named after their origins. They differ in a dozen options; a preset sets them all.
@@ -84,8 +84,8 @@ inline GatedAttentionUnitConfig rtmcc(const Sizes& sizes) {
 /// The sizes of an encoder and its head.
 struct Encoder {
   Index vocabulary = 0;
-  Index depth = 24;            ///< layers
-  bool masked_words = false;   ///< output masked-LM logits instead of hidden states
+  Index depth = 24;           ///< layers
+  bool masked_words = false;  ///< output masked-LM logits instead of hidden states
 };
 
 /// The options common to JunnYu's encoders: word embeddings plus two segment embeddings, then a norm as in `layer`.
@@ -108,8 +108,7 @@ inline GauEncoderConfig flash_quad_encoder(const Encoder& wanted, const GatedAtt
   config.position = PositionForm::sinusoid_table;
   config.max_length = layer.max_length;
   if (wanted.masked_words) {
-    config.head = {
-        .dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps, .bias = true};
+    config.head = {.dense = true, .activation = layer.activation, .norm = layer.norm, .norm_eps = layer.norm_eps, .bias = true};
   }
   return config;
 }

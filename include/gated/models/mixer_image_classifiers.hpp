@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "gated/layers/feed_forward.hpp"
 #include "gated/layers/glu_feed_forward.hpp"
 #include "gated/layers/mixer_block.hpp"
@@ -45,29 +47,20 @@ using ResmlpImageClassifierConfig = ResmlpImageClassifier<float>::Config;
 
 namespace detail {
 
-template <class Config, class T>
-struct ImageClassifierForConfig;
+// Overload resolution selects the model of a configuration. Declared only.
 template <class T>
-struct ImageClassifierForConfig<GmlpImageClassifierConfig, T> {
-  using type = GmlpImageClassifier<T>;
-};
+GmlpImageClassifier<T> classifier_for(const GmlpImageClassifierConfig&);
 template <class T>
-struct ImageClassifierForConfig<MixerImageClassifierConfig, T> {
-  using type = MixerImageClassifier<T>;
-};
+MixerImageClassifier<T> classifier_for(const MixerImageClassifierConfig&);
 template <class T>
-struct ImageClassifierForConfig<GmixerImageClassifierConfig, T> {
-  using type = GmixerImageClassifier<T>;
-};
+GmixerImageClassifier<T> classifier_for(const GmixerImageClassifierConfig&);
 template <class T>
-struct ImageClassifierForConfig<ResmlpImageClassifierConfig, T> {
-  using type = ResmlpImageClassifier<T>;
-};
+ResmlpImageClassifier<T> classifier_for(const ResmlpImageClassifierConfig&);
 
 }  // namespace detail
 
 /// The type of the image classifier with configuration `Config` and scalar `T`.
 template <class Config, class T>
-using ImageClassifierFor = typename detail::ImageClassifierForConfig<Config, T>::type;
+using ImageClassifierFor = decltype(detail::classifier_for<T>(std::declval<Config>()));
 
 }  // namespace gated

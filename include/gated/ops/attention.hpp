@@ -269,8 +269,8 @@ MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& 
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
     const Index queries = run.kept_sequences(), others = in.others == nullptr ? queries : run.keep(*in.others);
-    run.push([in, y = joined.y, kept = joined.kept, epilogue, scoring_of, dropout, queries, others](auto& back) {
-      const MatrixView<T> dz = backward_through(back, epilogue, y, kept);
+    run.push([in, y = joined.y, saved = joined.saved, epilogue, scoring_of, dropout, queries, others](auto& back) {
+      const MatrixView<T> dz = backward_through(back, epilogue, y, saved);
       detail::attend_by_head_backward(back, in, scoring_of, back.sequences(queries), back.sequences(others), dropout, dz);
     });
   }

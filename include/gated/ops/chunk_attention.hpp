@@ -212,9 +212,9 @@ MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mi
   }
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
-    run.push([in, y = joined.y, kept = joined.kept, epilogue, mixing, visible, dropout,
+    run.push([in, y = joined.y, saved = joined.saved, epilogue, mixing, visible, dropout,
               sequences = run.kept_sequences()](auto& back) {
-      const MatrixView<T> dz = backward_through(back, epilogue, y, kept);
+      const MatrixView<T> dz = backward_through(back, epilogue, y, saved);
       detail::mix_chunks_backward(back, in, mixing, visible, dropout, back.sequences(sequences), dz);
     });
   }

@@ -200,8 +200,8 @@ MatrixOf<Run> convolve_depthwise(Run& run, const MatrixOf<Run>& x, const Depthwi
                                       .known = tokens.rows() - run.rows(x)};
   pass.run(run[joined.y], joined.epilogue, workspace);
   if constexpr (Run::records) {
-    run.push([x, y = joined.y, kept = joined.kept, epilogue, d, computed, sequences = run.kept_sequences()](auto& back) {
-      const MatrixView<const T> dz = backward_through(back, epilogue, y, kept, back.gradient_of(d.bias.data()));
+    run.push([x, y = joined.y, saved = joined.saved, epilogue, d, computed, sequences = run.kept_sequences()](auto& back) {
+      const MatrixView<const T> dz = backward_through(back, epilogue, y, saved, back.gradient_of(d.bias.data()));
       const auto backward_frame = back.workspace().frame();
       T* const parameter = computed ? nullptr : back.gradient_of(d.weight.data);
       if (computed || parameter != nullptr) {

@@ -165,9 +165,9 @@ MatrixOf<Run> convolve_dynamic(Run& run, const MatrixOf<Run>& x, const MatrixOf<
   const detail::DynamicPass<T> pass{taps, d.heads, run.sequences(), tokens, weights, tokens.rows() - run.rows(x)};
   pass.run(run[joined.y], joined.epilogue, run.workspace());
   if constexpr (Run::records) {
-    run.push([x, scores, y = joined.y, kept = joined.kept, epilogue, d, taps, weights, by_head,
+    run.push([x, scores, y = joined.y, saved = joined.saved, epilogue, d, taps, weights, by_head,
               sequences = run.kept_sequences()](auto& back) {
-      const MatrixView<const T> dz = backward_through(back, epilogue, y, kept, back.gradient_of(d.bias.data()));
+      const MatrixView<const T> dz = backward_through(back, epilogue, y, saved, back.gradient_of(d.bias.data()));
       const Sequences own = back.sequences(sequences);
       const detail::DynamicPass<T> pass_back{taps, d.heads, own, back[x], weights};
       detail::dynamic_convolution_backward(back, x, scores, pass_back, d.softmax, by_head, dz);

@@ -46,7 +46,7 @@ struct EpilogueOf<double> {
 /// scalar type, as in `matmul(x, transposed(weight), y, workspace, {.bias = b.data()})`. In a run, scales are trainable
 /// parameters, and y may overwrite a gate, residual or `added` that is moved in. Training applies residual dropout and
 /// stochastic depth before it adds the residual.
-/// Shapes: `added`, `gate`, `residual` and `kept` have y's shape; biases and scales have a value per column or row of y. y may
+/// Shapes: `added`, `gate`, `residual` and `saved` have y's shape; biases and scales have a value per column or row of y. y may
 /// use the memory of `added`, the gate or the residual.
 template <class Of>
 struct Epilogue {
@@ -62,20 +62,20 @@ struct Epilogue {
   const T* scale = nullptr;                      ///< per column, instead of a gate
   Matrix residual = {};                          ///< added last
   const T* residual_scale = nullptr;             ///< per column, multiplies the residual
-  double drop_path = 0;     ///< probability that a training step drops the branch for a sequence: stochastic depth
-  MatrixView<T> kept = {};  ///< receives z, for a backward pass
-  DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `kept` receives activation'(z), not z
+  double drop_path = 0;      ///< probability that a training step drops the branch for a sequence: stochastic depth
+  MatrixView<T> saved = {};  ///< receives z, for a backward pass
+  DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `saved` receives activation'(z), not z
   Index wanted = -1;  ///< if ≥ 0, only columns 0 … wanted + i of row i are needed; the others may keep old values
 
-  bool is_plain() const { return !added && !keeps() && !residual; }
+  bool is_plain() const { return !added && !saves() && !residual; }
   /// Raises ArgumentError if both gate and scale are given.
   void expect_one_gate() const {
     require<ArgumentError>(!gate || scale == nullptr, "Epilogue: gate and scale are both given, expected one of them.");
   }
   /// True if the backward pass needs z or activation'(z), that is, if there is an activation, a gate or a scale.
-  bool keeps() const { return activation != Activation::identity || gate || scale != nullptr; }
+  bool saves() const { return activation != Activation::identity || gate || scale != nullptr; }
   /// True if the backward pass needs activation'(z) but not z, because nothing multiplies activation(z).
-  bool keeps_derivative() const { return keeps() && !gate && scale == nullptr; }
+  bool saves_derivative() const { return saves() && !gate && scale == nullptr; }
 
   /// The epilogue of the `rows` × `columns` block of y at (row, column).
   Epilogue block(Index row, Index column, Index rows, Index columns) const {
@@ -93,7 +93,7 @@ struct Epilogue {
     part.scale = from(scale, column);
     cut(part.residual);
     part.residual_scale = from(residual_scale, column);
-    cut(part.kept);
+    cut(part.saved);
     part.wanted = -1;  // the whole block
     return part;
   }

@@ -80,8 +80,8 @@ MatrixOf<Run> mix_by_fourier(Run& run, const MatrixOf<Run>& x, Epilogue<Run> epi
   expect_all_tokens(run, "a Fourier transform over the tokens");
   const Joined<Run> joined = joined_result(run, run.rows(x), run.columns(x), epilogue);
   if constexpr (Run::records) {
-    run.push([x, y = joined.y, kept = joined.kept, epilogue, sequences = run.kept_sequences()](auto& back) {
-      const View<T> dz = backward_through(back, epilogue, y, kept);
+    run.push([x, y = joined.y, saved = joined.saved, epilogue, sequences = run.kept_sequences()](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, saved);
       if (back.wants_gradient(x)) {
         auto [dx, fresh] = back.target(x);
         const MatrixView<T> place = dx;

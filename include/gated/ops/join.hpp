@@ -29,8 +29,8 @@ void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, 
   own.added = rows("added", epilogue.added);
   own.activation = epilogue.activation;
   if constexpr (Run::records) {
-    if (epilogue.keeps_derivative()) {
-      own.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_keep_derivative;
+    if (epilogue.saves_derivative()) {
+      own.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_save_derivative;
     }
   }
   own.gate = epilogue.scale == nullptr
@@ -50,7 +50,7 @@ Epilogue<T> epilogue_of(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<
 template <class Run>
 struct Joined {
   MatrixOf<Run> y;
-  MatrixOf<Run> kept;                            ///< for backward_through(), if the run records
+  MatrixOf<Run> saved;                           ///< for backward_through(), if the run records
   Epilogue<typename Run::Scalar> epilogue = {};  ///< the op's epilogue, with its matrices as views
 };
 
@@ -59,18 +59,62 @@ template <class Run, class T = typename Run::Scalar>
 Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
                           const std::type_identity_t<Epilogue<T>>& own = {}) {
   if (epilogue.is_plain()) {
-    return {.y = run.make(rows, columns), .kept = {}, .epilogue = own};
+    return {.y = run.make(rows, columns), .saved = {}, .epilogue = own};
   }
-  Joined<Run> result{.y = run.make(rows, columns, epilogue), .kept = {}, .epilogue = own};
+  Joined<Run> result{.y = run.make(rows, columns, epilogue), .saved = {}, .epilogue = own};
   add_parts(run, epilogue, result.y, result.epilogue);
   if constexpr (Run::records) {
-    if (epilogue.keeps()) {
-      result.kept = run.make(rows, columns);
-      result.epilogue.kept = run[result.kept];
+    if (epilogue.saves()) {
+      result.saved = run.make(rows, columns);
+      result.epilogue.saved = run[result.saved];
     }
   }
   return result;
 }
+
+namespace detail {
+
+/// ∂residual += ∂y ⊙ residual_scale     ∂residual_scale += Σ ∂y ⊙ residual
+template <class Back, class Run, class T = typename Back::Scalar>
+void residual_backward(Back& back, const Epilogue<Run>& epilogue, const ConstView<T>& dy) {
+  const T* const scale = epilogue.residual_scale;
+  if (scale == nullptr) {
+    return add_gradient<Back>(back, epilogue.residual, dy);
+  }
+  if (T* const to = back.gradient_of(scale)) {
+    add_column_sums<T>(dy.rows(), dy.cols(), to, back.workspace(), reader<T>(dy) * reader<T>(back[epilogue.residual]));
+  }
+  add_gradient(back, epilogue.residual, reader<T>(dy) * per_channel<T>(scale));
+}
+
+/// ∂gate += ∂y ⊙ act(z), or ∂scale += Σ ∂y ⊙ act(z); turns ∂y into ∂z = ∂y ⊙ gate ⊙ act'(z) in place.
+template <class Back, class Run, class T = typename Back::Scalar>
+void gate_backward(Back& back, const Epilogue<Run>& epilogue, const MatrixOf<Run>& z, View<T> dy) {
+  Workspace<T>& workspace = back.workspace();
+  ActivationBackward<T> through{.activation = epilogue.activation, .dy = dy, .z = back[z], .dz = dy};
+  if (const T* const scale = epilogue.scale) {
+    through.factor = {scale, dy.rows(), dy.cols(), 0};
+    const auto frame = workspace.frame();
+    T* const to = back.gradient_of(scale);
+    if (to != nullptr) {
+      through.to_factor = workspace.matrix(dy.rows(), dy.cols());
+    }
+    activation_backward<T>(through, workspace);
+    if (to != nullptr) {
+      add_column_sums<T>(ConstView<T>(through.to_factor), to, workspace);
+    }
+    return;
+  }
+  through.factor = back[epilogue.gate];
+  if (back.wants_gradient(epilogue.gate)) {
+    auto [to, fresh] = back.target(epilogue.gate);
+    through.to_factor = to;
+    through.adds_to_factor = !fresh;
+  }
+  activation_backward<T>(through, workspace);
+}
+
+}  // namespace detail
 
 /// The backward pass through activation, gate and residual: adds their gradients and turns ∂y into ∂z in place.
 ///
@@ -78,54 +122,25 @@ Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Ru
 ///     ∂z = ∂y ⊙ gate ⊙ act'(z)             ∂scale += Σ ∂y ⊙ act(z), for a scale instead of a gate
 ///     ∂bias += Σ ∂z, if there is one
 ///
-/// If epilogue.keeps_derivative(), `kept` holds act'(z); otherwise, if epilogue.keeps(), it holds z. Returns ∂z in the memory
+/// If epilogue.saves_derivative(), `saved` holds act'(z); otherwise, if epilogue.saves(), it holds z. Returns ∂z in the memory
 /// of ∂y.
 template <class Back, class Run, class T = typename Back::Scalar>
-View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run> y, MatrixOf<Run> kept,
+View<T> backward_through(Back& back, const Epilogue<Run>& epilogue, MatrixOf<Run> y, MatrixOf<Run> saved,
                          T* bias_gradient = nullptr) {
   Workspace<T>& workspace = back.workspace();
   View<T> dz = back.last_gradient(y);
-  const auto dy = reader<T>(dz);
   if (epilogue.residual) {
-    if (const T* const scale = epilogue.residual_scale) {
-      const auto x = reader<T>(back[epilogue.residual]);
-      if (T* const to = back.gradient_of(scale)) {
-        add_column_sums<T>(dz.rows(), dz.cols(), to, workspace, dy * x);
-      }
-      add_gradient(back, epilogue.residual, dy * per_channel<T>(scale));
-    } else {
-      add_gradient<Back>(back, epilogue.residual, dz);
-    }
+    detail::residual_backward<Back, Run, T>(back, epilogue, dz);
   }
-  if (epilogue.keeps_derivative()) {
-    const auto change = dy * reader<T>(back[kept]);
+  if (epilogue.saves_derivative()) {
+    const auto change = reader<T>(dz) * reader<T>(back[saved]);
     if (bias_gradient != nullptr) {
       assign_and_add_column_sums<T>(dz, workspace, change, std::exchange(bias_gradient, nullptr));
     } else {
       assign<T>(dz, workspace, change);
     }
-  } else if (epilogue.keeps()) {
-    ActivationBackward<T> through{.activation = epilogue.activation, .dy = dz, .z = back[kept], .dz = dz};
-    if (const T* const scale = epilogue.scale) {
-      through.factor = {scale, dz.rows(), dz.cols(), 0};
-      const auto frame = workspace.frame();
-      T* const to = back.gradient_of(scale);
-      if (to != nullptr) {
-        through.to_factor = workspace.matrix(dz.rows(), dz.cols());
-      }
-      activation_backward<T>(through, workspace);
-      if (to != nullptr) {
-        add_column_sums<T>(ConstView<T>(through.to_factor), to, workspace);
-      }
-    } else {
-      through.factor = back[epilogue.gate];
-      if (back.wants_gradient(epilogue.gate)) {
-        auto [to, fresh] = back.target(epilogue.gate);
-        through.to_factor = to;
-        through.adds_to_factor = !fresh;
-      }
-      activation_backward<T>(through, workspace);
-    }
+  } else if (epilogue.saves()) {
+    detail::gate_backward<Back, Run, T>(back, epilogue, saved, dz);
   }
   if (bias_gradient != nullptr) {
     add_column_sums<T>(dz, bias_gradient, workspace);
@@ -163,8 +178,8 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(z), run.columns(z), epilogue);
   if constexpr (Run::records) {
-    run.push([z, y = joined.y, kept = joined.kept, epilogue](auto& back) {
-      const View<T> dz = backward_through(back, epilogue, y, kept);
+    run.push([z, y = joined.y, saved = joined.saved, epilogue](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, saved);
       add_gradient<std::remove_cvref_t<decltype(back)>>(back, z, dz);
     });
   }

@@ -40,7 +40,7 @@ struct ActivationBackward {
 /// The factors of an AdamW step: see train/adamw.hpp.
 template <class T>
 struct AdamWFactors {
-  T kept, beta1, new1, beta2, new2, size, root, eps;
+  T decay, beta1, new1, beta2, new2, size, root, eps;
 };
 
 /// The kernels of the chosen form, selected by the type of their table.
@@ -79,7 +79,7 @@ struct RowKernels {
   void (*activate_rows)(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride);
   void (*mean_of_rows)(const T* x, Index stride, Index rows, Index columns, T* y);
   void (*normalise_rows)(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm, T* to,
-                         Index to_stride, RowMoments<T>* kept);
+                         Index to_stride, RowMoments<T>* saved);
   void (*rotate_rows)(T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs, bool interleaved);
 };
 
@@ -175,7 +175,7 @@ struct FourierDerivatives {
 /// The derivatives of activations, norms and attention weights.
 template <class T>
 struct DerivativeKernels {
-  DerivativeKernel<T> activate_and_keep_derivative;
+  DerivativeKernel<T> activate_and_save_derivative;
   void (*activation_backward_rows)(const ActivationBackward<T>& b, Index first, Index rows);
   void (*normalise_backward_rows)(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows, Index channels,
                                   const NormParameters<T>& norm, const RowMoments<T>* moments, T* dots, T* dx, Index dx_stride,

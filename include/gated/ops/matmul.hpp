@@ -32,7 +32,7 @@ void matmul(const std::type_identity_t<Operand<T>>& a, const std::type_identity_
   expect_joined("added matrix", epilogue.added);
   expect_joined("gate", epilogue.gate);
   expect_joined("residual", epilogue.residual);
-  expect_joined("kept matrix", epilogue.kept);
+  expect_joined("saved matrix", epilogue.saved);
   if (epilogue.scale != nullptr) {
     epilogue.expect_one_gate();
     Epilogue<T> gated = epilogue;

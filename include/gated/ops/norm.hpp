@@ -7,12 +7,12 @@
 
 namespace gated {
 
-/// y = norm(x), row by row. If `kept` is not nullptr, it receives the moments of each row.
+/// y = norm(x), row by row. If `saved` is not nullptr, it receives the moments of each row.
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: three passes over each row while it is in cache.
 template <class T>
 void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters<T>& norm, std::type_identity_t<View<T>> y,
-               const Workspace<T>& workspace, RowMoments<T>* kept = nullptr) {
+               const Workspace<T>& workspace, RowMoments<T>* saved = nullptr) {
   if (norm.form == NormForm::none) {
     if (y.data() != x.data()) {
       y = x;
@@ -22,11 +22,11 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
     kernels<RowKernels<T>>().normalise_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
                                             y.data() + row * y.outerStride(), y.outerStride(),
-                                            kept == nullptr ? nullptr : kept + row);
+                                            saved == nullptr ? nullptr : saved + row);
   });
 }
 
-/// Backward pass of normalise(), given the moments that it kept. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙
+/// Backward pass of normalise(), given the moments that it saved. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙
 /// weight, row by row:
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens

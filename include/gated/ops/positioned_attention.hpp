@@ -221,8 +221,8 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   DropoutMask<T> dropout;
   if constexpr (Run::records) {
     dropout = run.attention_dropout();
-    run.push([in, y = joined.y, kept = joined.kept, epilogue, scoring_of, dropout, split = run.kept_sequences()](auto& back) {
-      const MatrixView<T> dz = backward_through(back, epilogue, y, kept);
+    run.push([in, y = joined.y, saved = joined.saved, epilogue, scoring_of, dropout, split = run.kept_sequences()](auto& back) {
+      const MatrixView<T> dz = backward_through(back, epilogue, y, saved);
       const Sequences& all = back.sequences(split);
       detail::attend_positioned_backward<Run>(back, in, detail::positioned_heads<Run>(back, in, all.longest()), scoring_of, all,
                                               dropout, MatrixView<const T>(dz));

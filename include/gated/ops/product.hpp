@@ -18,8 +18,8 @@ MatrixOf<Run> product(Run& run, const MatrixOf<Run>& x, const Matrix<T>& weight,
                       const Epilogue<Run>& epilogue) {
   const Joined<Run> joined = joined_result(run, run.rows(x), weight.rows(), epilogue, {.bias = bias.data()});
   if constexpr (Run::records) {
-    run.push([x, y = joined.y, kept = joined.kept, epilogue, &weight, &bias](auto& back) {
-      const View<T> dz = backward_through(back, epilogue, y, kept, back.gradient_of(bias.data()));
+    run.push([x, y = joined.y, saved = joined.saved, epilogue, &weight, &bias](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, saved, back.gradient_of(bias.data()));
       add_parameter_product(back, weight, transposed(dz), back[x]);
       add_gradient_product(back, x, dz, weight);
     });

@@ -255,8 +255,8 @@ MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixO
   }
   if constexpr (Run::records) {
     const Index split = is_square ? run.kept_sequences() : run.keep(sequences);
-    run.push([weight, v, y = joined.y, kept = joined.kept, epilogue, split](auto& back) {
-      const View<T> dz = backward_through(back, epilogue, y, kept);
+    run.push([weight, v, y = joined.y, saved = joined.saved, epilogue, split](auto& back) {
+      const View<T> dz = backward_through(back, epilogue, y, saved);
       detail::mix_all_backward(back, weight, back.sequences(split), v, ConstView<T>(dz));
     });
   }

@@ -207,7 +207,7 @@ struct AdamW {
             return;
           }
           const double eta = rate * own.learning_rate_factor;
-          const AdamWFactors<Scalar> step{.kept = static_cast<Scalar>(1 - rounded(eta * own.weight_decay)),
+          const AdamWFactors<Scalar> step{.decay = static_cast<Scalar>(1 - rounded(eta * own.weight_decay)),
                                           .beta1 = static_cast<Scalar>(config_.beta1),
                                           .new1 = static_cast<Scalar>(1 - config_.beta1),
                                           .beta2 = static_cast<Scalar>(config_.beta2),

@@ -158,8 +158,8 @@ class Tape {
   std::string path() const { return scopes_.path(scopes_.current()); }
   const char* outermost() const { return scopes_.outermost(); }
 
-  /// Calls `f(path, values)` for each kept activation, in order of creation. The activations of a layer share its path, and the
-  /// layer's output comes last. If a layer ends with a sub-layer, its output has the sub-layer's path.
+  /// Calls `f(path, values)` for each stored activation, in order of creation. The activations of a layer share its path, and
+  /// the layer's output comes last. If a layer ends with a sub-layer, its output has the sub-layer's path.
   template <class F>
   void for_each_activation(F&& f) {
     variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
@@ -205,8 +205,8 @@ class Tape {
       const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
       const Variable computed = f(x);
       expect_same_shape(computed, x);
-      View<T> kept = (*this)[y];
-      kept = (*this)[computed];
+      View<T> stored = (*this)[y];
+      stored = (*this)[computed];
     }
     push([this, f, x, y, before](Tape&) {
       const ConstView<T> dy = gradient(y);

@@ -28,9 +28,9 @@ struct TileRow {
   }
 };
 
-/// `to` ← activation(tile + bias) and, if `keeps`, `derivative` ← activation'(tile + bias), for the first `columns` columns of
+/// `to` ← activation(tile + bias) and, if `saves`, `derivative` ← activation'(tile + bias), for the first `columns` columns of
 /// the tile's rows. `bias` may be nullptr; `to` may be the tile.
-template <bool keeps, class T>
+template <bool saves, class T>
 EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, Index stride, const T* bias, Index rows,
                                           Index columns, T* to, Index to_stride, T* derivative, Index derivative_stride) {
   constexpr Index width = Simd<T>::width;
@@ -39,7 +39,7 @@ EIGEN_ALWAYS_INLINE void activate_vectors(Activation activation, const T* tile, 
   choose_activation(activation, [&](auto act) {
     for (Index i = 0; i < rows; ++i, tile += stride, to += to_stride) {
       const Simd<T> left = Simd<T>::load(tile) + added.left, right = Simd<T>::load(tile + width) + added.right;
-      if constexpr (keeps) {
+      if constexpr (saves) {
         TileRow<T>{act.derivative(left), act.derivative(right)}.store(derivative + i * derivative_stride, columns);
       }
       TileRow<T>{act.value(left), columns > width ? act.value(right) : right}.store(to, columns);
@@ -56,7 +56,7 @@ EIGEN_DONT_INLINE void activate_tile(Activation activation, const T* tile, Index
 
 /// activate_vectors() with derivatives: see DerivativeKernel.
 template <class T>
-EIGEN_DONT_INLINE void activate_and_keep_derivative(Activation activation, const T* tile, Index stride, const T* bias,
+EIGEN_DONT_INLINE void activate_and_save_derivative(Activation activation, const T* tile, Index stride, const T* bias,
                                                     Index rows, Index columns, T* to, Index to_stride, T* derivative,
                                                     Index derivative_stride) {
   activate_vectors<true, T>(activation, tile, stride, bias, rows, columns, to, to_stride, derivative, derivative_stride);
@@ -79,7 +79,7 @@ struct ActivatedTile {
       z = values;
       z_stride = stride;
     }
-    activate_and_keep_derivative<T>(activation, z, z_stride, nullptr, rows, stride, values, stride, derivatives, stride);
+    activate_and_save_derivative<T>(activation, z, z_stride, nullptr, rows, stride, values, stride, derivatives, stride);
   }
 
   Simd<T> value(Index row, Index column) const { return Simd<T>::load(values + row * stride + column); }
@@ -142,8 +142,8 @@ EIGEN_DONT_INLINE void combine_tile(const Epilogue<T>& e, Index row, Index colum
       const auto added = TileRow<T>::load(at(e.added, i), columns);
       z = {z.left + added.left, z.right + added.right};
     }
-    if (e.kept) {
-      z.store(at(e.kept, i), columns);
+    if (e.saved) {
+      z.store(at(e.saved, i), columns);
     }
     if (e.gate) {
       const auto gate = TileRow<T>::load(at(e.gate, i), columns);
@@ -171,18 +171,18 @@ void finish_tile(const Epilogue<T>& e, Index row, Index column, Index rows, Inde
   }
   const bool joined = e.gate || e.residual;
   const T* bias = e.bias == nullptr ? nullptr : e.bias + column;
-  const bool keeps_derivative = e.derivative_kernel != nullptr && e.kept;
-  const MatrixView<T> kept = keeps_derivative ? MatrixView<T>() : e.kept;
-  if (e.factor != T{1} || e.row_bias != nullptr || e.added || kept) {
-    combine_tile<T>({.factor = e.factor, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .kept = kept}, row, column,
+  const bool saves_derivative = e.derivative_kernel != nullptr && e.saved;
+  const MatrixView<T> saved = saves_derivative ? MatrixView<T>() : e.saved;
+  if (e.factor != T{1} || e.row_bias != nullptr || e.added || saved) {
+    combine_tile<T>({.factor = e.factor, .bias = e.bias, .row_bias = e.row_bias, .added = e.added, .saved = saved}, row, column,
                     rows, columns, tile, tile, tile_stride);
     bias = nullptr;
   }
   T* const activated = joined ? tile : to;
   const Index stride = joined ? tile_stride : to_stride;
-  if (keeps_derivative) {
+  if (saves_derivative) {
     e.derivative_kernel(e.activation, tile, tile_stride, bias, rows, columns, activated, stride,
-                        e.kept.data + row * e.kept.stride + column, e.kept.stride);
+                        e.saved.data + row * e.saved.stride + column, e.saved.stride);
   } else {
     activate_tile(e.activation, tile, tile_stride, bias, rows, columns, activated, stride);
   }

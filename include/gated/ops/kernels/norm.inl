@@ -80,7 +80,7 @@ EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormPa
 /// Layer norm or affine map of `Rows` rows.
 template <class T, std::size_t Rows>
 EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Index channels, const NormParameters<T>& norm,
-                                          T* to, Index to_stride, RowMoments<T>* kept) {
+                                          T* to, Index to_stride, RowMoments<T>* saved) {
   RowMoments<T> moments[Rows];
   if (norm.form == NormForm::affine) {
     for (RowMoments<T>& of_row : moments) {
@@ -92,8 +92,8 @@ EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Inde
   for (std::size_t r = 0; r < Rows; ++r) {
     const Index row = static_cast<Index>(r);
     normalise_row(from + row * from_stride, channels, norm, moments[r], to + row * to_stride);
-    if (kept != nullptr) {
-      kept[row] = moments[r];
+    if (saved != nullptr) {
+      saved[row] = moments[r];
     }
   }
 }
@@ -101,13 +101,13 @@ EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Inde
 /// y = norm(x), row by row: see normalise().
 template <class T>
 EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
-                                      const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* kept) {
+                                      const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* saved) {
   constexpr Index together = 4;
   const bool is_centred = has_mean(norm.form) || norm.form == NormForm::affine;
   for (Index row = 0, done = 1; row < rows; row += done) {
     const T* const x = from + row * from_stride;
     T* const y = to + row * to_stride;
-    RowMoments<T>* const moments = kept == nullptr ? nullptr : kept + row;
+    RowMoments<T>* const moments = saved == nullptr ? nullptr : saved + row;
     done = 1;
     if (is_centred && row + together <= rows) {
       normalise_together<T, together>(x, from_stride, channels, norm, y, to_stride, moments);

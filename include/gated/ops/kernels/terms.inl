@@ -160,7 +160,7 @@ inline constexpr RowKernels<T> table<RowKernels<T>> = {.activate_rows = &activat
 
 template <class T>
 inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> = {
-    .activate_and_keep_derivative = &activate_and_keep_derivative<T>,
+    .activate_and_save_derivative = &activate_and_save_derivative<T>,
     .activation_backward_rows = &activation_backward_rows<T>,
     .normalise_backward_rows = &normalise_backward_rows<T>,
     .scores_backward_rows = &scores_backward_rows<T>};

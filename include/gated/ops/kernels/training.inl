@@ -41,13 +41,13 @@ EIGEN_DONT_INLINE void adamw_step(const AdamWFactors<T>& f, Index count, T* p, c
     const V shift = V(f.size) * mean / fma(sqrt(square), V(f.root), V(f.eps));
     mean.store(m + i, lanes);
     square.store(v + i, lanes);
-    (V::load(p + i, lanes) * V(f.kept) - shift).store(p + i, lanes);
+    (V::load(p + i, lanes) * V(f.decay) - shift).store(p + i, lanes);
   });
 }
 
 template <class T>
-inline constexpr LossKernels<T> table<LossKernels<T>> =
-    {.log_sum_exp_of_row = &log_sum_exp_of_row<T>, .softmax_difference = &softmax_difference<T>};
+inline constexpr LossKernels<T> table<LossKernels<T>> = {.log_sum_exp_of_row = &log_sum_exp_of_row<T>,
+                                                         .softmax_difference = &softmax_difference<T>};
 
 template <class T>
 inline constexpr OptimizerKernels<T> table<OptimizerKernels<T>> = {.adamw_step = &adamw_step<T>};
