@@ -76,10 +76,10 @@ struct Branch : Layer<Branch<Mixer>> {
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     const T* const s = factors_.size() > 0 ? factors_.data() : scale.data();
-    Epilogue<Run> residual{.scale = s, .residual = x, .drop_path = drop_path};
-    return with_norm(run, norm_position, norm, std::move(x), std::move(residual), [&](auto input, auto then) {
-      return run(mixer, std::move(input), std::move(then));  // rows × C
-    });
+    auto [of_mixer, of_norm] = place_residual<Run>(norm_position, {.scale = s, .residual = x, .drop_path = drop_path});
+    auto input = norm_before(run, norm_position, norm, std::move(x));
+    auto y = run(mixer, std::move(input), std::move(of_mixer));  // rows × C
+    return norm_after(run, norm_position, norm, std::move(y), std::move(of_norm));
   }
 
  private:

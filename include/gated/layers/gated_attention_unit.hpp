@@ -114,24 +114,9 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     if (score_bias) {
       check_bias(name, score_bias, run.sequences());
     }
-    auto residual = with_residual<Run>(config.residual, x, residual_scale);
-    return with_norm(run, config.norm_position, norm, std::move(x), std::move(residual),
-                     [&](auto input, auto then) { return branch(run, std::move(input), std::move(then), score_bias); });
-  }
-
- private:
-  /// The mask and the biases of the scores, for all sequences.
-  struct ScoreTerms {
-    Mask mask;
-    const T* visible;          // the mask as zeros and ones of type T
-    const T* relative;         // the relative bias, indexed by offset
-    MatrixView<const T> bias;  // the caller's bias, query × key
-  };
-
-  /// (u ⊙ A v) W_o: the unit without norm and residual, with `then` as its epilogue.
-  template <class Run>
-  MatrixOf<Run> branch(Run& run, MatrixOf<Run> x, Epilogue<Run> then, const MatrixView<const T>& score_bias) const {
-    auto parts = projection.project(run, std::move(x));  // u, v: N × E; z: N × S
+    auto [of_branch, of_norm] = place_residual(config.norm_position, with_residual<Run>(config.residual, x, residual_scale));
+    auto input = norm_before(run, config.norm_position, norm, std::move(x));  // N × C
+    auto parts = projection.project(run, std::move(input));                   // u, v: N × E; z: N × S
     auto query = run(offset_scale, parts.z, Index{0}), key = run(offset_scale, parts.z, Index{1});
     const auto [q, k] = rotary.rotate(run, std::move(query), std::move(key));  // N × S
     const RelativeBiasTerms<T> relative = relative_bias.terms(run);
@@ -142,8 +127,18 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     const AttentionInputs<Run> inputs{.q = q, .k = k, .v = parts.v, .relative_gradient = relative.gradient};
     const auto scoring_of = [this, terms](const Sequences& sequences, Index b) { return scoring(sequences, b, terms); };
     const auto gated = attend(run, inputs, scoring_of, Epilogue<Run>{.gate = std::move(parts.u)});  // N × E
-    return run(proj_out, gated, std::move(then));                                                   // N × out
+    auto y = run(proj_out, gated, std::move(of_branch));                                            // N × out
+    return norm_after(run, config.norm_position, norm, std::move(y), std::move(of_norm));
   }
+
+ private:
+  /// The mask and the biases of the scores, for all sequences.
+  struct ScoreTerms {
+    Mask mask;
+    const T* visible;          // the mask as zeros and ones of type T
+    const T* relative;         // the relative bias, indexed by offset
+    MatrixView<const T> bias;  // the caller's bias, query × key
+  };
 
   /// Kernel, scale, mask and biases for the scores of sequence b.
   Scoring<T> scoring(const Sequences& sequences, Index b, const ScoreTerms& terms) const {

@@ -134,9 +134,10 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    Epilogue<Run> residual{.residual = x, .drop_path = config.drop_path};
-    return with_norm(run, config.norm_position, norm, std::move(x), std::move(residual),
-                     [&](auto input, auto then) { return branch(run, std::move(input), std::move(then)); });
+    auto [of_branch, of_norm] = place_residual<Run>(config.norm_position, {.residual = x, .drop_path = config.drop_path});
+    auto input = norm_before(run, config.norm_position, norm, std::move(x));  // N × C
+    auto y = branch(run, std::move(input), std::move(of_branch));
+    return norm_after(run, config.norm_position, norm, std::move(y), std::move(of_norm));
   }
 
   /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.

@@ -19,20 +19,25 @@ enum class NormPosition {
 
 constexpr auto names_of(NormPosition) { return words_for<NormPosition>("pre", "post", "res_post"); }
 
-/// y = residual + branch(norm(x)), norm(branch(x) + residual) or norm(branch(x)) + residual: see NormPosition. `residual` is
-/// the epilogue that adds x, and scales or drops the branch; `branch(x, then)` returns its result with the epilogue `then`.
-template <class Run, class T, class F>
-MatrixOf<Run> with_norm(Run& run, NormPosition position, const Norm<T>& norm, MatrixOf<Run> x, Epilogue<Run> residual,
-                        const F& branch) {
-  switch (position) {
-    case NormPosition::pre:
-      return branch(run(norm, std::move(x)), std::move(residual));
-    case NormPosition::post:
-      return run(norm, branch(std::move(x), std::move(residual)));
-    case NormPosition::res_post:
-      break;
-  }
-  return run(norm, branch(std::move(x), Epilogue<Run>()), std::move(residual));
+/// The input of a block's branch: norm(x) if the norm comes first, else x.
+template <class Run, class T>
+MatrixOf<Run> norm_before(Run& run, NormPosition position, const Norm<T>& norm, MatrixOf<Run> x) {
+  return position == NormPosition::pre ? run(norm, std::move(x)) : std::move(x);
+}
+
+/// The epilogues of the branch and of the norm after it. One of them is `residual`, which adds x and may scale or drop the
+/// branch; the other does nothing.
+template <class Run>
+std::pair<Epilogue<Run>, Epilogue<Run>> place_residual(NormPosition position, Epilogue<Run> residual) {
+  std::pair<Epilogue<Run>, Epilogue<Run>> epilogues;
+  (position == NormPosition::res_post ? epilogues.second : epilogues.first) = std::move(residual);
+  return epilogues;
+}
+
+/// The result of a block whose branch returned y: norm(y) with the epilogue `then`, or y if the norm came first.
+template <class Run, class T>
+MatrixOf<Run> norm_after(Run& run, NormPosition position, const Norm<T>& norm, MatrixOf<Run> y, Epilogue<Run> then) {
+  return position == NormPosition::pre ? std::move(y) : run(norm, std::move(y), std::move(then));
 }
 
 }  // namespace gated
