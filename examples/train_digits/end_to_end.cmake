@@ -1,5 +1,6 @@
 # Run by ctest: a short training run writes a model that classify_digits reads. Its output files are byte-identical for any
-# number of threads, even if the run is stopped and resumed with the printed options. Invalid input is refused.
+# number of threads, even if the run is stopped and resumed with the printed options, and in portable arithmetic for all kernels.
+# Invalid input is refused.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../common/expect_run.cmake)
 
@@ -36,6 +37,21 @@ foreach(other IN ITEMS two parts)
     expect_same_file(${name} one ${other})
   endforeach()
 endforeach()
+
+# In portable arithmetic, the kernels of every instruction set train to the same bits.
+set(ENV{GATED_ARITHMETIC} portable)
+if(HAS_PORTABLE_KERNELS)
+  expect_run(0 "" --epochs 1 --out ${FOLDER}/portable)
+  set(ENV{GATED_KERNELS} sse2)
+  expect_run(0 "" --epochs 1 --out ${FOLDER}/portable_sse2)
+  unset(ENV{GATED_KERNELS})
+  foreach(name IN ITEMS digits_gmlp.safetensors digits_training.safetensors)
+    expect_same_file(${name} portable portable_sse2)
+  endforeach()
+else()
+  expect_run(1 "GATED_ARITHMETIC = portable: [^\n]*no kernels for portable arithmetic" --epochs 1 --out ${FOLDER}/portable)
+endif()
+unset(ENV{GATED_ARITHMETIC})
 
 # A resumed run keeps its length unless --epochs changes it; --epochs also extends a finished run.
 expect_run(0 "2 epochs of.*after epoch 2.*right" ${go_on})

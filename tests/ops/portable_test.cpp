@@ -6,19 +6,25 @@
 #include <tuple>
 
 #include "gated/audio.hpp"
+#include "gated/io/image_input.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
 #include "gated/io/wav.hpp"
 #include "gated/layers/branchformer_layer.hpp"
 #include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
+#include "gated/models/denoise_stream.hpp"
 #include "gated/models/fnet.hpp"
+#include "gated/models/generate.hpp"
 #include "gated/models/image_classifier.hpp"
 #include "gated/models/mossformer2.hpp"
+#include "gated/models/pose_head.hpp"
 #include "gated/models/resize.hpp"
+#include "gated/models/speech_separator.hpp"
 #include "gated/models/tiny_time_mixer.hpp"
 #include "gated/ops/bf16_products.hpp"
 #include "gated/train/loss.hpp"
+#include "gated/train/next_token.hpp"
 #include "gated/train/recording.hpp"
 #include "gated/train/regression_loss.hpp"
 #include "gated/train/training.hpp"
@@ -76,6 +82,27 @@ std::string hash_of_numbers(const Matrix<T>& numbers) {
   return signature_text(hash.value());
 }
 
+template <class Model, class T>
+void append_parameters(Model& model, std::vector<Matrix<T>>& parts) {
+  for_each_parameter(
+      [&](const ParameterInfo&, auto values) {
+        parts.push_back(Eigen::Map<const Matrix<T>>(values.data(), 1, static_cast<Index>(values.size())));
+      },
+      model);
+}
+
+/// Appends the gradient of a regression loss of `model(x)`.
+template <class Model, class T>
+void append_gradient(const Model& model, const Matrix<T>& x, const Sequences& sequences, std::vector<Matrix<T>>& parts) {
+  Model gradient = zeros_like(model);
+  Tape<T> tape;
+  tape.begin(model, gradient);
+  const Variable y = record(tape, model, tape.input(x), sequences);
+  const Matrix<T> target = random_matrix<T>(tape.rows(y), tape.columns(y), 3);
+  tape.backward(regression_loss<T>(tape, y, target));
+  append_parameters(gradient, parts);
+}
+
 /// All results of a trunk in one row: outputs of forward() and of stream steps, and gradients.
 template <class Model>
 auto everything(const Model& model, const Matrix<typename Model::Scalar>& x, const Sequences& sequences, int threads) {
@@ -90,17 +117,7 @@ auto everything(const Model& model, const Matrix<typename Model::Scalar>& x, con
     }
     parts.push_back(y);
   }
-  Model gradient = zeros_like(model);
-  Tape<T> tape;
-  tape.begin(model, gradient);
-  const Variable y = record(tape, model, tape.input(x), sequences);
-  const Matrix<T> target = random_matrix<T>(tape.rows(y), tape.columns(y), 3);
-  tape.backward(regression_loss<T>(tape, y, target));
-  for_each_parameter(
-      [&](const ParameterInfo&, auto values) {
-        parts.push_back(Eigen::Map<const Matrix<T>>(values.data(), 1, static_cast<Index>(values.size())));
-      },
-      gradient);
+  append_gradient(model, x, sequences, parts);
   return joined(parts);
 }
 
@@ -113,14 +130,22 @@ struct Listed : Kind {
 template <class Kind>
 class PortableTrunk : public Portable {
  protected:
-  /// Expects the same bits in all forms, with a different number of threads in each. Adds the results to `hash`.
+  /// Expects the same bits in all forms, with a different number of threads in each, and the hash of Kind. The first of the
+  /// sequences is the longest.
+  void expect_portable(const Sequences& sequences) {
+    detail::NumberHash hash;
+    add_portable<float>(sequences, hash);
+    add_portable<double>(sequences, hash);
+    EXPECT_EQ(signature_text(hash.value()), signature_text(Kind::hash));
+  }
+
+ private:
   template <class T>
-  void expect_portable(detail::NumberHash& hash) {
+  void add_portable(const Sequences& sequences, detail::NumberHash& hash) {
     for (const bool causal : {false, true}) {
-      for (const auto& config : Kind::configs(causal)) {
+      for (const auto& config : Kind::configs(causal, sequences.length(0))) {
         typename Kind::template Trunk<T> model(config);
         test::randomize(model, 1);
-        const Sequences sequences = Sequences::of_lengths({test::small_length, 5, 1});
         const Matrix<T> x = random_matrix<T>(sequences.total(), test::small_channels, 2);
         SCOPED_TRACE(text(Kind::architecture, causal ? ", causal" : ""));
         int threads = 0;
@@ -134,7 +159,7 @@ struct OfMossFormerBlocks {
   template <class T>
   using Trunk = Stack<MossFormerBlock<T>>;
   static constexpr const char* architecture = "gated.Stack<gated.MossFormerBlock>";
-  static std::vector<MossFormer2Config> configs(bool causal) {
+  static std::vector<MossFormer2Config> configs(bool causal, Index) {
     MossFormerBlockConfig block{
         .channels = test::small_channels,
         .attention = {.query_key = 8, .chunk = 5, .kernel = 3, .rotary_dimensions = 4, .causal = causal},
@@ -151,7 +176,7 @@ struct OfLightConvBlocks {
   template <class T>
   using Trunk = Stack<LightConvBlock<T>>;
   static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.LightConv,gated.FeedForward>>";
-  static std::vector<Trunk<float>::Config> configs(bool causal) {
+  static std::vector<Trunk<float>::Config> configs(bool causal, Index) {
     Trunk<float>::Config learned{.depth = 2,
                                  .block = {.channels = test::small_channels,
                                            .token_mixer = {.heads = 2, .kernel = 5, .causal = causal},
@@ -165,7 +190,7 @@ struct OfBranchformerLayers {
   template <class T>
   using Trunk = Stack<BranchformerLayer<T>>;
   static constexpr const char* architecture = "gated.Stack<gated.BranchformerLayer>";
-  static std::vector<StackConfig<BranchformerLayerConfig>> configs(bool causal) {
+  static std::vector<StackConfig<BranchformerLayerConfig>> configs(bool causal, Index) {
     std::vector<StackConfig<BranchformerLayerConfig>> all;
     for (const auto position : {ScorePosition::none, ScorePosition::key, ScorePosition::offset}) {
       all.push_back({.depth = 1,
@@ -193,10 +218,18 @@ using Kinds =
 TYPED_TEST_SUITE(PortableTrunk, Kinds);
 
 TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {
-  detail::NumberHash hash;
-  this->template expect_portable<float>(hash);
-  this->template expect_portable<double>(hash);
-  EXPECT_EQ(signature_text(hash.value()), signature_text(TypeParam::hash));
+  this->expect_portable(Sequences::of_lengths({test::small_length, 5, 1}));
+}
+
+template <class Kind>
+class PortableLongAttention : public PortableTrunk<Kind> {};
+using AttentionKinds = testing::Types<Listed<test::OfGatedAttentionUnits, 0xb5aa9a99e88e3119>,
+                                      Listed<test::OfTransformerBlocks, 0x053bf4dee7b24dc9>,
+                                      Listed<test::OfTextTransformerBlocks, 0x3db342c0fe1b15ce>>;
+TYPED_TEST_SUITE(PortableLongAttention, AttentionKinds);
+
+TYPED_TEST(PortableLongAttention, HasTheSameBitsInAllFormsAndBuilds) {
+  this->expect_portable(Sequences::of_lengths({detail::query_block + 44, 130}));  // two blocks of queries, several of keys
 }
 
 TEST_F(Portable, SignedModelsHaveTheirSignaturesInAllForms) {
@@ -320,6 +353,142 @@ TEST_F(Portable, ResizedWeightsHaveTheSameBitsInAllFormsAndBuilds) {
                                               other.weight, other.bias});
   };
   EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(everything)), "9b5b1a4e229c40d8");
+}
+
+/// Output and gradient of a model whose rows are no tokens.
+template <class Model>
+Matrix<float> of_rows(const Model& model, const Matrix<float>& x) {
+  Workspace<float> workspace;
+  std::vector<Matrix<float>> parts{model.forward(x, workspace)};
+  append_gradient(model, x, Sequences::single(x.rows()), parts);
+  return joined(parts);
+}
+
+/// A small causal language model.
+using TextModel = LanguageModel<Stack<TransformerBlock<float>>>;
+TextModel::Config text_model() {
+  return {.vocabulary = 31,
+          .position = PositionForm::sinusoid,
+          .head = {.norm = NormForm::layer_norm, .bias = true},
+          .trunk = test::OfTransformerBlocks::configs(true)[0]};
+}
+
+/// Trains `config` with dropout for 20 steps of `loss(run, model)`. Returns the losses and the trained parameters.
+template <class Model, class Loss>
+Matrix<float> trained(const typename Model::Config& config, const Loss& loss) {
+  Training<Model> training(
+      {.model = config, .clip_norm = 1, .tape = {.attention_dropout = 0.1, .embedding_dropout = 0.1, .residual_dropout = 0.1}},
+      Random(5));
+  Matrix<float> losses(1, 20);
+  for (Index step = 0; step < losses.cols(); ++step) {
+    losses(0, step) = static_cast<float>(training.step([&](auto& run) { return loss(run, training.model); }));
+  }
+  EXPECT_LT(losses(0, losses.cols() - 1), losses(0, 0));
+  std::vector<Matrix<float>> parts{losses};
+  append_parameters(training.model, parts);
+  return joined(parts);
+}
+
+TEST_F(Portable, ForecastersAndTextModelsTrainToTheSameBits) {
+  const TinyTimeMixerConfig series{.series = 3,
+                                   .context = 21,
+                                   .patch = 6,
+                                   .stride = 4,
+                                   .horizon = 5,
+                                   .backbone = {.channels = 12, .depth = 1, .levels = 2},
+                                   .decoder = {.channels = 6, .depth = 1, .mixes_series = true},
+                                   .dropout = 0.1,
+                                   .head_dropout = 0.1};
+  const Matrix<float> past = random_matrix<float>(6, 21, 3), future = random_matrix<float>(6, 5, 4);
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms([&] {
+              return trained<TinyTimeMixer<float>>(series, [&](auto& run, const auto& model) {
+                return regression_loss(run(model, past, Sequences::uniform(2, 3)), future);
+              });
+            })),
+            "24baa21e71a41150");
+  const Sequences texts = Sequences::of_lengths({20, 13});
+  const std::vector<Index> tokens = test::random_tokens(texts.total(), 31);
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms([&] {
+              return trained<TextModel>(text_model(), [&](auto& run, const auto& model) {
+                return cross_entropy(run(model, tokens, texts), next_token_targets(model, tokens, texts));
+              });
+            })),
+            "05498814159aa354");
+}
+
+TEST_F(Portable, GeneratedTokensAreTheSameInAllFormsAndBuilds) {
+  const auto model = test::model_to_sign<TextModel>(text_model());
+  const auto texts = [&] {
+    std::vector<double> tokens;
+    for (const Sampling& sampling : {Sampling{.temperature = 0.7}, Sampling{.top_k = 5}, Sampling{.top_p = 0.8},
+                                     Sampling{.temperature = 1.3, .top_k = 9, .top_p = 0.9}}) {
+      for (const Index token : generate(model, std::vector<Index>{1, 2}, sampling, 30, Random(3))) {
+        tokens.push_back(static_cast<double>(token));
+      }
+    }
+    return Matrix<double>(Eigen::Map<const Matrix<double>>(tokens.data(), 1, static_cast<Index>(tokens.size())));
+  };
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(texts)), "2f765e94c7dd7207");
+}
+
+TEST_F(Portable, DenoisedSoundHasTheSameBitsInAllFormsAndBuilds) {
+  const auto model = test::model_to_sign<SpeechDenoiser<float>>(
+      {.rate = 8000,
+       .length = 21,
+       .hop = 8,
+       .blocks = {.depth = 2, .block = {.channels = 12, .inner = 8, .order = 3, .kernel = 4, .causal = true}}});
+  const Matrix<float> noisy = random_matrix<float>(1, 203, 2, 0.1);
+  const auto stream = [&] {
+    Matrix<float> clean = noisy;
+    const std::span samples(clean.data(), static_cast<std::size_t>(clean.size()));
+    DenoiseStream<float>(model).process(samples, samples);
+    return clean;
+  };
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(stream)), "f6e8f04fe7e5fc25");
+}
+
+TEST_F(Portable, SeparatedSpeechHasTheSameBitsInAllFormsAndBuilds) {
+  const auto model = test::model_to_sign<SpeechSeparator<float>>(
+      {.window = 6,
+       .masks = {.features = 10, .outputs = 10, .speakers = 2, .trunk = OfMossFormerBlocks::configs(false, 0)[0]}});
+  const Matrix<float> waves = random_matrix<float>(2, 100, 2);
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms([&] { return of_rows(model, waves); })), "964b535c84b75b1b");
+}
+
+TEST_F(Portable, PosesHaveTheSameBitsInAllFormsAndBuilds) {
+  const auto head = test::model_to_sign<PoseHead<float>>({.feature_channels = 3,
+                                                          .features = {4, 2},
+                                                          .input = {32, 24},
+                                                          .key_points = 5,
+                                                          .kernel = 3,
+                                                          .unit = gau_presets::rtmcc({.channels = 20, .query_key = 6}),
+                                                          .simcc = {.visibility = true, .beta = 0.1}});
+  const Matrix<float> features = random_matrix<float>(3, head.in(), 2);
+  const auto poses = [&] {
+    Workspace<float> workspace;
+    std::vector<Matrix<float>> parts{of_rows(head, features)};
+    for (const KeyPoint<float>& point : head.decode(head.forward(features, workspace))) {
+      parts.push_back(Matrix<float>{{point.x, point.y, point.score, point.visibility}});
+    }
+    return joined(parts);
+  };
+  EXPECT_EQ(hash_of_numbers(expect_same_in_all_forms(poses)), "65a5cffc8c08cc48");
+}
+
+TEST_F(Portable, PreparedPicturesHaveTheSameBitsInAllBuilds) {
+  Image picture{50, 37, 3, std::vector<std::uint8_t>(50 * 37 * 3)};
+  Random random(1);
+  for (std::uint8_t& byte : picture.pixels) {
+    byte = static_cast<std::uint8_t>(random.bits() >> 56);
+  }
+  std::vector<Matrix<float>> parts;
+  for (const auto interpolation : {Interpolation::bicubic, Interpolation::bilinear}) {
+    for (const ImageSize size : {ImageSize{24, 16}, ImageSize{64, 88}}) {  // smaller and larger than the picture
+      parts.push_back(image_input<float>(
+          picture, GmlpImageClassifierConfig{.image = size, .patch = {8, 8}, .interpolation = interpolation}));
+    }
+  }
+  EXPECT_EQ(hash_of_numbers(joined(parts)), "32269154bb1d44c1");
 }
 
 TEST_F(Portable, ARunKeepsItsArithmetic) {

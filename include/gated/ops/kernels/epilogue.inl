@@ -82,8 +82,10 @@ struct ActivatedTile {
     activate_and_save_derivative<T>(activation, z, z_stride, nullptr, rows, stride, values, stride, derivatives, stride);
   }
 
-  Simd<T> value(Index row, Index column) const { return Simd<T>::load(values + row * stride + column); }
-  Simd<T> derivative(Index row, Index column) const { return Simd<T>::load(derivatives + row * stride + column); }
+  EIGEN_ALWAYS_INLINE Simd<T> value(Index row, Index column) const { return Simd<T>::load(values + row * stride + column); }
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Index row, Index column) const {
+    return Simd<T>::load(derivatives + row * stride + column);
+  }
 };
 
 /// Calls `f(row, column, lanes, value, derivative)` for each vector of rows × columns activations.

@@ -1,0 +1,1 @@
+#include "gated/ops/arithmetic.hpp"
