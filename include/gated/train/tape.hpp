@@ -267,9 +267,7 @@ class Tape {
   T* gradient_of(const T* parameter) { return parameters_.find(parameter); }
 
  private:
-  detail::SingleThreadUse::Hold hold() {
-    return {use_, "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model."};
-  }
+  detail::SingleThreadUse::Hold hold() { return detail::SingleThreadUse::Hold(use_); }
   detail::SingleThreadUse::Hold hold_begun() {
     require<ArgumentError>(begun_, "Tape: no step has begun. Call begin(model, gradient) first.");
     return hold();
@@ -290,7 +288,8 @@ class Tape {
   }
 
   TapeOptions options_;
-  detail::SingleThreadUse use_;
+  detail::SingleThreadUse use_{
+      "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model."};
   Workspace<T> workspace_;  // scratch for one function at a time
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
