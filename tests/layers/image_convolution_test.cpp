@@ -145,7 +145,7 @@ TEST(ImageConvolution, RefusesToRunIfMovedFrom) {
   auto layer = convolution_of<float>(all_sizes[0]);
   const auto moved = std::move(layer);
   EXPECT_EQ(message_of<ArgumentError>([&] { layer.forward(Matrix<float>::Zero(2, 60)); }),
-            "ImageConvolution: the convolution is empty, perhaps moved from. Use the model it was moved to.");
+            "ImageConvolution: the weights are empty, perhaps moved from. Use the model they were moved to.");
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ TEST(PatchEmbedding, RefusesToRunIfMovedFrom) {
   const auto moved = std::move(layer);
   Workspace<float> workspace;
   EXPECT_EQ(message_of<ArgumentError>([&] { layer.forward(Matrix<float>::Zero(2, 192), workspace); }),
-            "PatchEmbedding: the embedding is empty, perhaps moved from. Use the model it was moved to.");
+            "PatchEmbedding: the weights are empty, perhaps moved from. Use the model they were moved to.");
 }
 
 TEST(PatchEmbedding, RefusesPatchesThatDoNotTileTheImage) {

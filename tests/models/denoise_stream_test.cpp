@@ -1,6 +1,8 @@
 #include "gated/models/denoise_stream.hpp"
 
+#include <atomic>
 #include <limits>
+#include <thread>
 
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
@@ -142,6 +144,29 @@ TEST(DenoiseStream, RefusesAnOutputOfDifferentLength) {
   EXPECT_EQ(message_of<ShapeError>([&] { stream.process(in, out); }),
             "DenoiseStream::process: out has 4 samples, expected 3, the length of in.");
   EXPECT_EQ(out, std::vector<float>(4, 7));
+}
+
+TEST(DenoiseStream, RefusesTwoThreadsAtTheSameTime) {
+  const auto model = random_denoiser<float>(20, 8);
+  DenoiseStream<float> stream(model);
+  std::atomic<bool> is_refused = false;
+  const auto use = [&] {
+    std::vector<float> samples(1000);
+    try {
+      while (!is_refused) {
+        stream.process(samples, samples);
+      }
+    } catch (const ArgumentError& error) {
+      is_refused = true;
+      EXPECT_STREQ(error.what(),
+                   "DenoiseStream: two threads use it at the same time. Give each thread its own stream; threads may share the "
+                   "model.");
+    }
+  };
+  std::thread other(use);
+  use();
+  other.join();
+  EXPECT_TRUE(is_refused);
 }
 
 TEST(DenoiseStream, AllocatesNothingAfterConstruction) {

@@ -45,7 +45,7 @@ TEST(GmlpLanguageModel, RefusesToRunIfMovedFrom) {
   const Model moved = std::move(model);
   Workspace<float> workspace;
   EXPECT_EQ(message_of<ArgumentError>([&] { model.forward(text_of_12, Sequences::single(12), workspace); }),
-            "LanguageModel::forward: the embedding is empty, perhaps moved from. Use the model it was moved to.");
+            "LanguageModel::forward: the weights are empty, perhaps moved from. Use the model they were moved to.");
   EXPECT_NO_THROW(moved.forward(text_of_12, Sequences::single(12), workspace));
 }
 

@@ -300,11 +300,8 @@ TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
       Two of_thread = zeros_like(model);
       for (const auto& use : std::initializer_list<std::function<void()>>{
                [&] { tape.begin(model, of_thread); }, [&] { tape.constant(x); }, [&] { tape.input(x); },
-               [&] { tape.make(1, 1); },
-               [&] {
-                 static_cast<void>(tape.enter({nullptr, model.first}));
-               },
-               [&] { tape.backward(Variable()); }, [&] { tape.backward(Variable(), x); }}) {
+               [&] { tape.make(1, 1); }, [&] { Tape<double>::InLayer(tape, model.first); }, [&] { tape.backward(Variable()); },
+               [&] { tape.backward(Variable(), x); }}) {
         EXPECT_EQ(test::message_of<ArgumentError>(use),
                   "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model.");
         ++refusals;
@@ -316,7 +313,7 @@ TEST(Tape, RefusesTwoThreadsAtTheSameTime) {
     const Variable input = tape.input(x);
     tape.push([&expect_refusals](auto&) { expect_refusals(); });  // during the backward pass
     {
-      const auto layer = tape.enter({nullptr, model.first});  // inside a layer
+      const Tape<double>::InLayer layer(tape, model.first);  // inside a layer
       expect_refusals();
     }
     std::thread([&] { tape.backward(record(tape, model.first, input), x); }).join();  // one after another

@@ -231,9 +231,12 @@ TEST(Training, RefusesAStepWithoutAGradient) {
     regress(training);
     const auto before = training;
     EXPECT_EQ(message_of<TrainingError>([&] { training.step([](const auto&, auto&) { return 0.25; }); }),
-              text("Training: step 2: the loss is ", 0.25 * static_cast<double>(config.micro_batches),
-                   ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
-                   "with its arguments, then tape.backward(loss). The model is unchanged."));
+              "Training: step 2: the loss of micro-batch 1 is 0.25, but nothing was added to the gradient. In the loss "
+              "function, call tape.begin(model, gradient) with its arguments, then tape.backward(loss). The model is "
+              "unchanged.");
+    EXPECT_EQ(message_of<TrainingError>([&] { training.step([](const auto&, auto&) { return 0.0; }); }),
+              "Training: step 2: the loss is 0, but nothing was added to the gradient. In the loss function, call "
+              "tape.begin(model, gradient) with its arguments, then tape.backward(loss). The model is unchanged.");
     expect_same(training, before);
     training.step([](const auto&, auto& gradient) {
       gradient.layer.weight.array() += 0.0F;  // adds zeros, so the gradient counts as computed
@@ -246,6 +249,38 @@ TEST(Training, RefusesAStepWithoutAGradient) {
     });
     EXPECT_EQ(training.steps_done(), 3);
   }
+}
+
+template <class T>
+void expect_each_micro_batch_checked() {
+  const TrainingConfig<Regression<T>> config{.micro_batches = 3};
+  for (const Index forgetful : {1, 2, 3}) {
+    Training<Regression<T>> training(config, Random(1));
+    const auto before = training;
+    const auto step = [&](double loss_without_gradient) {
+      Index batch = 0;
+      training.step([&](const auto& model, auto& gradient) {
+        return ++batch == forgetful ? loss_without_gradient : RegressionLoss<T>{training.random}(model, gradient);
+      });
+    };
+    EXPECT_TRUE(message_of<TrainingError>([&] {
+                  step(0.25);
+                }).starts_with(text("Training: step 1: the loss of micro-batch ", forgetful, " is 0.25, but nothing")));
+    EXPECT_TRUE(same_parameters(training, before));
+    step(0);
+    EXPECT_EQ(training.steps_done(), 1) << "a loss of 0 may have no gradient";
+  }
+  Training<Regression<T>> training(config, Random(1));
+  training.step([](const auto&, auto& gradient) {
+    gradient.layer.weight(1, 2) += T{1};  // the last element, which is not sampled
+    return 1.0;
+  });
+  EXPECT_EQ(training.steps_done(), 1);
+}
+
+TEST(Training, ChecksTheGradientOfEachMicroBatch) {
+  expect_each_micro_batch_checked<float>();
+  expect_each_micro_batch_checked<double>();
 }
 
 TEST(Training, DropsTheGradientIfTheLossFunctionThrows) {

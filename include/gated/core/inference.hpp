@@ -107,15 +107,9 @@ class Inference : public RunMemory<T> {
   static Matrix dropout(Matrix x, double) { return x; }
 
   /// The path of the running layer, for messages and hooks.
-  std::string path() const {
-    std::string path;
-    if (running_ != nullptr) {
-      running_->write(path);
-    }
-    return path;
-  }
+  std::string path() const { return detail::path_of(running_); }
   /// The name of the outermost running layer.
-  const char* outermost() const { return running_ == nullptr ? "layer" : running_->outermost().name(); }
+  const char* outermost() const { return detail::outermost_of(running_); }
 
   bool hooked() const { return workspace_.hooked(); }
   /// Passes `output` to the hook. Its path is that of the running layer, followed by `part` and the indices: "weights.0".

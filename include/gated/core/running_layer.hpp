@@ -79,9 +79,6 @@ struct RunningLayer {
     write_name(*outer, out);
   }
 
-  /// The outermost layer.
-  const RunningLayer& outermost() const { return outer == nullptr ? *this : outer->outermost(); }
-
   /// Appends the path of this layer within `whole`, its enclosing layer.
   void write_name(const RunningLayer& whole, std::string& out) const {
     out += out.empty() ? "" : ".";
@@ -90,5 +87,26 @@ struct RunningLayer {
     }
   }
 };
+
+namespace detail {
+
+/// The path of `running`; empty for the outermost layer, and for nullptr.
+inline std::string path_of(const RunningLayer* running) {
+  std::string path;
+  if (running != nullptr) {
+    running->write(path);
+  }
+  return path;
+}
+
+/// The name of the outermost layer around `running`, for messages.
+inline const char* outermost_of(const RunningLayer* running) {
+  while (running != nullptr && running->outer != nullptr) {
+    running = running->outer;
+  }
+  return running == nullptr ? "layer" : running->name();
+}
+
+}  // namespace detail
 
 }  // namespace gated

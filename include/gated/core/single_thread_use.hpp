@@ -22,21 +22,27 @@ inline const void* this_thread() {
 /// Guards an object against concurrent use: a second thread gets an error instead of a data race. A copy starts unclaimed.
 class SingleThreadUse {
  public:
-  SingleThreadUse() = default;
-  SingleThreadUse(const SingleThreadUse&) {}
-  SingleThreadUse& operator=(const SingleThreadUse&) { return *this; }
+  /// `refusal` is the text of the error.
+  explicit SingleThreadUse(const char* refusal) : refusal_(refusal) {}
+  /// Errors: ArgumentError if another thread holds `other`, or the object assigned to.
+  SingleThreadUse(const SingleThreadUse& other) : refusal_(other.refusal_) { other.expect_unused_elsewhere(); }
+  SingleThreadUse& operator=(const SingleThreadUse& other) {
+    expect_unused_elsewhere();
+    other.expect_unused_elsewhere();
+    return *this;
+  }
 
   /// Claims the object for this thread until the outermost Hold ends.
-  /// Errors: ArgumentError with the text `refusal` if another thread holds the object.
+  /// Errors: ArgumentError if another thread holds the object.
   /// Cost: one atomic exchange for the outermost Hold, one load for nested ones.
   class [[nodiscard]] Hold {
    public:
-    Hold(SingleThreadUse& use, const char* refusal) : owner_(use.owner_) {
+    explicit Hold(SingleThreadUse& use) : owner_(use.owner_) {
       const void* const self = this_thread();
       if (owner_.load(std::memory_order_relaxed) != self) {
         const void* unowned = nullptr;
         is_outermost_ = owner_.compare_exchange_strong(unowned, self, std::memory_order_acquire, std::memory_order_relaxed);
-        require<ArgumentError>(is_outermost_, refusal);
+        require<ArgumentError>(is_outermost_, use.refusal_);
       }
     }
     ~Hold() {
@@ -53,6 +59,12 @@ class SingleThreadUse {
   };
 
  private:
+  void expect_unused_elsewhere() const {
+    const void* const owner = owner_.load(std::memory_order_acquire);
+    require<ArgumentError>(owner == nullptr || owner == this_thread(), refusal_);
+  }
+
+  const char* refusal_;
   std::atomic<const void*> owner_{nullptr};
 };
 

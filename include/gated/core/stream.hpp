@@ -17,7 +17,7 @@
 namespace gated {
 
 /// The memory of one causal sequence while it streams, made by start() and owned by the caller. Copy it to branch the
-/// sequence. If two threads extend one state at the same time, one of them gets an error.
+/// sequence. A thread that extends, rewinds or copies a state while another one extends it gets an ArgumentError.
 ///
 /// Holds the matrices that ops request with remember(), in execution order. Their sizes are fixed when the state is made.
 template <class T>
@@ -35,6 +35,7 @@ class State {
   /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model keeps only sums over the tokens
   /// (FLASH), or if its attention window has dropped tokens. In both cases, keep a copy of the state at `position` instead.
   void rewind(Index position) {
+    const detail::SingleThreadUse::Hold hold(use_);
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
     require<ArgumentError>(
@@ -48,6 +49,7 @@ class State {
   /// unchanged: zero in a new state.
   /// Errors: ArgumentError if `tokens` is negative, ShapeError past the capacity.
   void skip(Index tokens) {
+    const detail::SingleThreadUse::Hold hold(use_);
     require<ArgumentError>(tokens >= 0, "State::skip: tokens = ", tokens, " must not be negative.");
     expect_positions("State::skip", tokens, position_, capacity_, "that the state has room for.");
     position_ += tokens;
@@ -82,12 +84,13 @@ class State {
     void ask() { ask_for_large_pages(this->data(), static_cast<std::size_t>(this->size()) * sizeof(T)); }
   };
 
+  // The first member, so that copies are refused before anything is copied. The thread that extends the state holds it.
+  detail::SingleThreadUse use_{"State: two threads use it at the same time. Give each thread its own state, such as a copy."};
   std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
   Index capacity_ = unlimited;
   Index rewindable_ = unlimited;  // once position_ exceeds this, rewind() cannot go back
   const void* model_ = nullptr;   // address of the model checked last; another model may be there now
-  detail::SingleThreadUse use_;   // held by the thread that extends the state
 };
 
 /// A run over the next tokens of the sequence that a state remembers. Appends the tokens to the sequence.
@@ -132,8 +135,7 @@ class Stream : public Inference<Stream<T>, T> {
   template <class L, class In, class... More>
   static void extend(Where where, const L& layer, const In& x, const In& no_input, State<T>& state, const MatrixView<T>& y,
                      Workspace<T>& workspace, More&&... more) {
-    const detail::SingleThreadUse::Hold hold(
-        state.use_, "State: two threads use it at the same time. Give each thread its own state, such as a copy.");
+    const detail::SingleThreadUse::Hold hold(state.use_);
     const Index tokens = detail::rows_of(x);
     expect_room(where, layer.contract(), tokens, state);
     if (state.model_ != &layer) {

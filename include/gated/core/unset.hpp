@@ -127,7 +127,7 @@ void expect_set(const Run& run, const char* member, const Matrix<T>& weight) {
 
 /// Called by a layer's body; `whole` says that the weights have their sizes.
 /// Errors: ArgumentError if they do not, because a moved-from layer has lost them.
-inline void expect_whole(const char* layer, bool whole) {
+inline void expect_whole(Where layer, bool whole) {
   require<ArgumentError>(whole, layer, ": the weights are empty, perhaps moved from. Use the model they were moved to.");
 }
 

@@ -51,11 +51,7 @@ class Workspace {
   /// this thread and the form (instruction set) of the kernels is fixed.
   class Frame {
    public:
-    explicit Frame(Workspace& workspace)
-        : hold_(workspace.use_,
-                "Workspace: two threads use it at the same time. Give each thread its own workspace; threads may share the "
-                "model."),
-          frame_(workspace.arena_.frame()) {}
+    explicit Frame(Workspace& workspace) : hold_(workspace.use_), frame_(workspace.arena_.frame()) {}
 
    private:
     detail::SingleThreadUse::Hold hold_;  // ends last
@@ -171,7 +167,9 @@ class Workspace {
   Threads threads_;
   const PreparedWeights<T>* prepared_ = nullptr;
   const ProductEngine<T>* product_engine_ = nullptr;
-  detail::SingleThreadUse use_;  // held by the thread that has an open frame
+  // Held by the thread that has an open frame.
+  detail::SingleThreadUse use_{
+      "Workspace: two threads use it at the same time. Give each thread its own workspace; threads may share the model."};
   Arena<T> arena_;
   std::vector<std::unique_ptr<Workspace>> workers_;
   std::exception_ptr failure_;  // thrown by a task that ran with this workspace

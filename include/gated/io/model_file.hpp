@@ -121,9 +121,9 @@ std::vector<std::string> parameter_shapes(const Model& model) {
 /// Raises ArgumentError unless `model` has all parameters of `config`; a moved-from model lacks them.
 /// Cost: that of building a model from `config` without touching its weights.
 template <class Model>
-void expect_whole(const Model& model, const typename Model::Config& config) {
+void expect_parameters_of_config(const Model& model, const typename Model::Config& config) {
   if constexpr (requires { model.model; }) {  // a training run: its moments are not compared
-    return expect_whole(model.model, config.model);
+    return expect_parameters_of_config(model.model, config.model);
   }
   const HollowWeights hollow;
   const auto wanted = parameter_shapes(Model(config)), found = parameter_shapes(model);
@@ -143,7 +143,7 @@ template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {},
                 WeightFormat weights = WeightFormat::float32) {
   decltype(auto) config = configuration_of(model);
-  detail::expect_whole(model, config);
+  detail::expect_parameters_of_config(model, config);
   const auto add = [&](const char* key, std::string value) {
     require<ArgumentError>(metadata.emplace(key, std::move(value)).second, "save_model: metadata contains \"", key,
                            "\", which save_model() writes. Use another key.");

@@ -67,8 +67,7 @@ struct ImageConvolution : Layer<ImageConvolution<T>> {
 
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> images) const {
-    require<ArgumentError>(weight.size() > 0, name,
-                           ": the convolution is empty, perhaps moved from. Use the model it was moved to.");
+    expect_whole(name, weight.size() > 0);
     expect_set(run, "weight", weight);
     return convolve_images(run, images, weight, bias,
                            {.channels = channels, .height = image.height, .width = image.width, .kernel = kernel});

@@ -115,8 +115,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
 
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> images) const {
-    require<ArgumentError>(weight.size() > 0, name,
-                           ": the embedding is empty, perhaps moved from. Use the model it was moved to.");
+    expect_whole(name, weight.size() > 0);
     expect_set(run, "weight", weight);
     const auto tokens = run.make(run.rows(images) * grid().area(), weight.rows());
     const Index rows = run.rows(tokens), columns = weight.cols();

@@ -39,6 +39,7 @@ Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples,
 /// The output starts with latency() zeros; the rest is bit-equal to denoise() on the whole sound, however the sound is divided
 /// into blocks. The model must outlive the stream. NaN and infinite samples count as 0: a failing microphone must not silence
 /// the stream for good.
+/// Errors: ArgumentError if two threads use the stream at the same time.
 /// Cost: one step of the model and two transforms per hop; a call that completes no frame only copies samples. After the first
 /// frame, no call allocates memory, takes a lock, makes a system call or throws.
 template <class T>
@@ -65,6 +66,7 @@ class DenoiseStream {
   /// Reads the next samples from `in` and writes the same number of output samples to `out`, which may be `in`.
   /// Errors: ShapeError unless `out` is as long as `in`; the stream is then unchanged.
   void process(std::span<const T> in, std::span<T> out) GATED_NONBLOCKING {
+    const detail::SingleThreadUse::Hold hold(use_);
     require<ShapeError>(in.size() == out.size(), "DenoiseStream::process: out has ", out.size(), " samples, expected ",
                         in.size(), ", the length of in.");
     for (std::size_t i = 0; i < in.size(); ++i) {
@@ -78,6 +80,7 @@ class DenoiseStream {
 
   /// Resets the stream, to start a new recording.
   void reset() GATED_NONBLOCKING {
+    const detail::SingleThreadUse::Hold hold(use_);
     frame_.setZero();
     ready_.setZero();
     sum_.clear();
@@ -120,6 +123,8 @@ class DenoiseStream {
   Matrix<T> feature_;
   State<T> state_, empty_;
   Workspace<T> workspace_;
+  detail::SingleThreadUse use_{
+      "DenoiseStream: two threads use it at the same time. Give each thread its own stream; threads may share the model."};
   Index filled_ = 0, unheard_ = 0;  // unheard_: samples of the initial silence that are not output yet
 };
 

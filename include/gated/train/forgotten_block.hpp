@@ -5,7 +5,6 @@
 
 #include "gated/core/sequences.hpp"
 #include "gated/train/function_stack.hpp"
-#include "gated/train/scopes.hpp"
 #include "gated/train/variables.hpp"
 
 /// @file
@@ -17,18 +16,15 @@ namespace gated {
 template <class T>
 class ForgottenBlock {
  public:
-  ForgottenBlock(Variables<T>& variables, FunctionStack& steps, std::vector<Sequences>& sequences, Scopes& scopes)
+  ForgottenBlock(Variables<T>& variables, FunctionStack& steps, std::vector<Sequences>& sequences)
       : variables_(variables),
         steps_(steps),
         sequences_(sequences),
-        scopes_(scopes),
         first_step_(steps.size()),
-        sequence_count_(sequences.size()),
-        scope_count_(scopes.size()) {}
+        sequence_count_(sequences.size()) {}
   ~ForgottenBlock() {
     steps_.shrink(first_step_);
     sequences_.erase(sequences_.begin() + static_cast<std::ptrdiff_t>(sequence_count_), sequences_.end());
-    scopes_.shrink(scope_count_);
   }
   ForgottenBlock(const ForgottenBlock&) = delete;
   ForgottenBlock& operator=(const ForgottenBlock&) = delete;
@@ -40,8 +36,7 @@ class ForgottenBlock {
   typename Variables<T>::Forgotten variables_;
   FunctionStack& steps_;
   std::vector<Sequences>& sequences_;
-  Scopes& scopes_;
-  std::size_t first_step_, sequence_count_, scope_count_;
+  std::size_t first_step_, sequence_count_;
 };
 
 }  // namespace gated

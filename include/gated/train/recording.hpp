@@ -156,7 +156,7 @@ class Recording {
       expect_columns(L::name, contract, columns(x));
       expect_rows(L::name, contract, rows(x), sequences_);
     }
-    const auto scope = tape_.enter({nullptr, layer});
+    const typename Tape<T>::InLayer inside(tape_, layer);
     return layer.apply(*this, x, more...);
   }
 

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "gated/core/random.hpp"
+#include "gated/core/running_layer.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/kernels.hpp"  // the element-wise kernels of backward functions
 #include "gated/train/forgotten_block.hpp"
 #include "gated/train/function_stack.hpp"
 #include "gated/train/parameter_gradients.hpp"
-#include "gated/train/scopes.hpp"
 #include "gated/train/tape_options.hpp"
 #include "gated/train/variables.hpp"
 
@@ -21,7 +21,7 @@
 
 namespace gated {
 
-/// The activations of one training step, by name, and the backward pass through them.
+/// The activations of one training step, and the backward pass through them.
 ///
 /// `record(tape, layer, x, …)` of train/recording.hpp runs the same code as `layer.forward()`. Each op pushes a backward
 /// function, which computes the gradients of the op's inputs and parameters from the gradient of its output. backward() calls
@@ -83,26 +83,26 @@ class Tape {
   /// A copy of x that receives no gradient.
   Variable constant(const ConstView<T>& x) {
     const auto hold = hold_begun();
-    return variables_.copy(x, false, scopes_.current());
+    return variables_.copy(x, false);
   }
 
   /// A copy of x whose gradient() can be read after backward().
   Variable input(const ConstView<T>& x) {
     const auto hold = hold_begun();
     asks_inputs_ = true;
-    return variables_.copy(x, true, scopes_.current());
+    return variables_.copy(x, true);
   }
 
   /// A new uninitialised matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
     const auto hold = hold_begun();
-    return variables_.make(rows, columns, scopes_.current());
+    return variables_.make(rows, columns);
   }
 
   /// The columns `first` … `first` + `count` - 1 of x, in place; a copy if x is itself a part or another part overlaps them.
   /// Errors: ArgumentError for columns outside x.
   Variable columns(Variable x, Index first, Index count) {
-    if (const Variable part = variables_.part(x, first, count, scopes_.current())) {
+    if (const Variable part = variables_.part(x, first, count)) {
       return part;
     }
     const Variable y = make(rows(x), count);
@@ -142,28 +142,29 @@ class Tape {
   }
   Sequences sequences(Index kept) const { return sequences_[static_cast<std::size_t>(kept)]; }
 
-  // --- Names ---
+  // --- Layers ---
 
-  /// Enters a layer. While the result lives, new variables are named after the layer, and only this thread may use the tape.
-  [[nodiscard]] auto enter(const RunningLayer& layer) {
-    struct InLayer {
-      detail::SingleThreadUse::Hold hold;
-      detail::KernelChoice kernels;
-      Scopes::Inside inside;
-    };
-    return InLayer{hold(), {}, {scopes_, layer}};
-  }
+  /// The scope of a running layer. Until it ends, only this thread may use the tape.
+  class InLayer {
+   public:
+    template <class L>
+    InLayer(Tape& tape, const L& layer) : tape_(tape), hold_(tape.hold()), layer_(tape.running_, layer) {
+      tape.running_ = &layer_;
+    }
+    ~InLayer() { tape_.running_ = layer_.outer; }
+    InLayer(const InLayer&) = delete;
+    InLayer& operator=(const InLayer&) = delete;
 
-  /// The path of the running layer, and the name of the outermost layer.
-  std::string path() const { return scopes_.path(scopes_.current()); }
-  const char* outermost() const { return scopes_.outermost(); }
+   private:
+    Tape& tape_;
+    detail::SingleThreadUse::Hold hold_;
+    detail::KernelChoice kernels_;
+    RunningLayer layer_;
+  };
 
-  /// Calls `f(path, values)` for each stored activation, in order of creation. The activations of a layer share its path, and
-  /// the layer's output comes last. If a layer ends with a sub-layer, its output has the sub-layer's path.
-  template <class F>
-  void for_each_activation(F&& f) {
-    variables_.for_each([&](Index scope, const ConstView<T>& values) { f(scopes_.path(scope), values); });
-  }
+  /// The path of the running layer, and the name of the outermost layer, for messages.
+  std::string path() const { return detail::path_of(running_); }
+  const char* outermost() const { return detail::outermost_of(running_); }
 
   // --- The backward pass ---
 
@@ -202,7 +203,7 @@ class Tape {
     const Variable y = make(rows(x), columns(x));
     const Random before = noise_;
     {
-      const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
+      const ForgottenBlock<T> forgotten(variables_, steps_, sequences_);
       const Variable computed = f(x);
       expect_same_shape(computed, x);
       View<T> stored = (*this)[y];
@@ -213,7 +214,7 @@ class Tape {
       if (wants_gradient(x)) {
         gradient(x);  // allocates the gradient of x now, because it outlives the block
       }
-      const ForgottenBlock<T> forgotten(variables_, steps_, sequences_, scopes_);
+      const ForgottenBlock<T> forgotten(variables_, steps_, sequences_);
       const typename Variables<T>::Inside inside(variables_, variables_.count());
       const Random after = std::exchange(noise_, before);
       target(f(x)).give(dy);
@@ -266,9 +267,7 @@ class Tape {
   T* gradient_of(const T* parameter) { return parameters_.find(parameter); }
 
  private:
-  detail::SingleThreadUse::Hold hold() {
-    return {use_, "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model."};
-  }
+  detail::SingleThreadUse::Hold hold() { return detail::SingleThreadUse::Hold(use_); }
   detail::SingleThreadUse::Hold hold_begun() {
     require<ArgumentError>(begun_, "Tape: no step has begun. Call begin(model, gradient) first.");
     return hold();
@@ -284,18 +283,19 @@ class Tape {
     variables_.clear();
     steps_.shrink(0);
     sequences_.clear();
-    scopes_.clear();
+    running_ = nullptr;
     noisy_ = begun_ = ran_backward_ = asks_inputs_ = false;
   }
 
   TapeOptions options_;
-  detail::SingleThreadUse use_;
+  detail::SingleThreadUse use_{
+      "Tape: two threads use it at the same time. Give each thread its own tape; threads may share the model."};
   Workspace<T> workspace_;  // scratch for one function at a time
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
   FunctionStack steps_;  // functions of the backward pass
   std::vector<Sequences> sequences_;
-  Scopes scopes_;
+  const RunningLayer* running_ = nullptr;  // in the innermost InLayer
   Random noise_;
   bool noisy_ = false;
   bool begun_ = false;

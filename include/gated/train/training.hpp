@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -62,7 +63,7 @@ inline constexpr const char* training_word = "gated.Training";
 ///     training.expect_same_run(config);
 ///
 /// Errors: the constructor raises ArgumentError for an invalid configuration. A step raises TrainingError if the loss or the
-/// gradient is not finite, if the square of the gradient overflows the moments, or if the loss function wrote no gradient.
+/// gradient is not finite, if the square of the gradient overflows the moments, or if a micro-batch added no gradient.
 /// If a step or its loss function throws, the model, moments, average and step count do not change; the gradient is dropped.
 /// Cost: memory for a gradient, two moments and the average, each as large as the model. A step runs the loss function, makes
 /// a few passes over the model and this memory, and allocates nothing.
@@ -149,19 +150,20 @@ struct Training {
   }
 
   /// The first half of a step: call it once per micro-batch. Returns the loss that `f(model, gradient)` returns; `f` must also
-  /// add ∂loss/∂parameter to `gradient`.
+  /// add ∂loss/∂parameter to `gradient`, unless the loss is 0.
+  /// Errors: TrainingError if the loss is not finite, or if it is not 0 and `f` left `gradient` unchanged.
   template <class F>
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
-    DropUnlessDone drop{*this};
-    const double loss = static_cast<double>(f(std::as_const(model), gradient_));
-    if (!std::isfinite(loss)) {
-      refuse(text("the loss of micro-batch ", pending_ + 1, " is ", shown(loss)));
-    }
-    loss_ += loss;
-    ++pending_;
-    drop.done = true;
-    return loss;
+    return add_micro_batch([&] {
+      const std::uint64_t before = gradient_sample();
+      const double loss = static_cast<double>(f(std::as_const(model), gradient_));
+      const bool is_unchanged = pending_ == 0 ? !has_gradient() : before != 0 && gradient_sample() == before;
+      if (loss != 0 && is_unchanged && !first_nonfinite(gradient_)) {
+        refuse_missing_gradient(text(" of micro-batch ", pending_ + 1, " is ", shown(loss)));
+      }
+      return loss;
+    });
   }
 
   /// accumulate() for an `f(run)` that returns a loss recorded by TrainingRun; `random` drives dropout and stochastic depth.
@@ -170,8 +172,8 @@ struct Training {
   & > double accumulate(F&& f) {
     Tape<Scalar>& tape = tape_.get(threads, config_.tape);
     tape.workspace().use(products);
-    return accumulate([&](const Model& learner, Model& gradient) {
-      tape.begin(learner, gradient, random);
+    return add_micro_batch([&] {
+      tape.begin(model, gradient_, random);
       TrainingRun<Scalar> run(tape);
       return tape.backward(f(run).variable);
     });
@@ -181,10 +183,8 @@ struct Training {
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
     const DropUnlessDone drop{*this};  // drops this step's gradient on every exit
-    if (!has_gradient()) {             // not require(): every step would call shown(), which allocates
-      raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss is ", shown(loss_),
-                           ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
-                           "with its arguments, then tape.backward(loss). The model is unchanged.");
+    if (!has_gradient()) {             // not require(): every step would call text(), which allocates
+      refuse_missing_gradient(text(" is ", shown(loss_)));
     }
     const auto count = static_cast<double>(pending_);
     const double loss = loss_ / count;
@@ -242,6 +242,20 @@ struct Training {
     return at_start(std::move(config));
   }
 
+  /// Does the micro-batch whose gradient `f()` adds and whose loss it returns.
+  template <class F>
+  double add_micro_batch(const F& f) {
+    DropUnlessDone drop{*this};
+    const double loss = f();
+    if (!std::isfinite(loss)) {
+      refuse(text("the loss of micro-batch ", pending_ + 1, " is ", shown(loss)));
+    }
+    loss_ += loss;
+    ++pending_;
+    drop.done = true;
+    return loss;
+  }
+
   /// Sets the gradient to -0.0: adding any other value, even 0.0, changes it.
   void clear_gradient() {
     for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), -Scalar{0}); },
@@ -256,6 +270,20 @@ struct Training {
         },
         gradient_);
     return found;
+  }
+
+  /// A hash of the first elements of each parameter's gradient, except embeddings: a micro-batch skips most of their rows. 0 if
+  /// these elements are 0.
+  std::uint64_t gradient_sample() const {
+    std::uint64_t hash = 0;
+    for_each_parameter(
+        [&](const ParameterInfo& info, auto values) {
+          for (const Scalar g : values.first(info.role == Role::embedding ? 0 : std::min<std::size_t>(values.size(), 4))) {
+            hash = g != 0 ? 31 * hash + Eigen::numext::bit_cast<detail::BitsOf<Scalar>>(g) : hash;
+          }
+        },
+        gradient_);
+    return hash;
   }
 
   /// A scope: its destructor clears the gradient for the next step, unless `done` is set to keep it.
@@ -278,6 +306,12 @@ struct Training {
     raise<TrainingError>("Training: step ", steps_done() + 1, ": ", what, "; ",
                          place ? text("the first non-finite gradient is ", *place) : "every gradient is finite",
                          ". The model is unchanged, and this step's gradient is dropped.");
+  }
+
+  [[noreturn]] void refuse_missing_gradient(const std::string& is) const {
+    raise<TrainingError>("Training: step ", steps_done() + 1, ": the loss", is,
+                         ", but nothing was added to the gradient. In the loss function, call tape.begin(model, gradient) "
+                         "with its arguments, then tape.backward(loss). The model is unchanged.");
   }
 
   Config config_;

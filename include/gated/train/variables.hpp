@@ -57,28 +57,24 @@ class Variables {
   // --- Values ---
 
   /// A copy of the caller's matrix.
-  Variable copy(const ConstView<T>& x, bool wants_gradient, Index scope) {
-    const Variable result = make(x.rows(), x.cols(), scope);
+  Variable copy(const ConstView<T>& x, bool wants_gradient) {
+    const Variable result = make(x.rows(), x.cols());
     entry(result).wants_gradient = wants_gradient;
     (*this)[result] = x;
     return result;
   }
 
   /// A new uninitialised matrix.
-  Variable make(Index rows, Index columns, Index scope) {
+  Variable make(Index rows, Index columns) {
     const Index stride = row_stride<T>(columns);
-    return add({.value = memory_.take(rows * stride),
-                .rows = rows,
-                .columns = columns,
-                .stride = stride,
-                .scope = scope,
-                .wants_gradient = true});
+    return add(
+        {.value = memory_.take(rows * stride), .rows = rows, .columns = columns, .stride = stride, .wants_gradient = true});
   }
 
   /// The columns `first` … `first` + `count` - 1 of x as a part, new or existing, without a copy. The result is absent if
   /// these columns overlap another part of x, or if x is itself a part.
   /// Errors: ArgumentError for columns outside x.
-  Variable part(Variable x, Index first, Index count, Index scope) {
+  Variable part(Variable x, Index first, Index count) {
     require<ArgumentError>(first >= 0 && count >= 0 && count <= width(x) && first <= width(x) - count,
                            "Tape::columns: first = ", first, " and count = ", count, ", but x has ", width(x), " columns.");
     if (const Index same = find_part(x, [=](const Entry& p) { return p.first_column == first && p.columns == count; });
@@ -96,7 +92,6 @@ class Variables {
     part.value += first;
     part.columns = count;
     part.gradient = nullptr;
-    part.scope = scope;
     part.whole = x.index;
     part.first_column = first;
     part.columns_in_parts = 0;
@@ -117,16 +112,6 @@ class Variables {
   template <class V>
   std::span<const V> keep(std::span<const V> values) {
     return memory_.copy(values);
-  }
-
-  /// Calls `f(scope, values)` for each variable that was made in a layer and is not a part.
-  template <class F>
-  void for_each(F&& f) {
-    for (const Entry& e : entries_) {
-      if (e.scope >= 0 && e.whole < 0) {
-        f(e.scope, ConstView<T>(view(e.value, e)));
-      }
-    }
   }
 
   // --- Gradients ---
@@ -224,7 +209,6 @@ class Variables {
     T* value = nullptr;
     Index rows = 0, columns = 0, stride = 0;
     T* gradient = nullptr;
-    Index scope = -1;
     Index whole = -1, first_column = 0, next_part = -1;  // set for a part
     Index first_part = -1, columns_in_parts = 0;         // set for a variable with parts
     bool wants_gradient = false;
