@@ -6,7 +6,7 @@
 #include "gated/ops/spatial_squares.hpp"
 
 /// @file
-/// Toeplitz spatial weights on streams: long convolutions by FFT with no slow step.
+/// Toeplitz spatial weights on streams: long convolutions by FFT; with prepared weights, no step is slow.
 ///
 /// The tiles of ops/spatial_fourier.hpp do not suit a stream: token i + 1 needs the tile that ends with token i, so some steps
 /// would have to compute a whole large tile. Here, tokens are split into blocks of each size U = B, 2B, 4B, … Block m reads no
@@ -17,6 +17,10 @@
 /// (after Gardner, Efficient convolution without input-output delay, JAES 43(3), 1995). The work is split into pieces: a few
 /// passes over some hundred rows, for two vectors of columns. A step computes a few pieces for each block size; unfinished work
 /// stays in the stream's memory.
+///
+/// Pieces need the transformed weights that prepare() keeps; the slowest step then takes about twice as long as the median step
+/// (bench/README.md, Streaming). Without them, the first step of block m - 1 transforms the weights and computes all of block m:
+/// in long sequences, that step takes hundreds of times as long as the median step.
 
 namespace gated::detail::fourier {
 
