@@ -121,7 +121,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
   explicit SelfAttention(const SelfAttentionConfig& c) : config(c) {
     expect_possible();
     const Count width = c.width(), outputs = c.heads * width;
-    qkv = Linear<T>(c.channels, (outputs + 2 * c.key_heads() * width).value(), c.bias);
+    qkv = Linear<T>(c.channels, (outputs + width * c.key_heads() * 2).value(), c.bias);
     if (c.query_key_norm != NormForm::none) {
       query_norm.emplace(c.width(), c.query_key_norm_eps, c.query_key_norm, c.heads);
       key_norm.emplace(c.width(), c.query_key_norm_eps, c.query_key_norm, c.key_heads());

@@ -134,9 +134,8 @@ EIGEN_DONT_INLINE void mean_of_rows(const T* x, Index stride, Index rows, Index 
   const Simd<T> factor(rows == 0 ? T{0} : T{1} / static_cast<T>(rows));
   for_each_vector<T>(columns, [&](Index j, Index lanes) {
     RunningSum<Simd<T>> sum;
-    const T* from = x + j;
-    for (Index i = 0; i < rows; ++i, from += stride) {
-      sum.add(Simd<T>::load(from, lanes));
+    for (Index i = 0; i < rows; ++i) {
+      sum.add(Simd<T>::load(x + i * stride + j, lanes));
     }
     (sum.lanes() * factor).store(y + j, lanes);
   });
