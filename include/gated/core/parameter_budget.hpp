@@ -59,10 +59,11 @@ namespace detail {
 }  // namespace detail
 
 /// Deducts rows × columns elements from the ParameterBudget, and raises MemoryError unless their memory can be allocated. Call
-/// it before a container allocates: a failure there throws std::bad_alloc or, without exceptions, ends the program.
+/// it before a container allocates: a failure there throws std::bad_alloc or, without exceptions, ends the program. Returns the
+/// number of elements.
 /// Cost: one allocation, freed at once.
 template <class T>
-void expect_memory(Where where, Count rows, Count columns = 1) {
+Index expect_memory(Where where, Count rows, Count columns = 1) {
   ParameterBudget::spend(rows * columns);
   constexpr Index size = sizeof(T);
   const Count bytes = rows * columns * size;
@@ -72,6 +73,7 @@ void expect_memory(Where where, Count rows, Count columns = 1) {
     detail::refuse_memory(where, rows, columns, size);
   }
   ::operator delete(memory);
+  return (rows * columns).value();
 }
 
 }  // namespace gated

@@ -58,8 +58,7 @@ struct RelativeBias {
     const Count numbers = form == RelativeBiasForm::toeplitz ? positions + (max_length - 1)
                           : form == RelativeBiasForm::t5     ? Count(buckets)
                                                              : Count(0);
-    expect_memory<T>(name, heads, numbers);
-    weight = Vector<T>::Zero((heads * numbers).value());
+    weight = Vector<T>::Zero(expect_memory<T>(name, heads, numbers));
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
