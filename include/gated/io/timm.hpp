@@ -21,9 +21,12 @@ NameMap facebook_resmlp_names();
 
 /// Name map to load a timm checkpoint as the image classifier with this configuration.
 inline NameMap timm_names_for(const GmlpImageClassifierConfig&) { return timm_names(); }
+// Doxygen takes these overloads for one function.
+/// @cond
 inline NameMap timm_names_for(const MixerImageClassifierConfig&) { return timm_mixer_names(); }
 inline NameMap timm_names_for(const GmixerImageClassifierConfig&) { return timm_gmixer_names(); }
 inline NameMap timm_names_for(const ResmlpImageClassifierConfig&) { return timm_resmlp_names(); }
+/// @endcond
 
 }  // namespace gated
 
