@@ -80,7 +80,8 @@ PAGE_EXPORT(int, values)(int one) {
   });
 }
 
-/// Forecasts the series with index `one`. The forecast starts at row `row`. Output: the model's forecast, then the naive one.
+/// Forecasts the series with index `one`. The forecast starts at row `row`. Output: the model's forecast, then the naive
+/// one, with NaN where there is none.
 PAGE_EXPORT(int, predict)(int one, int row) {
   return page::respond([=] {
     const Series& all = page::expect_open(series);
@@ -88,7 +89,7 @@ PAGE_EXPORT(int, predict)(int one, int row) {
     page::answer.numbers.assign(y.row(one).begin(), y.row(one).end());
     const double mean = all.mean[at(one)], deviation = all.deviation[at(one)];
     for (Index i = 0; i < all.horizon; ++i) {
-      const auto value = static_cast<double>(season_before(season, all, one, row, i).value_or(0));
+      const auto value = static_cast<double>(season_before(season, all, one, row, i).value_or(std::nanf("")));
       page::answer.numbers.push_back(static_cast<float>(value * deviation + mean));
     }
   });

@@ -1,5 +1,6 @@
 # cmake -DSOURCE_DIR=… -DWORK_DIR=… -P legs.cmake checks the legs of cmake/legs.txt: each has three presets and a line in
-# tests/README.md, each line of cmake/legs_passed.txt names a leg, and the leg that passed longest ago runs next.
+# tests/README.md, README.md says how many there are, each line of cmake/legs_passed.txt names a leg, and the leg that passed
+# longest ago runs next.
 
 cmake_minimum_required(VERSION 3.21)
 file(READ "${SOURCE_DIR}/CMakePresets.json" presets)
@@ -36,6 +37,13 @@ foreach(leg IN LISTS legs)
 endforeach()
 if(names STREQUAL "")
   message(SEND_ERROR "cmake/legs.txt lists no leg")
+endif()
+
+list(LENGTH names count)
+file(READ "${SOURCE_DIR}/README.md" root_readme)
+string(FIND "${root_readme}" "[${count}](tests#legs)" at)
+if(at EQUAL -1)
+  message(SEND_ERROR "README.md does not say that there are [${count}](tests#legs) legs")
 endif()
 
 file(STRINGS "${SOURCE_DIR}/cmake/legs_passed.txt" lines REGEX "^[^#]")

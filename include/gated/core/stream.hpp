@@ -84,7 +84,7 @@ class State {
     void ask() { ask_for_large_pages(this->data(), static_cast<std::size_t>(this->size()) * sizeof(T)); }
   };
 
-  // The first member, so that copies are refused before anything is copied. The thread that extends the state holds it.
+  // Held by the thread that extends the state. The first member, because a refused copy must copy nothing.
   detail::SingleThreadUse use_{"State: two threads use it at the same time. Give each thread its own state, such as a copy."};
   std::deque<Memory> memory_;  // a deque, because its elements never move
   Index position_ = 0;
