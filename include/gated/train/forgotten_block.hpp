@@ -12,11 +12,14 @@
 
 namespace gated {
 
+template <class T>
+class Tape;
+
 /// A scope whose destructor drops everything that was recorded in it.
 template <class T>
 class ForgottenBlock {
  public:
-  ForgottenBlock(Variables<T>& variables, FunctionStack& steps, std::vector<Sequences>& sequences)
+  ForgottenBlock(Variables<T>& variables, FunctionStack<Tape<T>>& steps, std::vector<Sequences>& sequences)
       : variables_(variables),
         steps_(steps),
         sequences_(sequences),
@@ -34,7 +37,7 @@ class ForgottenBlock {
 
  private:
   typename Variables<T>::Forgotten variables_;
-  FunctionStack& steps_;
+  FunctionStack<Tape<T>>& steps_;
   std::vector<Sequences>& sequences_;
   std::size_t first_step_, sequence_count_;
 };

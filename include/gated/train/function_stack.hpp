@@ -14,10 +14,13 @@
 
 namespace gated {
 
-/// A stack of functions, stored as bytes. A training step allocates nothing unless it pushes more than earlier ones.
+/// A stack of functions of a Context, stored as bytes. A training step allocates nothing unless it pushes more than earlier
+/// ones.
+template <class Context>
 class FunctionStack {
  public:
-  /// Pushes `f`, copied as bytes. It may capture numbers, and pointers and references to objects that outlive the stack.
+  /// Pushes `f`, to be called as `f(context)`. It is copied as bytes: it may capture numbers, and pointers and references to
+  /// objects that outlive the stack.
   template <class F>
   void push(const F& f) {
     static_assert(std::is_trivially_copyable_v<F>,
@@ -25,27 +28,17 @@ class FunctionStack {
     const std::size_t at = code_.size();
     code_.resize(at + sizeof(F));
     std::memcpy(code_.data() + at, &f, sizeof(F));
-    functions_.push_back({at, [](const FunctionStack& stack, std::size_t where) {
-                            // Runs a copy, because code_ may move if the function pushes others.
-                            alignas(F) std::byte copy[sizeof(F)];
-                            std::memcpy(copy, stack.code_.data() + where, sizeof(F));
-                            (*std::launder(reinterpret_cast<F*>(copy)))();
-                          }});
+    functions_.push_back({at, &call<F>});
   }
 
   std::size_t size() const { return functions_.size(); }
 
-  /// Calls function `index`, counted from the bottom.
-  void run(std::size_t index) const {
-    const Function f = functions_[index];
-    f.run(*this, f.code);
-  }
-
   /// Calls functions `last` - 1 down to `first`, except those skipped by skip_to().
-  void run_backward(std::size_t first, std::size_t last) {
+  void run_backward(std::size_t first, std::size_t last, Context& context) {
     while (last > first) {
       next_ = --last;
-      run(last);
+      const Function f = functions_[last];  // a copy: functions_ may move if the function pushes others
+      f.call(*this, f.code, context);
       last = std::min(last, next_);
     }
   }
@@ -63,8 +56,17 @@ class FunctionStack {
  private:
   struct Function {
     std::size_t code;  // offset of the function's bytes in code_
-    void (*run)(const FunctionStack&, std::size_t);
+    void (*call)(const FunctionStack&, std::size_t, Context&);
   };
+
+  /// Calls a copy of the F at `where`: code_ may move if the function pushes others.
+  template <class F>
+  static void call(const FunctionStack& stack, std::size_t where, Context& context) {
+    alignas(F) std::byte copy[sizeof(F)];
+    std::memcpy(copy, stack.code_.data() + where, sizeof(F));
+    (*std::launder(reinterpret_cast<F*>(copy)))(context);
+  }
+
   std::vector<Function> functions_;
   std::vector<std::byte> code_;
   std::size_t next_ = 0;  // run_backward() continues below this index

@@ -173,7 +173,7 @@ class Tape {
   template <class F>
   void push(const F& backward) {
     const auto hold = this->hold();
-    steps_.push([this, backward] { backward(*this); });
+    steps_.push(backward);
   }
 
   /// Runs y = f(x) as a block. The block's gradients are freed when the backward pass leaves it. With `recompute`, its
@@ -194,7 +194,7 @@ class Tape {
         }
         {
           const typename Variables<T>::Inside inside(variables_, outer);
-          steps_.run_backward(first, last);
+          steps_.run_backward(first, last, *this);
         }
         steps_.skip_to(first);
       });
@@ -218,7 +218,7 @@ class Tape {
       const typename Variables<T>::Inside inside(variables_, variables_.count());
       const Random after = std::exchange(noise_, before);
       target(f(x)).give(dy);
-      steps_.run_backward(forgotten.first_step(), steps_.size());
+      steps_.run_backward(forgotten.first_step(), steps_.size(), *this);
       noise_ = after;
     });
     return y;
@@ -248,7 +248,7 @@ class Tape {
         "Tape::backward: backward() was already called for this step. Call begin() and record the step again.");
     target(output).give(cotangent);
     const detail::KernelChoice kernels;
-    steps_.run_backward(0, steps_.size());
+    steps_.run_backward(0, steps_.size(), *this);
     require<ArgumentError>(parameters_.reached() || asks_inputs_,
                            "Tape::backward: no parameter of the model given to begin() took part, so it has no gradient. "
                            "Record that model itself, not a copy.");
@@ -293,7 +293,7 @@ class Tape {
   Workspace<T> workspace_;  // scratch for one function at a time
   Variables<T> variables_;
   ParameterGradients<T> parameters_;
-  FunctionStack steps_;  // functions of the backward pass
+  FunctionStack<Tape> steps_;  // functions of the backward pass
   std::vector<Sequences> sequences_;
   const RunningLayer* running_ = nullptr;  // in the innermost InLayer
   Random noise_;
