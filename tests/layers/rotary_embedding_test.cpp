@@ -17,7 +17,7 @@ class RotaryEmbeddingOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(RotaryEmbeddingOf, Scalars, );
 
-/// The elementwise product of two rotated projections of x.
+/// The elementwise product of two rotated projections of x, one of which is added before its rotation, too.
 template <class T>
 struct Turning : Layer<Turning<T>> {
   static constexpr const char* name = "Turning";
@@ -32,8 +32,9 @@ struct Turning : Layer<Turning<T>> {
   Contract contract() const { return {.in = 7, .out = 7, .sees = Sees::past}; }
 
   auto apply(auto& run, auto x) const {
-    auto [a, b] = rotary.rotate(run, run(q, x), run(k, x));
-    return multiply(run, std::move(a), std::move(b));
+    const auto query = run(q, x);
+    auto [a, b] = rotary.rotate(run, query, run(k, x));
+    return add(run, multiply(run, std::move(a), std::move(b)), query);
   }
 };
 

@@ -62,9 +62,16 @@ TEST(PadStart, EqualsTheConvolutionOfPaddedSequences) {
   }
 }
 
+/// z + pad_start(z): z is read again after pad_start().
+const auto beside_itself = [](auto& run, const auto& p, auto x) {
+  const auto z = scale(run, std::move(x), number<typename std::remove_cvref_t<decltype(run)>::Scalar>(2));
+  return add(run, pad_start(run, z, p.depthwise(), p.constant), z);
+};
+
 TEST(PadStart, WorksInBatchesOnTapesAndInCausalStreams) {
   for (const Options& o : {Options{4, 1, 3}, Options{5, 3, 4}, Options{1, 1, 0}}) {
     test::expect_op<Parameters>(o, convolve, {.in = 5, .out = 5});
+    test::expect_op<Parameters>(o, beside_itself, {.in = 5, .out = 5});
   }
   test::expect_op<Parameters>(Options{5, 2, 2}, convolve, {.in = 5, .out = 5, .streams = false});
 }

@@ -39,8 +39,7 @@ struct RotaryEmbedding {
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// Returns `parts` with each row rotated by its position. Parts that are moved in are rotated in place. A recording run
-  /// rotates all parts in place: do not pass a part that an op other than its producer has read.
+  /// Returns `parts` with each row rotated by its position. Parts that are moved in are rotated in place.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
     return rotate_heads(run, 0, std::move(parts)...);

@@ -75,21 +75,19 @@ void start_backward(Back& back, const Depthwise<T>& d, const Vector<T>& constant
 ///
 ///     y[t, c] = z[t, c] + constant[c] · Σ weight[c, k] over the taps k with t < (own_tap - k) · dilation
 ///
-/// Overwrites z if it is moved in. A recording run always overwrites z: call pad_start() before other ops read z.
+/// Overwrites z if it is moved in, except in a recording run.
 ///
 /// Backward: ∂z = ∂y; the second term contributes to ∂constant and ∂weight.
 /// Shapes: y and z are N × C, constant has length C; d.inputs is 1.
 /// Cost: C · own_tap · dilation additions per call, and as many per sequence; twice that backward.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> pad_start(Run& run, MatrixOf<Run> z, const Depthwise<T>& d, const Vector<T>& constant) {
-  if constexpr (!Run::records) {
-    z = run.owned(std::move(z));
-  }
   const Index start = detail::start_of(d);
   const Index first = std::min(run.position(), start);
   if (first == start) {
     return z;
   }
+  z = run.owned(std::move(z));
   Workspace<T>& workspace = run.workspace();
   const auto frame = workspace.inner_frame();
   MatrixMap<T> sums = workspace.matrix(start, d.channels());

@@ -97,22 +97,19 @@ void rotate_all(const Vector<T>& frequencies, Rotary layout, Index width, const 
 }  // namespace detail
 
 /// Rotates the first r channels of each head in each of `parts`, as an op; the angles depend on the row's position in its
-/// sequence. Parts that are moved in are rotated in place. A recording run rotates all parts in place, so rotate_heads() must
-/// be the first op that reads them. Gradients are rotated back. `frequencies` must outlive the backward pass. Each head has
-/// `width` columns; 0 means one head.
+/// sequence. Parts that are moved in are rotated in place, except in a recording run. Gradients are rotated back. `frequencies`
+/// must outlive the backward pass. Each head has `width` columns; 0 means one head.
 /// Shapes: frequencies has length r/2; each of `parts` is N × heads·width, with width ≥ r.
 /// Errors: ShapeError if the sequences do not cover the rows, or a head has too few channels.
-/// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
+/// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward. A recording run also copies the parts.
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vector<T>& frequencies, Index width,
                                               std::array<MatrixOf<Run>, count> parts) {
   if (layout == Rotary::none) {
     return parts;
   }
-  if constexpr (!Run::records) {
-    for (auto& part : parts) {
-      part = run.owned(std::move(part));
-    }
+  for (auto& part : parts) {
+    part = run.owned(std::move(part));
   }
   const Index first = run.position();
   std::apply(
@@ -136,7 +133,7 @@ std::array<MatrixOf<Run>, count> rotate_heads(Run& run, Rotary layout, const Vec
 /// rotate_heads() for a single head.
 /// Shapes: frequencies has length r/2; each of `parts` is N × C with C ≥ r.
 /// Errors: ShapeError as in rotate_heads().
-/// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward.
+/// Cost: N·r/2 sines and cosines and one pass over each of `parts`; the same backward. A recording run also copies the parts.
 template <class Run, class T, std::size_t count>
 std::array<MatrixOf<Run>, count> rotate(Run& run, Rotary layout, const Vector<T>& frequencies,
                                         std::array<MatrixOf<Run>, count> parts) {

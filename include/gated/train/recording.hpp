@@ -69,6 +69,7 @@ class Recording {
   Variable make(Index rows, Index columns, const Epilogue<Recording>&) const { return make(rows, columns); }
   Variable make_contiguous(Index rows, Index columns) const { return make(rows, columns); }
   Variable reuse(Variable x) const { return make(rows(x), columns(x)); }
+  Variable owned(Variable x) const { return tape_.copied(x, 0, columns(x)); }
   T* take(Index number) const { return tape_.take(number); }
 
   /// Pushes a backward function: see Tape::push().

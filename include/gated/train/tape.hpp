@@ -105,6 +105,11 @@ class Tape {
     if (const Variable part = variables_.part(x, first, count)) {
       return part;
     }
+    return copied(x, first, count);
+  }
+
+  /// A copy of the columns `first` … `first` + `count` - 1 of x.
+  Variable copied(Variable x, Index first, Index count) {
     const Variable y = make(rows(x), count);
     View<T> copy = (*this)[y];
     copy = (*this)[x].middleCols(first, count);
