@@ -135,12 +135,18 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     auto [of_branch, of_norm] = place_residual<Run>(config.norm_position, {.residual = x, .drop_path = config.drop_path});
-    auto input = norm_before(run, config.norm_position, norm, std::move(x));                              // N × C
-    input = token_shift(run, std::move(input), {.amount = config.token_shift, .causal = config.causal});  // N × C
-    auto z = run(proj_in, input, {.activation = config.activation});                                      // N × F
-    auto attended = attention ? run(*attention, input) : MatrixOf<Run>();                                 // N × F/2
-    auto y = run(proj_out, run(gate, std::move(z), std::move(attended)), std::move(of_branch));           // N × C
+    auto input = norm_before(run, config.norm_position, norm, std::move(x));  // N × C
+    auto y = branch(run, std::move(input), std::move(of_branch));
     return norm_after(run, config.norm_position, norm, std::move(y), std::move(of_norm));
+  }
+
+  /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.
+  template <class Run>
+  MatrixOf<Run> branch(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
+    const auto input = token_shift(run, std::move(x), {.amount = config.token_shift, .causal = config.causal});  // N × C
+    auto z = run(proj_in, input, {.activation = config.activation});                                             // N × F
+    auto attended = attention ? run(*attention, input) : MatrixOf<Run>();                                        // N × F/2
+    return run(proj_out, run(gate, std::move(z), std::move(attended)), std::move(then));                         // N × C
   }
 };
 
