@@ -74,7 +74,9 @@ foreach(compiler IN LISTS COMPILERS)
 
   # A layer of one's own, inside of another, with a member that gated would ignore.
   foreach(mistake "initialise: write|void initialise(gated::Random&) {}"
+                  "reset_parameters: write|void reset_parameters() {}"
                   "initialize: declare it as|void initialize(gated::Random&, int) {}"
+                  "initialize: declare it as|void initialize(gated::Random) {}"
                   "prepare: declare it as|void prepare() const {}")
     string(REPLACE "|" ";" mistake "${mistake}")
     list(GET mistake 0 words)
@@ -98,6 +100,12 @@ struct Around : Layer<Around, float> {
     expect_refusal("${words}" 40 "${own}Matrix<float> y(const Around& f) { return f.forward(Matrix<float>(1, 2)); }" -O1 -std=c++20
                    -DGATED_ONLY_BASELINE)
   endforeach()
+
+  # An epilogue in a run has no parts for matrices in memory.
+  expect_refusal("OnlyForMatricesInMemory" 20 "#include <gated/layers/linear.hpp>
+gated::RunMatrix<float> y(gated::Batch<float>& run, const gated::Linear<float>& f, const gated::RunMatrix<float>& x) {
+  return run(f, x, gated::Epilogue<gated::Batch<float>>{.factor = 0.5F});
+}" -O1 -std=c++20 -DGATED_ONLY_BASELINE)
 
   set(two_headers "#include <gated/core/matrix.hpp>\n#include <gated/core/words.hpp>")
   expect_warnings(0 "${two_headers}" -O1 -std=c++20 -ffast-math -fno-fast-math)

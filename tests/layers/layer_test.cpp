@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gated/layers/linear.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/core/toy_layers.hpp"
@@ -41,6 +42,38 @@ TEST(Layer, DeducesItsScalar) {
   EXPECT_TRUE((std::is_same_v<Times::Scalar, double>));
   EXPECT_TRUE((std::is_same_v<Of<double>::Scalar, double>));
   EXPECT_TRUE((std::is_same_v<Of<Of<double>>::Scalar, double>)) << "from a nested layer";
+}
+
+/// A layer with a weight of its own, and without initialize().
+struct Careless : Layer<Careless, double> {
+  static constexpr const char* name = "Careless";
+  Matrix<double> weight = unset_weight<double>(2, 3);
+  static constexpr auto fields() { return std::tuple{field("weight", &Careless::weight, Role::weight)}; }
+  Contract contract() const { return {}; }
+  auto apply(auto&, auto x) const { return x; }
+};
+
+/// Parameters of a layer that are no layer themselves.
+struct Parts {
+  Linear<double> inner{2, 3};
+  static constexpr auto fields() { return std::tuple{field("inner", &Parts::inner)}; }
+};
+struct OfParts : Layer<OfParts, double> {
+  static constexpr const char* name = "OfParts";
+  Parts parts;
+  static constexpr auto fields() { return std::tuple{field("parts", &OfParts::parts)}; }
+  Contract contract() const { return {}; }
+  auto apply(auto&, auto x) const { return x; }
+};
+
+TEST(Layer, InitializesEachWeightOrRefuses) {
+  Random random(1);
+  Careless careless;
+  EXPECT_EQ(message_of<ArgumentError>([&] { careless.initialize(random); }),
+            "Careless: nothing has set weight. Define `void initialize(Random& random)` in this layer; see fill_normal().");
+  OfParts whole;
+  whole.initialize(random);
+  EXPECT_FALSE(is_unset(whole.parts.inner.weight(0, 0)));
 }
 
 TEST(Layer, ReportsItsContract) {

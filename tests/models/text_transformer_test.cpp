@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "gated/core/summary.hpp"
 #include "gated/models/prepare.hpp"
 #include "gated/models/text_presets.hpp"
@@ -188,6 +191,23 @@ TEST(TextTransformer, PoolsTheFirstTokenOrTheMean) {
   EXPECT_TRUE(near(model.pooled(ids, sequences, workspace), mean));
 }
 
+TEST(TextTransformer, HooksSeePooledModelsByTheSamePaths) {
+  const auto model = random_layer<TextTransformer<double>>(transformer_encoder(small_encoder()));
+  const auto ids = random_ids(5, 23, 3);
+  std::set<std::string> pooled, whole;
+  const auto seen_by = [](std::set<std::string>& paths) {
+    return [&paths](const std::string& path, const ConstView<double>&) { paths.insert(path); };
+  };
+  Workspace<double> workspace;
+  workspace.set_hook(seen_by(pooled));
+  model.pooled(ids, Sequences::single(5), workspace);
+  workspace.set_hook(seen_by(whole));
+  model.forward(ids, Sequences::single(5), workspace);
+  EXPECT_TRUE(pooled.contains("trunk.blocks.1.channels.mixer.proj_out"));
+  pooled.insert("");  // the whole model, which forward() shows
+  EXPECT_EQ(pooled, whole);
+}
+
 TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   TextTransformerConfig config = transformer_decoder(small_decoder());
   config.trunk.kinds = {0, 1};
@@ -198,6 +218,9 @@ TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   config.trunk.others[0].token_mixer.causal = false;
   EXPECT_TRUE(
       refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "its blocks differ in channels, causality"));
+  config.trunk.others = {config.trunk.block};
+  config.trunk.others[0].drop_path = 0.5;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "masks or drop_path"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "gated/ops/product.hpp"
@@ -135,6 +136,27 @@ TEST(Join, IsANoOpIfEmpty) {
   EXPECT_EQ(join(run, z, {}).data, z.data);
   const Vector<double> scale = Vector<double>::Ones(3);
   EXPECT_EQ(join(run, z, {.residual_scale = scale.data()}).data, z.data) << "a scale without a residual";
+}
+
+TEST(Epilogue, RefusesMovedMatrices) {
+  const Weights<double> p(0);
+  const auto x = random_matrix<double>(4, in, 1), z = random_matrix<double>(4, out, 2);
+  Workspace<double> workspace;
+  const auto frame = workspace.frame();
+  Batch<double> run(workspace, Sequences::single(4));
+  const RunMatrix<double> input(input_view<double>(x));
+  auto gone = run.owned(RunMatrix<double>(input_view<double>(z)));
+  const auto next = std::move(gone);
+  for (const auto member :
+       {&Epilogue<Batch<double>>::residual, &Epilogue<Batch<double>>::gate, &Epilogue<Batch<double>>::added}) {
+    Epilogue<Batch<double>> epilogue;
+    epilogue.*member = gone;
+    for (const bool joins : {false, true}) {
+      const auto message = test::message_of<ArgumentError>(
+          [&] { joins ? join(run, next, epilogue) : product(run, input, p.weight, p.bias, epilogue); });
+      EXPECT_NE(message.find("was moved from"), std::string::npos) << message;
+    }
+  }
 }
 
 /// Expects that f writes its result over the first operand of its epilogue. If the caller `keeps` handles to the operands, f
@@ -318,6 +340,18 @@ TEST(JoinedResidual, DropsTheBranchButNotTheResidual) {
       EXPECT_NEAR(static_cast<double>(taken), 20, 12);
     }
   }
+}
+
+TEST(JoinedResidual, CannotBeDroppedByAnOp) {
+  const Weights<double> p(0);
+  Weights<double> gradient = p;
+  Tape<double> tape({}, {.residual_dropout = 0.25});
+  Random random(1);
+  tape.begin(p, gradient, random);
+  Recording<double> run(tape, Sequences::single(4));
+  const auto x = tape.input(random_matrix<double>(4, in + 3 * out, 1));
+  const auto message = test::message_of<ArgumentError>([&] { joined_product(residual)(run, p, x); });
+  EXPECT_NE(message.find("which an op cannot do"), std::string::npos) << message;
 }
 
 TEST(JoinedResidual, BackpropagatesThroughDropout) {

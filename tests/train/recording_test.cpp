@@ -25,6 +25,25 @@ using test::short_text;
 using test::small_encoder;
 using test::small_flash;
 
+/// A layer with a false contract.
+struct Liar : Layer<Liar, double> {
+  static constexpr const char* name = "Liar";
+  static constexpr auto fields() { return std::tuple{}; }
+  Contract contract() const { return {.in = 3, .out = 2}; }
+  auto apply(auto&, auto x) const { return x; }
+};
+
+TEST(Recording, RefusesResultsOutsideTheContract) {
+  Tape<double> tape;
+  const Liar liar;
+  Liar gradient;
+  tape.begin(liar, gradient);
+  EXPECT_EQ(
+      test::message_of<ShapeError>(
+          [&] { record(tape, liar, tape.input(random_matrix<double>(5, 3, 1)), Sequences::single(5)); }),
+      "Liar: its body returned 5 × 3, but its contract says 5 × 2. Correct `in`, `out`, `rows` or `of_rows` in contract().");
+}
+
 // --- Gradients against central differences ---
 
 template <class Model>

@@ -29,7 +29,8 @@ struct Contract {
   static constexpr Index unlimited = std::numeric_limits<Index>::max(), any = -1;
 
   Index in = any;               ///< columns of x; `any` if x may have any number
-  Index out = any;              ///< columns of y; `any` if y has as many columns as x
+  Index out = any;              ///< columns of y; `any` if y has `widening` times as many columns as x
+  Index widening = 1;           ///< see `out`
   Index of_rows = 1, rows = 1;  ///< y has `rows` rows for every `of_rows` rows of x
   Sees sees = Sees::all;        ///< the tokens that an output depends on
   Index shortest = 0;           ///< fewest tokens per sequence; a stream may have fewer
@@ -66,7 +67,7 @@ struct Contract {
   }
   bool mixes_tokens() const { return sees != Sees::itself; }
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
-  Index output_columns(Index input_columns) const { return out != any ? out : input_columns; }
+  Index output_columns(Index input_columns) const { return out != any ? out : input_columns * widening; }
 
   /// This contract plus `part`'s requirements on sequences. The columns stay the same.
   Contract with(const Contract& part) const {
@@ -90,7 +91,8 @@ struct Contract {
     asked.multiple = next.multiple / std::gcd(next.multiple, rows) * (next.multiple == 1 ? 1 : of_rows);
     Contract both = with(asked);
     both.in = in != any ? in : next.in;
-    both.out = next.out != any ? next.out : out;
+    both.out = next.out != any || out == any ? next.out : out * next.widening;
+    both.widening = widening * next.widening;
     both.of_rows = of_rows * next.of_rows;
     both.rows = rows * next.rows;
     return both;
@@ -144,6 +146,13 @@ inline void expect_input(Where where, const Contract& contract, Index rows, Inde
   expect_lengths(where, contract, sequences);
   require<ArgumentError>(mask.empty() || contract.takes_mask, where, ": got a mask, but this layer takes none. Omit the mask.");
   expect_mask(where, mask, sequences, contract.mask);
+}
+
+/// Raises ShapeError: the body of `layer` returned `rows` × `columns`, but its contract says `wanted_rows` × `wanted_columns`.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_result(const char* layer, Index rows, Index columns,
+                                                                 Index wanted_rows, Index wanted_columns) {
+  raise<ShapeError>(layer, ": its body returned ", rows, " × ", columns, ", but its contract says ", wanted_rows, " × ",
+                    wanted_columns, ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
 }
 
 /// Raises ArgumentError unless a layer with this contract streams.

@@ -198,7 +198,7 @@ class Inference : public RunMemory<T> {
     Matrix result(Matrix y, Given&... given) {
       (let_go(given), ...);
       if (y.rows() != place_.rows.rows() || y.columns() != place_.rows.columns()) [[unlikely]] {
-        refuse_result(y);
+        refuse_result(running_.name(), y.rows(), y.columns(), place_.rows.rows(), place_.rows.columns());
       }
       if (shows_result_) [[unlikely]] {
         run_.show(y);
@@ -228,12 +228,6 @@ class Inference : public RunMemory<T> {
     }
     template <class Ids>
     static void let_go(const Ids&) {}
-
-    [[noreturn, gnu::cold, gnu::noinline]] void refuse_result(const Matrix& y) const {
-      raise<ShapeError>(running_.name(), ": its body returned ", y.rows(), " × ", y.columns(), ", but its contract says ",
-                        place_.rows.rows(), " × ", place_.rows.columns(),
-                        ". Correct `in`, `out`, `rows` or `of_rows` in contract().");
-    }
 
     Inference& run_;
     const RunningLayer running_;

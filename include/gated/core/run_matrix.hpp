@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -24,7 +25,7 @@ struct MatrixUse {
 ///     const auto h = run(up, x);
 ///     return run(down, activate(run, std::move(h), Activation::gelu));   // in place: h was the only handle
 ///
-/// The caller's own matrices are never overwritten. A moved-from handle is absent.
+/// The caller's own matrices are never overwritten. A moved-from handle is absent, and an epilogue refuses it.
 template <class T>
 class RunMatrix : public MatrixView<T> {
  public:
@@ -35,7 +36,7 @@ class RunMatrix : public MatrixView<T> {
   RunMatrix(const MatrixView<T>& rows, MatrixUse* use) : MatrixView<T>(rows), use_(use) { hold(use); }
   RunMatrix(const RunMatrix& other) : RunMatrix(other, other.use_) {}
   RunMatrix(RunMatrix&& other) noexcept
-      : MatrixView<T>(std::exchange(static_cast<MatrixView<T>&>(other), MatrixView<T>())),
+      : MatrixView<T>(std::exchange(static_cast<MatrixView<T>&>(other), MatrixView<T>(nullptr, 0, 0, stride_of_moved))),
         use_(std::exchange(other.use_, nullptr)) {}
   RunMatrix& operator=(RunMatrix other) noexcept {
     static_cast<MatrixView<T>&>(*this) = other;
@@ -45,6 +46,7 @@ class RunMatrix : public MatrixView<T> {
   ~RunMatrix() { release(use_); }
 
   MatrixUse* use() const { return use_; }
+  bool is_moved_from() const { return this->stride == stride_of_moved; }
   /// Makes the handle absent.
   void reset() {
     static_cast<MatrixView<T>&>(*this) = {};
@@ -70,6 +72,8 @@ class RunMatrix : public MatrixView<T> {
   }
 
  private:
+  static constexpr Index stride_of_moved = std::numeric_limits<Index>::min();
+
   /// Counts one more handle. All handles to a part together count as one handle to the whole matrix.
   static void hold(MatrixUse* use) {
     while (use != nullptr && use->count++ == 0) {

@@ -30,11 +30,16 @@ constexpr void expect_layer() {
         { layer.contract() } -> std::same_as<Contract>;
       },
       "contract: a layer needs `Contract contract() const`; see core/contract.hpp");
-  static_assert(
-      !requires { &L::initialize; } || requires(L & layer, Random & random) { layer.initialize(random); },
-      "initialize: declare it as `void initialize(Random& random)`");
+  if constexpr (
+      requires { &L::initialize; } || requires(L & layer, Random & random) { layer.initialize(random); }) {
+    static_assert(
+        requires { static_cast<void (L::*)(Random&)>(&L::initialize); },
+        "initialize: declare it as `void initialize(Random& random)`");
+  }
   static_assert(
       !requires(L & layer, Random & random) { layer.initialise(random); }, "initialise: write `initialize`");
+  static_assert(
+      !requires(L & layer) { layer.reset_parameters(); }, "reset_parameters: write `void initialize(Random& random)`");
   if constexpr (requires { &L::prepare; }) {
     static_assert(
         requires(const L& layer, PreparedWeights<typename L::Scalar>& prepared) { layer.prepare(prepared); },

@@ -62,6 +62,17 @@ void initialize_member(Member& member, Random& random) {
     for (auto& element : member) {
       initialize_member(element, random);
     }
+  } else if constexpr (HasFields<Member>) {
+    std::apply([&](const auto&... field) { (initialize_member(member.*(field.member), random), ...); }, Member::fields());
+  }
+}
+
+/// Raises ArgumentError if `member`, a layer's own weight, is still unset.
+template <class Member>
+void expect_initialized(Where where, const char* field, const Member& member) {
+  if constexpr (std::derived_from<Member, Eigen::EigenBase<Member>>) {
+    require<ArgumentError>(member.size() == 0 || !is_unset(*member.data()), where, ": nothing has set ", field,
+                           ". Define `void initialize(Random& random)` in this layer; see fill_normal().");
   }
 }
 
@@ -92,7 +103,13 @@ struct Layer {
   bool is_causal() const { return contract_of_self().is_causal(); }
 
   /// Sets initial parameters for training; by default, initialises the sub-layers.
-  void initialize(Random& random) { initialize_sublayers(static_cast<Self&>(*this), random); }
+  /// Errors: ArgumentError from the default if a weight of the layer itself is unset.
+  void initialize(Random& random) {
+    Self& self = static_cast<Self&>(*this);
+    initialize_sublayers(self, random);
+    std::apply([&](const auto&... field) { (detail::expect_initialized(Self::name, field.name, self.*(field.member)), ...); },
+               Self::fields());
+  }
 
   /// Computes y for all sequences at once. `mask` has a 0 or 1 per row of x; tokens with a 0 are not attended to.
   void forward(ConstView<T> x, const Sequences& sequences, View<T> y, Workspace<T>& workspace, Mask mask = {}) const;

@@ -233,7 +233,8 @@ void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, Vie
   expect_input(where, tokens, sequences, Mask(), types);
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
   const auto frame = workspace.frame();
-  Batch<T> run(workspace, sequences);
+  const RunningLayer whole(nullptr, *this);
+  Batch<T> run(workspace, sequences, {}, &whole);
   MatrixView<T>(output).assign(apply_pooled(run, tokens, {.types = types}));
 }
 

@@ -62,24 +62,12 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
     return std::tuple(field("encoder", &S::encoder), field("masks", &S::masks), field("decoder", &S::decoder));
   }
 
-  /// A wave is a row. y has more columns than x, so the class defines its own forward().
+  /// A row of x is a wave, and a row of y the waves of its speakers.
   Contract contract() const {
-    return {.sees = Sees::itself, .in_note = "a wave per row", .unstreamable = "Its norms need whole waves."};
-  }
-
-  /// Separates each wave of x, and writes the waves of its speakers to y.
-  void forward(ConstView<T> x, View<T> y, Workspace<T>& workspace) const {
-    constexpr Where where(name, "forward");
-    expect_shape<T>(where, "y", y, x.rows(), config.masks.speakers * x.cols());
-    const auto frame = workspace.frame();
-    Batch<T> run(workspace, Sequences::single(x.rows()));
-    run.into(MatrixView<T>(y), *this, input_view<T>(x));
-  }
-  /// Overload that returns a new matrix.
-  Matrix<T> forward(ConstView<T> x, Workspace<T>& workspace) const {
-    Matrix<T> y(x.rows(), config.masks.speakers * x.cols());
-    forward(x, y, workspace);
-    return y;
+    return {.widening = config.masks.speakers,
+            .sees = Sees::itself,
+            .in_note = "a wave per row",
+            .unstreamable = "Its norms need whole waves."};
   }
 
   /// The forward pass, also for training: `run` may be a Recording.

@@ -124,11 +124,13 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
       blocks.emplace_back(detail::block_of(c, i));
     }
     const Contract contract = this->contract();
-    for (const Block& block : blocks) {
-      const Contract other = block.contract();
-      require<ArgumentError>(other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
-                                 other.longest == contract.longest && other.takes_mask == contract.takes_mask,
-                             "Stack: its blocks differ in channels, causality, length or masks. Use the same for all blocks.");
+    for (Index i = 0; i < c.depth; ++i) {
+      const Contract other = blocks[static_cast<std::size_t>(i)].contract();
+      require<ArgumentError>(
+          other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
+              other.longest == contract.longest && other.takes_mask == contract.takes_mask &&
+              drop_path_of(detail::block_of(c, i)) == drop_path_of(detail::block_of(c)),
+          "Stack: its blocks differ in channels, causality, length, masks or drop_path. Use the same for all blocks.");
     }
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected equal input and output channels.");
@@ -147,14 +149,14 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     require<ArgumentError>(static_cast<Index>(blocks.size()) == config.depth, run.outermost(), ": the stack has ",
                            blocks.size(), " blocks, expected depth = ", config.depth,
                            ". If it was moved from, use the model it was moved to.");
-    return run.blocks(blocks, std::move(x), drop_path());
+    return run.blocks(blocks, std::move(x), drop_path_of(detail::block_of(config)));
   }
 
  private:
-  /// The probability that training drops a block.
-  double drop_path() const {
-    if constexpr (requires(const typename Block::Config& c) { c.drop_path; }) {
-      return detail::block_of(config).drop_path;
+  /// The probability that training drops a block with this configuration.
+  static double drop_path_of(const typename Block::Config& c) {
+    if constexpr (requires { c.drop_path; }) {
+      return c.drop_path;
     } else {
       return 0;
     }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "gated/core/matrix_view.hpp"
 #include "gated/ops/activation.hpp"
 
@@ -33,6 +36,23 @@ struct EpilogueOf<double> {
   using Matrix = MatrixView<const double>;
 };
 
+/// The type of a part that epilogues in a run lack: nothing converts to it.
+struct OnlyForMatricesInMemory {
+  constexpr OnlyForMatricesInMemory() {}
+};
+
+/// `value` in the epilogue of a product of matrices in memory; in a run, a part without values.
+template <class Of, class X>
+constexpr auto in_memory(X value) {
+  if constexpr (std::is_floating_point_v<Of>) {
+    return value;
+  } else {
+    return OnlyForMatricesInMemory();
+  }
+}
+template <class Of, class X>
+using InMemory = decltype(in_memory<Of>(std::declval<X>()));
+
 }  // namespace detail
 
 /// Operations applied to a product a · b before it is stored as y; every part is optional:
@@ -53,21 +73,33 @@ struct Epilogue {
   using T = typename detail::EpilogueOf<Of>::Scalar;
   using Matrix = typename detail::EpilogueOf<Of>::Matrix;
 
-  T factor = T{1};                               ///< multiplies the product; only for matrices in memory
-  const T* bias = nullptr;                       ///< per column, for a channel projection; only for matrices in memory
-  const T* row_bias = nullptr;                   ///< per row, for a spatial projection; only for matrices in memory
-  Matrix added = {};                             ///< added before the activation
-  Activation activation = Activation::identity;  ///< applied to z
-  Matrix gate = {};                              ///< multiplies activation(z)
-  const T* scale = nullptr;                      ///< per column, instead of a gate
-  Matrix residual = {};                          ///< added last
-  const T* residual_scale = nullptr;             ///< per column, multiplies the residual
-  double drop_path = 0;      ///< probability that a training step drops the branch for a sequence: stochastic depth
-  MatrixView<T> saved = {};  ///< receives z, for a backward pass
-  DerivativeKernel<T> derivative_kernel = nullptr;  ///< if set, `saved` receives activation'(z), not z
-  Index wanted = -1;  ///< if ≥ 0, only columns 0 … wanted + i of row i are needed; the others may keep old values
+  template <class X>
+  using InMemory = detail::InMemory<Of, X>;  // X for matrices in memory; a run has no such part
 
-  bool is_plain() const { return !added && !saves() && !residual; }
+  InMemory<T> factor = detail::in_memory<Of>(T{1});  ///< multiplies the product
+  InMemory<const T*> bias = {};                      ///< per column, for a channel projection
+  InMemory<const T*> row_bias = {};                  ///< per row, for a spatial projection
+  Matrix added = {};                                 ///< added before the activation
+  Activation activation = Activation::identity;      ///< applied to z
+  Matrix gate = {};                                  ///< multiplies activation(z)
+  const T* scale = nullptr;                          ///< per column, instead of a gate
+  Matrix residual = {};                              ///< added last
+  const T* residual_scale = nullptr;                 ///< per column, multiplies the residual
+  double drop_path = 0;  ///< probability that a training step drops the branch: stochastic depth. In a Stack; outside of one,
+                         ///< only with TapeOptions::scaled_depth
+  InMemory<MatrixView<T>> saved = {};                         ///< receives z, for a backward pass
+  InMemory<DerivativeKernel<T>> derivative_kernel = {};       ///< if set, `saved` receives activation'(z), not z
+  InMemory<Index> wanted = detail::in_memory<Of>(Index{-1});  ///< if ≥ 0, only columns 0 … wanted + i of row i are needed; the
+                                                              ///< others may keep old values
+
+  /// True if there is nothing to apply.
+  /// Errors: ArgumentError if a matrix was moved from: a run without a tape would silently leave it out.
+  bool is_plain() const {
+    expect_not_moved("added matrix", added);
+    expect_not_moved("gate", gate);
+    expect_not_moved("residual", residual);
+    return !added && !saves() && !residual;
+  }
   /// Raises ArgumentError if both gate and scale are given.
   void expect_one_gate() const {
     require<ArgumentError>(!gate || scale == nullptr, "Epilogue: gate and scale are both given, expected one of them.");
@@ -96,6 +128,14 @@ struct Epilogue {
     cut(part.saved);
     part.wanted = -1;  // the whole block
     return part;
+  }
+
+ private:
+  static void expect_not_moved(const char* part, const Matrix& x) {
+    if constexpr (requires { x.is_moved_from(); }) {
+      require<ArgumentError>(!x.is_moved_from(), "Epilogue: the ", part,
+                             " was moved from. Move a matrix only where it is used last.");
+    }
   }
 };
 

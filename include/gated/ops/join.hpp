@@ -54,10 +54,12 @@ struct Joined {
   Epilogue<typename Run::Scalar> epilogue = {};  ///< the op's epilogue, with its matrices as views
 };
 
+namespace detail {
+
 /// Makes a Joined. y uses the memory of an epilogue matrix that has no other handle, or new memory.
 template <class Run, class T = typename Run::Scalar>
-Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
-                          const std::type_identity_t<Epilogue<T>>& own = {}) {
+Joined<Run> joined(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
+                   const std::type_identity_t<Epilogue<T>>& own = {}) {
   if (epilogue.is_plain()) {
     return {.y = run.make(rows, columns), .saved = {}, .epilogue = own};
   }
@@ -70,6 +72,21 @@ Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Ru
     }
   }
   return result;
+}
+
+}  // namespace detail
+
+/// The result of an op with this epilogue. `own` holds the op's own factor and biases.
+/// Errors: those of add_parts(); ArgumentError if a training step would drop parts of the branch before it adds the residual.
+template <class Run, class T = typename Run::Scalar>
+Joined<Run> joined_result(Run& run, Index rows, Index columns, const Epilogue<Run>& epilogue,
+                          const std::type_identity_t<Epilogue<T>>& own = {}) {
+  if constexpr (Run::records) {
+    require<ArgumentError>(!epilogue.residual || !run.drops(epilogue.drop_path),
+                           "Epilogue: this training step drops parts of branches, which an op cannot do. Call a layer with the "
+                           "epilogue, run(layer, x, {.residual = …}), or join(run, y, {.residual = …}) after the op.");
+  }
+  return detail::joined(run, rows, columns, epilogue, own);
 }
 
 namespace detail {
@@ -176,7 +193,7 @@ void finish_rows(const MatrixView<const T>& z, const Epilogue<T>& epilogue, cons
 /// y = `epilogue` applied to z, without dropout.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> join_whole(Run& run, MatrixOf<Run> z, const Epilogue<Run>& epilogue) {
-  const Joined<Run> joined = joined_result(run, run.rows(z), run.columns(z), epilogue);
+  const Joined<Run> joined = detail::joined(run, run.rows(z), run.columns(z), epilogue);
   if constexpr (Run::records) {
     run.push([z, y = joined.y, saved = joined.saved, epilogue](auto& back) {
       const View<T> dz = backward_through(back, epilogue, y, saved);

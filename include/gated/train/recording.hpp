@@ -158,7 +158,14 @@ class Recording {
       expect_rows(L::name, contract, rows(x), sequences_);
     }
     const typename Tape<T>::InLayer inside(tape_, layer);
-    return layer.apply(*this, x, more...);
+    const Variable y = layer.apply(*this, x, more...);
+    if constexpr (std::same_as<In, Variable>) {
+      const Index wanted_rows = contract.output_rows(rows(x)), wanted_columns = contract.output_columns(columns(x));
+      if (rows(y) != wanted_rows || columns(y) != wanted_columns) [[unlikely]] {
+        refuse_result(L::name, rows(y), columns(y), wanted_rows, wanted_columns);
+      }
+    }
+    return y;
   }
 
   Recording(Tape<T>& tape, Index kept, Mask mask) : tape_(tape), sequences_(tape.sequences(kept)), mask_(mask), kept_(kept) {}
