@@ -60,7 +60,7 @@ TEST(Contract, CombinesTheRequirementsOfBothParts) {
                       .unstreamable = "No.",
                       .takes_mask = true,
                       .mask = {.softmax = true}};
-  for (const Contract& both : {whole.with(part), whole.with(part).with({.sees = Sees::past})}) {
+  for (const Contract& both : {whole.with(part), whole.with(part).with({.sees = Sees::past, .takes_mask = true})}) {
     EXPECT_EQ(both.in, 4);
     EXPECT_EQ(both.out, 6);
     EXPECT_EQ(both.sees, Sees::all);
@@ -72,6 +72,16 @@ TEST(Contract, CombinesTheRequirementsOfBothParts) {
     EXPECT_TRUE(both.takes_mask);
     EXPECT_TRUE(both.mask.softmax);
     EXPECT_FALSE(both.shows_itself) << "applies to the layer alone, not to its parts";
+  }
+}
+
+TEST(Contract, TakesAMaskOnlyIfNoPartMixesMaskedTokens) {
+  const Contract attention{.sees = Sees::all, .takes_mask = true}, norm{.sees = Sees::itself}, shift{.sees = Sees::past};
+  EXPECT_TRUE(attention.with(norm).takes_mask);
+  EXPECT_TRUE(norm.then(attention).takes_mask);
+  EXPECT_FALSE(norm.with(norm).takes_mask) << "nothing to hide tokens from";
+  for (const Contract& both : {attention.with(shift), shift.with(attention), attention.with(shift).with(attention)}) {
+    EXPECT_FALSE(both.takes_mask);
   }
 }
 

@@ -66,6 +66,8 @@ struct Contract {
     return takes_all;
   }
   bool mixes_tokens() const { return sees != Sees::itself; }
+  /// True unless the layer would mix masked tokens with others.
+  bool heeds_mask() const { return takes_mask || !mixes_tokens(); }
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
   Index output_columns(Index input_columns) const { return out != any ? out : input_columns * widening; }
 
@@ -78,7 +80,7 @@ struct Contract {
     both.longest = std::min(longest, part.longest);
     both.multiple = std::lcm(multiple, part.multiple);
     both.unstreamable = unstreamable != nullptr ? unstreamable : part.unstreamable;
-    both.takes_mask = takes_mask || part.takes_mask;
+    both.takes_mask = (takes_mask || part.takes_mask) && heeds_mask() && part.heeds_mask();
     both.mask.softmax = mask.softmax || part.mask.softmax;
     both.shows_itself = false;
     return both;

@@ -129,7 +129,9 @@ struct BranchformerLayer : Layer<BranchformerLayer<T>> {
   }
 
   Contract contract() const {
-    return norm.contract().with(attention.contract()).with(gating.contract()).with(merge_conv.contract());
+    Contract all = norm.contract().with(attention.contract()).with(gating.contract()).with(merge_conv.contract());
+    all.takes_mask = attention.contract().takes_mask;  // only the attention hides masked tokens, as in ESPnet and WeNet
+    return all;
   }
 
   auto apply(auto& run, auto x) const {
