@@ -27,25 +27,33 @@ struct Stranger : Layer<Stranger<T>> {
   }
 };
 
-/// x + layer(x), or layer(x) if the shapes differ. x is in scratch memory if `in_scratch`, otherwise in the caller's memory.
+/// Where BesideItself finds x, and what adds x to layer(x).
+enum class Beside { callers, scratch, epilogue };
+
+/// x + layer(x), or layer(x) if the shapes differ. x is in the caller's memory, in scratch memory, or in the caller's memory
+/// and the residual of the layer's epilogue.
 template <class T>
 struct BesideItself : Layer<BesideItself<T>> {
   static constexpr const char* name = "BesideItself";
 
   const Subject<T>* layer;
-  bool in_scratch;
+  Beside beside;
 
-  BesideItself(const Subject<T>& layer_, bool in_scratch_) : layer(&layer_), in_scratch(in_scratch_) {}
+  BesideItself(const Subject<T>& layer_, Beside beside_) : layer(&layer_), beside(beside_) {}
   static constexpr auto fields() { return std::tuple{}; }
   Contract contract() const { return layer->contract(); }
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
-    if (in_scratch) {
+    const Contract contract = layer->contract();
+    const bool fits = contract.rows == contract.of_rows && contract.output_columns(run.columns(x)) == run.columns(x);
+    if (beside == Beside::scratch) {
       x = scale(run, x, number(T{1}));
     }
-    const auto y = layer->call(run, x);
-    const bool fits = run.rows(y) == run.rows(x) && run.columns(y) == run.columns(x);
+    if (fits && beside == Beside::epilogue) {
+      return layer->call(run, x, {.residual = x});
+    }
+    const auto y = layer->call(run, x, {});
     return fits ? add(run, x, y) : y;
   }
 };
@@ -73,8 +81,9 @@ class PromiseChecks {
     promise("each sequence of a batch is bit-equal to the same sequence alone", &PromiseChecks::sequences_are_alone);
     promise("y may be x, and both may be blocks of larger matrices", &PromiseChecks::views_are_enough);
     promise("an empty batch has an empty result", &PromiseChecks::nothing_is_made_of_nothing);
-    promise("x + layer(x) has the same bits whether x is in the caller's memory or in scratch memory",
-            &PromiseChecks::inputs_stay);
+    promise(
+        "x + layer(x) has the same bits whether x is in the caller's memory, in scratch memory, or the residual of an epilogue",
+        &PromiseChecks::inputs_stay);
     promise("any number of threads gives equal bits", &PromiseChecks::threads_change_nothing);
     promise("a NaN or an infinity reaches no other sequence and no earlier token", &PromiseChecks::bad_numbers_stay);
     promise("record() is bit-equal to forward()", &PromiseChecks::training_is_forward);
@@ -200,18 +209,22 @@ class PromiseChecks {
   }
 
   void inputs_stay() {
-    const BesideItself<T> from_caller(subject_, false), from_scratch(subject_, true);
-    for (const Mask mask : masks_of(batch_)) {
-      Workspace<T> workspace;
-      const Matrix<T> expected = from_caller.forward(batch_.x, batch_.sequences, workspace, mask);
-      EXPECT_TRUE(same_bits(from_scratch.forward(batch_.x, batch_.sequences, workspace, mask), expected));
-      Tape<T> tape;
-      subject_.begin(tape, nullptr);
-      const Variable y = record(tape, from_scratch, tape.input(batch_.x), batch_.sequences, mask);
-      EXPECT_TRUE(same_bits(tape[y], expected)) << "recorded";
-    }
-    if (promises_.causal && promises_.streams) {
-      EXPECT_TRUE(same_bits(streamed_by(from_scratch), streamed_by(from_caller))) << "streamed";
+    const BesideItself<T> plain(subject_, Beside::callers);
+    for (const Beside beside : {Beside::scratch, Beside::epilogue}) {
+      SCOPED_TRACE(beside == Beside::scratch ? "x in scratch memory" : "x as the residual");
+      const BesideItself<T> other(subject_, beside);
+      for (const Mask mask : masks_of(batch_)) {
+        Workspace<T> workspace;
+        const Matrix<T> expected = plain.forward(batch_.x, batch_.sequences, workspace, mask);
+        EXPECT_TRUE(same_bits(other.forward(batch_.x, batch_.sequences, workspace, mask), expected));
+        Tape<T> tape;
+        subject_.begin(tape, nullptr);
+        const Variable y = record(tape, other, tape.input(batch_.x), batch_.sequences, mask);
+        EXPECT_TRUE(same_bits(tape[y], expected)) << "recorded";
+      }
+      if (promises_.causal && promises_.streams) {
+        EXPECT_TRUE(same_bits(streamed_by(other), streamed_by(plain))) << "streamed";
+      }
     }
   }
   Matrix<T> streamed_by(const BesideItself<T>& layer) const {

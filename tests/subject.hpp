@@ -40,10 +40,10 @@ struct Subject {
   virtual void extend(const ConstView<T>& x, State<T>& state, View<T> y, Workspace<T>& workspace) const = 0;
   virtual void begin(Tape<T>& tape, Random* noise) = 0;  // sets the gradient to 0
   virtual Variable record(Tape<T>& tape, Variable x, const Sequences& sequences, Mask mask) const = 0;
-  // calls layer(x) within the run of another layer
-  virtual RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x) const = 0;
-  virtual RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x) const = 0;
-  virtual Variable call(Recording<T>& run, const Variable& x) const = 0;
+  // layer(x) with the epilogue `then`, within the run of another layer
+  virtual RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x, const Epilogue<Batch<T>>& then) const = 0;
+  virtual RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x, const Epilogue<Stream<T>>& then) const = 0;
+  virtual Variable call(Recording<T>& run, const Variable& x, const Epilogue<Recording<T>>& then) const = 0;
   virtual Matrix<T> gradient() const = 0;            // gradients of all parameters, concatenated
   virtual std::set<std::string> layers() const = 0;  // paths that a hook must see
   virtual void expect_gradients(const Sequences& sequences, Mask mask, double tolerance) const = 0;
@@ -95,15 +95,19 @@ class SubjectOf final : public Subject<T> {
   Variable record(Tape<T>& tape, Variable x, const Sequences& sequences, Mask mask) const override {
     return record_of(tape, layer_, x, sequences, mask);
   }
-  RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x) const override { return run(layer_, x); }
-  RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x) const override {
+  RunMatrix<T> call(Batch<T>& run, const RunMatrix<T>& x, const Epilogue<Batch<T>>& then) const override {
+    return run(layer_, x, then);
+  }
+  RunMatrix<T> call(Stream<T>& run, const RunMatrix<T>& x, const Epilogue<Stream<T>>& then) const override {
     if constexpr (IsLayer<Layer>) {
-      return run(layer_, x);
+      return run(layer_, x, then);
     } else {
       return x;
     }
   }
-  Variable call(Recording<T>& run, const Variable& x) const override { return run(layer_, x); }
+  Variable call(Recording<T>& run, const Variable& x, const Epilogue<Recording<T>>& then) const override {
+    return run(layer_, x, then);
+  }
   Matrix<T> gradient() const override {
     std::vector<T> all;
     for_each_parameter([&](const ParameterInfo&, auto values) { all.insert(all.end(), values.begin(), values.end()); },
