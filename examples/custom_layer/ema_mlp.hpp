@@ -12,6 +12,30 @@ namespace smoothing {
 
 using namespace gated;
 
+/// The backward pass of moving_average(), by its formulas. `average` computes a row of the average from x_t and y_{t-1}.
+template <class Back, class Variable, class Average, class T = typename Back::Scalar>
+void moving_average_backward(Back& back, Variable x, Variable y, const Matrix<T>& rates, const T* sigmoids,
+                             const Average& average, const Sequences& sequences) {
+  const auto frame = back.workspace().frame();
+  const ConstView<T> dy = back.gradient(y);
+  const Index channels = dy.cols();
+  MatrixMap<T> later = back.workspace().matrix(dy.rows(), channels).setZero();  // row t is ∂x_{t+1}
+  for (Index b = 0; b < sequences.count(); ++b) {
+    for (Index first = sequences.offset(b), t = first + sequences.length(b) - 1; t > first; --t) {
+      assign<T>(later.middleRows(t - 1, 1), back.workspace(), average(dy.middleRows(t, 1), later.middleRows(t, 1)));
+    }
+  }
+  const auto dx = average(dy, later);
+  const auto old = reader<T>(later) * reader<T>(back[y]);  // ∂x_{t+1} y_t
+  add_gradient(back, x, dx);
+  if (T* const to = back.gradient_of(rates.data())) {
+    const auto one = number(T{1});
+    const auto alpha = per_channel<T>(sigmoids), delta = per_channel<T>(sigmoids + channels);
+    add_column_sums<T>(dy.rows(), channels, to, back.workspace(), (one - alpha) * (dx * reader<T>(back[x]) - delta * old));
+    add_column_sums<T>(dy.rows(), channels, to + channels, back.workspace(), (delta - one) * delta * old);
+  }
+}
+
 /// The damped moving average of Mega (arXiv:2209.10655, eq. 2): y_t = α x_t + (1 - α δ) y_{t-1} with y_{-1} = 0, channel by
 /// channel. α and δ are the sigmoids of the two rows of `rates`. A stream's state is the row y_{t-1}.
 ///
@@ -44,23 +68,8 @@ MatrixOf<Run> moving_average(Run& run, MatrixOf<Run> x, const Matrix<T>& rates) 
     }
   }
   if constexpr (Run::records) {
-    run.push([&rates, x, y, one, alpha, delta, average, kept = run.kept_sequences()](auto& back) {
-      const auto frame = back.workspace().frame();
-      const Sequences sequences = back.sequences(kept);
-      const ConstView<T> dy = back.gradient(y);
-      MatrixMap<T> later = back.workspace().matrix(dy.rows(), dy.cols()).setZero();  // row t is ∂x_{t+1}
-      for (Index b = 0; b < sequences.count(); ++b) {
-        for (Index first = sequences.offset(b), t = first + sequences.length(b) - 1; t > first; --t) {
-          assign<T>(later.middleRows(t - 1, 1), back.workspace(), average(dy.middleRows(t, 1), later.middleRows(t, 1)));
-        }
-      }
-      const auto dx = average(dy, later);
-      const auto old = reader<T>(later) * reader<T>(back[y]);  // ∂x_{t+1} y_t
-      add_gradient(back, x, dx);
-      if (T* const to = back.gradient_of(rates.data())) {
-        add_column_sums<T>(dy.rows(), dy.cols(), to, back.workspace(), (one - alpha) * (dx * reader<T>(back[x]) - delta * old));
-        add_column_sums<T>(dy.rows(), dy.cols(), to + dy.cols(), back.workspace(), (delta - one) * delta * old);
-      }
+    run.push([&rates, x, y, sigmoids, average, kept = run.kept_sequences()](auto& back) {
+      moving_average_backward(back, x, y, rates, sigmoids, average, back.sequences(kept));
     });
   }
   return y;

@@ -102,6 +102,7 @@ TEST(TinyTimeMixer, ForecastsEachSeriesIndependently) {
   Workspace<double> workspace;
   const Matrix<double> y = model.forward(x, Sequences::single(12), workspace);
   EXPECT_TRUE(same_bits(model.forward(x, Sequences::uniform(4, 3), workspace), y)) << "for any grouping into items";
+  EXPECT_TRUE(same_bits(model.forward(x), y)) << "in a temporary workspace";
   for (Index i = 0; i < 12; ++i) {
     EXPECT_TRUE(same_bits(model.forward(x.row(i), Sequences::single(1), workspace), y.row(i))) << i;
   }

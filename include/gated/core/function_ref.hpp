@@ -38,4 +38,8 @@ class FunctionRef<R(Args...)> {
   R (*call_)(const void* object, Args... args);
 };
 
+/// The work of a parallel loop: `work(i)` runs tasks as worker i until none are left. No two threads use the same i at the same
+/// time.
+using Work = FunctionRef<void(int worker)>;
+
 }  // namespace gated

@@ -8,7 +8,6 @@
 #include "gated/core/function_ref.hpp"
 #include "gated/core/kernel_choice.hpp"
 #include "gated/core/matrix.hpp"
-#include "gated/core/work.hpp"
 
 #if defined(_OPENMP)
 #include <omp.h>

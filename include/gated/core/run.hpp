@@ -16,7 +16,7 @@
 ///     run(layer, x)                       layer(x); also run(layer, x, {.residual = …}), and run(layer, x, more…)
 ///     run(layer, std::move(x))            the same; may overwrite x, because it is moved
 ///     run.blocks(layers, std::move(x))    one layer after the other, a few sequences at a time
-///     run[x]                              the values of x
+///     run[x]                              the values of x; write only to a matrix from run.make(), run.reuse() or run.owned()
 ///     run.rows(x), run.columns(x)         the numbers of rows and columns of x
 ///     run.columns(x, first, count)        `count` columns of x from column `first`, in place
 ///     run.split(std::move(x), n, m, …)    all columns of x in parts of n, m, … columns, to be moved one by one

@@ -21,7 +21,7 @@
 #endif
 
 #include "gated/core/error.hpp"
-#include "gated/core/work.hpp"
+#include "gated/core/function_ref.hpp"
 
 /// @file
 /// A thread pool that sleeps when idle.

@@ -129,6 +129,13 @@ struct TinyTimeMixer {
     forward(x, items, y, workspace, options);
     return y;
   }
+  /// Overload that uses a temporary workspace.
+  Matrix<T> forward(ConstView<T> x, const Sequences& items) const {
+    Workspace<T> workspace;
+    return forward(x, items, workspace);
+  }
+  /// Overload for the series of one item, with a temporary workspace.
+  Matrix<T> forward(ConstView<T> x) const { return forward(x, Sequences::single(x.rows())); }
 
   /// The last config.context values of each row of x.
   /// Errors: ShapeError for series that are too short.
