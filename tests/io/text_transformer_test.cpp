@@ -411,6 +411,9 @@ TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
     write_text(folder / "1_Pooling" / "config.json", json_text);
     EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, message));
   }
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode": "mean"})");
+  write_text(folder / "modules.json", R"([{"type": "models.Pooling"}])");
+  EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::mean) << "without a path";
   write_text(folder / "modules.json", R"([{"type": "models.Pooling", "path": "2_Pooling"}])");
   EXPECT_TRUE(refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "2_Pooling"));
   for (const auto& [module, message] : {std::pair{R"("type": "sentence_transformers.models.Dense")", "models.Dense"},

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "gated/io/bs_roformer.hpp"
-#include "gated/io/model_file.hpp"
 #include "gated/io/safetensors_writer.hpp"
 #include "tests/io/attention_files.hpp"
 #include "tests/promises.hpp"
@@ -62,13 +61,6 @@ TEST(Roformer, TwoTransformersLoadFromOneFile) {
   band_names.ignored = {"layers.3.0"};
   test::expect_loads(over_time, file, time_names);
   test::expect_loads(over_bands, file, band_names);
-}
-
-TEST(Roformer, LoadsFromItsOwnFile) {
-  const auto model = random_layer<Roformer<float>>(small(true, NormForm::l2_norm));
-  const auto path = test::temporary("roformer.safetensors");
-  save_model(model, path);
-  test::expect_equal(load_model<Roformer<float>>(path), model);
 }
 
 }  // namespace

@@ -80,9 +80,9 @@ class TextFields : public ConfigFields {
                                                              : *value_named<Activation>(word);
   }
 
-  /// The rotary base: the field `key`, or `rope_parameters` in newer files. If layers are of several kinds, `rope_parameters`
-  /// has an object per `kind`; a missing kind has the base `key`. Errors: ArgumentError for rotary embeddings that are scaled
-  /// or partial.
+  /// The rotary base: the field `key`, or `rope_parameters` in newer files. With a `kind` of layer, that is an object per kind;
+  /// a missing kind has the base `key`.
+  /// Errors: ArgumentError for rotary embeddings that are scaled or partial.
   double rotary_base(const char* key, double missing, const char* kind = nullptr) const {
     expect_plain(*this, "partial_rotary_factor", 1.0);
     if (find_set("rope_scaling") != nullptr) {
@@ -295,12 +295,11 @@ inline TextPooling pooling_in(const JsonFile& file) {
 /// The path of the configuration of a `module` in modules.json.
 /// Errors: ArgumentError for a path that leaves the model's folder.
 inline std::string config_of_module(const std::string& where, const Json& module) {
-  const Json* const folder = module.find("path");
-  const std::filesystem::path path =
-      (std::filesystem::path(folder == nullptr || !folder->is_string() ? "1_Pooling" : folder->text()) / "config.json")
-          .lexically_normal();
-  require<ArgumentError>(path.is_relative() && *path.begin() != "..", where, ": path = ", shown_json(*folder),
-                         ", expected a folder of the model.");
+  const Json* const stated = module.find("path");
+  const std::string folder = stated == nullptr || !stated->is_string() ? "1_Pooling" : stated->text();
+  const std::filesystem::path path = (std::filesystem::path(folder) / "config.json").lexically_normal();
+  require<ArgumentError>(path.is_relative() && *path.begin() != "..", where, ": path = \"", printable(folder),
+                         "\", expected a folder of the model.");
   return path.generic_string();
 }
 
