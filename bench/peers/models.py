@@ -317,6 +317,8 @@ WORKS = {
                              quantizes=False),
     "mossformer2_se": Work("MossFormer2 SE 48K mask network, 500 frames", "mossformer2_se", 1, 500, {"channels": 180},
                            quantizes=False),
+    "mossformer2_se_alone": Work("MossFormer2 SE 48K mask network, 500 frames, one thread", "mossformer2_se", 1, 500,
+                                 {"channels": 180}, threads=1, quantizes=False),
     "kw_mlp": Work("KW-MLP, one second", "kw_mlp", 1, 1, {"channels": 98 * 40}),
     "granite_ragged": granite(f"of {min(RAGGED)} to {max(RAGGED)} tokens, {sum(RAGGED)} in all", RAGGED),
     "granite_equal": granite("of 60 tokens", [60] * 64),

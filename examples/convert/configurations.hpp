@@ -26,7 +26,7 @@
 
 /// Derives a model's configuration from the shapes in its checkpoint. Supports every origin in gated/io/origin.hpp. Options
 /// that leave no trace in a file (causal, an activation, a chunk's length) are set to the defaults of the original code.
-/// convert.py does the same in Python; a test compares the two.
+/// convert.py does the same in Python, except for text transformers; a test compares the two.
 
 namespace inspect {
 

@@ -8,9 +8,10 @@ Hugging Face), or the name of a timm model, which timm then fetches. The names o
 (gMLP, MLP-Mixer, gMixer, ResMLP), Facebook (ResMLP), lucidrains (g-mlp-pytorch, FLASH-pytorch), Keyword-MLP, JunnYu (FLASH-Quad,
 FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, fairseq (layers of LightConv models), granite-tsfm (TinyTimeMixer),
 transformers (FNet, PatchTSMixer, ModernBERT, Llama, Mistral, Qwen2, Qwen3), gated attention, ClearerVoice-Studio (MossFormer2),
-ESPnet and WeNet (E-Branchformer's encoder), BS-RoFormer (its transformers). The tensors keep their names; the configuration comes
-from their shapes, and for a forecaster or a text model also from its config.json. If gated implements only a part of a model,
-only that part is converted.
+ESPnet and WeNet (E-Branchformer's encoder), BS-RoFormer (its transformers). The tensors keep their names. The configuration comes
+from their shapes, and for a forecaster also from its config.json. A text transformer (ModernBERT, Llama, Mistral, Qwen2, Qwen3,
+gated attention) needs its config.json, which goes into the output as it is: gated reads it when it opens the file. If gated
+implements only a part of a model, only that part is converted.
 
 Some options leave no trace in a file. Set them as in the original, or the results differ.
 
@@ -25,6 +26,8 @@ import argparse
 import json
 import math
 import pathlib
+import pickle
+import posixpath
 import struct
 import sys
 
@@ -43,18 +46,45 @@ def read_text(path):
     except UnicodeDecodeError:
         encoding = "UTF-32" if path.read_bytes()[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff") else "UTF-16"
         sys.exit(f"{path}: the text is not in UTF-8. Convert it: iconv -f {encoding} -t UTF-8.")
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}.")
+
+
+def read_json(path, kind=dict):
+    try:
+        value = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        sys.exit(f"{path}: this is not valid JSON: {error}.")
+    if not isinstance(value, kind):
+        sys.exit(f"{path}: expected a JSON {'object' if kind is dict else 'array'}.")
+    return value
+
+
+def expect_file(path):
+    try:
+        with open(path, "rb") as file:
+            beginning = file.read(24)
+    except OSError as error:
+        sys.exit(f"{path}: {error.strerror}.")
+    if beginning.startswith(b"version https://git-lfs"):
+        sys.exit(f"{path}: this is a Git-LFS pointer. Run `git lfs pull`, or download the file itself.")
 
 
 def read_safetensors(path):
-    data = path.read_bytes()
-    (size,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    metadata = header.pop("__metadata__", {})
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        flat = torch.frombuffer(bytearray(data[begin:end]), dtype=DTYPES[entry["dtype"]]) if end > begin else torch.zeros(0)
-        tensors[name] = flat.reshape(entry["shape"])
+    expect_file(path)
+    data, tensors = path.read_bytes(), {}
+    try:
+        (size,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8:8 + size])
+        metadata = header.pop("__metadata__", {})
+        for name, entry in header.items():
+            if entry["dtype"] not in DTYPES:
+                sys.exit(f"{path}: {name} is {entry['dtype']}, which is not supported.")
+            begin, end = (8 + size + offset for offset in entry["data_offsets"])
+            flat = torch.frombuffer(bytearray(data[begin:end]), dtype=DTYPES[entry["dtype"]]) if end > begin else torch.zeros(0)
+            tensors[name] = flat.reshape(entry["shape"])
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, RuntimeError, RecursionError):
+        sys.exit(f"{path}: this is not a complete safetensors file. Download it again.")
     return tensors, metadata
 
 
@@ -75,13 +105,18 @@ def write_safetensors(path, tensors, metadata):
 
 
 def read_pickle(path, trust):
+    expect_file(path)
     try:
-        return torch.load(path, map_location="cpu", weights_only=not trust)
-    except Exception as error:
-        if trust:
-            raise
+        content = torch.load(path, map_location="cpu", weights_only=not trust)
+    except pickle.UnpicklingError as error:
         sys.exit(f"{path}: {error}\nThe file contains objects other than tensors, as mmpose's files do. Loading them runs code "
                  "from the file. If you trust its author, add --trust.")
+    except Exception as error:  # raised by code from the file, too
+        reason = str(error).partition("\n")[0]
+        sys.exit(f"{path}: torch cannot read this file: {type(error).__name__}: {reason}")
+    if not isinstance(content, dict):
+        sys.exit(f"{path}: expected a dictionary of tensors, got a {type(content).__name__}.")
+    return content
 
 
 def state_of(content):
@@ -95,38 +130,72 @@ def state_of(content):
     return tensors
 
 
-def read(source, trust):
-    """The tensors, and the config.json or metadata beside them."""
-    path = pathlib.Path(source)
-    if path.is_dir():
-        beside = json.loads(read_text(path / "config.json")) if (path / "config.json").exists() else {}
-        index = path / "model.safetensors.index.json"  # transformers: a sharded checkpoint
-        if index.exists():
-            files = sorted({pathlib.PurePath(name).name for name in json.loads(read_text(index))["weight_map"].values()})
-            return {name: tensor for file in files for name, tensor in read_safetensors(path / file)[0].items()}, beside
-        best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
-        named = [pathlib.PurePath(read_text(best).split("\n")[0].strip()).name] if best.exists() else []
-        for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):
-            if (path / name).is_file():
-                return read(path / name, trust)[0], beside
-        sys.exit(f"{source}: expected a model.safetensors, pytorch_model.bin or model.pth in this folder.")
-    if path.exists():
-        if path.read_bytes()[:24].startswith(b"version https://git-lfs"):
-            sys.exit(f"{source}: this is a Git-LFS pointer. Run `git lfs pull`, or download the file itself.")
-        if path.suffix == ".safetensors":
-            return read_safetensors(path)
-        return state_of(read_pickle(path, trust)), {}
+def read_tensors(path, trust):
+    return read_safetensors(path)[0] if path.suffix == ".safetensors" else state_of(read_pickle(path, trust))
+
+
+def read_shards(index):
+    """The tensors of transformers' sharded checkpoint, all of whose files are beside its `index`."""
+    names = read_json(index).get("weight_map")
+    if not isinstance(names, dict) or not names or not all(isinstance(name, str) for name in names.values()):
+        sys.exit(f"{index}: expected an object \"weight_map\" from the tensors to their files.")
+    files = sorted({pathlib.PurePath(name).name for name in names.values()})
+    return {name: tensor for file in files for name, tensor in read_safetensors(index.parent / file)[0].items()}
+
+
+def read_folder(path, trust):
+    index = path / "model.safetensors.index.json"
+    if index.exists():
+        return read_shards(index)
+    best = path / "last_best_checkpoint"  # ClearerVoice-Studio: a text file whose first line names the checkpoint
+    named = [pathlib.PurePath(read_text(best).split("\n")[0].strip()).name] if best.exists() else []
+    for name in (*named, "model.safetensors", "pytorch_model.bin", "model.pth"):
+        if (path / name).is_file():
+            return read_tensors(path / name, trust)
+    sys.exit(f"{path}: expected a model.safetensors, pytorch_model.bin or model.pth in this folder.")
+
+
+def fetch(name):
     try:
         import timm
     except ImportError:
-        sys.exit(f"{source}: no such file; to fetch a model of that name, install timm.")
-    model = timm.create_model(source, pretrained=True)
+        sys.exit(f"{name}: no such file; to fetch a model of that name, install timm.")
+    model = timm.create_model(name, pretrained=True)
     beside = {"pretrained_cfg": dict(model.pretrained_cfg), "num_classes": model.num_classes}
     subset = timm.data.infer_imagenet_subset(model)  # inferred from the number of classes
     if subset:
         info = timm.data.ImageNetInfo(subset)
         beside["label_names"] = [info.index_to_description(i) for i in range(model.num_classes)]
     return model.state_dict(), beside
+
+
+def read(source, trust):
+    """The tensors, and the config.json beside them."""
+    path = pathlib.Path(source)
+    if not path.exists():
+        return fetch(source)
+    config = folder_of(path) / "config.json"
+    tensors = read_folder(path, trust) if path.is_dir() else read_tensors(path, trust)
+    return tensors, read_json(config) if config.is_file() else {}
+
+
+def folder_of(path):
+    return path if path.is_dir() else path.parent
+
+
+def json_files(source):
+    """The JSON files of a published text transformer by their paths: its configuration and, if sentence-transformers wrote it,
+    its modules and its pooling. They are packed as they are; gated/io/text_config.hpp interprets them."""
+    folder = folder_of(source)
+    if not (folder / "config.json").is_file():
+        sys.exit(f"{source}: the tensors do not show the heads, the rotary bases and ε. Put the model's config.json beside them.")
+    paths = {"config.json", "modules.json", "1_Pooling/config.json"}
+    if (folder / "modules.json").is_file():
+        modules = [module for module in read_json(folder / "modules.json", list) if isinstance(module, dict)]
+        paths.update(posixpath.normpath(posixpath.join(module["path"], "config.json")) for module in modules
+                     if isinstance(module.get("path"), str))
+    inside = (path for path in sorted(paths) if not path.startswith(("/", "../")))
+    return {path: read_text(folder / path) for path in inside if (folder / path).is_file()}
 
 
 # --- Configurations from shapes ---
@@ -149,7 +218,10 @@ class Shapes:
         return all(self.prefix(ending) is not None for ending in endings)
 
     def of(self, ending):
-        return self.all[self.prefix(ending) + ending]
+        prefix = self.prefix(ending)
+        if prefix is None:
+            sys.exit(f"The file lacks a tensor whose name ends in {ending}.")
+        return self.all[prefix + ending]
 
     def count(self, before, after):
         """The number of blocks i = 0, 1, … that have a tensor whose name ends in before + i + after."""
@@ -165,7 +237,7 @@ GMLP = "gated.Stack<gated.GmlpBlock>"
 def timm_images(shapes, beside, tokens, stem="stem."):
     """Shared by timm's image models. Images are assumed to be square unless the configuration beside the file states a size."""
     image_channels, down, across = shapes.of(stem + "proj.weight")[1:]
-    described = {**beside, **beside.get("pretrained_cfg", {})}
+    described = {**beside, **(beside.get("pretrained_cfg") or {})}
     size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
     if size[1] // down * (size[2] // across) != tokens:
         size = [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
@@ -420,143 +492,9 @@ def fnet(shapes, _):
 TEXT_TRANSFORMER = "gated.LanguageModel<gated.Stack<gated.MixerBlock<gated.SelfAttention,gated.GluFeedForward>>>"
 
 
-def usual_width(outputs):
-    """The head width assumed if no tensor shows it: 64 if that divides `outputs`, otherwise `outputs` (one head)."""
-    return outputs if outputs % 64 else 64
-
-
-ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu": "gelu", "relu": "relu", "tanh": "tanh", "gelu_new": "gelu_tanh",
-               "gelu_pytorch_tanh": "gelu_tanh"}
-
-
-def refuse(beside, key, why):
-    sys.exit(f"config.json: {key} = {json.dumps(beside[key])}, {why}")
-
-
-def activation_of(beside, key, missing):
-    word = beside.get(key, missing)
-    return ACTIVATIONS[word] if word in ACTIVATIONS else refuse(beside, key, "which is not supported.")
-
-
-def expect_text_model(beside, *types):
-    """Exits for a config.json that load_text_transformer() refuses, too (gated/io/text_config.hpp)."""
-    if beside.get("model_type", types[0]) not in types:
-        refuse(beside, "model_type", f"expected {', '.join(types)}.")
-    if beside.get("quantization_config") is not None:
-        refuse(beside, "quantization_config", "but quantized checkpoints from other libraries are not supported.")
-    for key in ("rope_scaling", "rope_parameters", "partial_rotary_factor"):
-        described = beside.get(key) if isinstance(beside.get(key), dict) else {key: beside.get(key)}
-        for rope in [described, *(one for one in described.values() if isinstance(one, dict))]:
-            if any(rope.get(one) not in (None, plain) for one, plain in (
-                    ("rope_type", "default"), ("type", "default"), ("factor", 1), ("partial_rotary_factor", 1))):
-                refuse(beside, key, "but only plain rotary embeddings are supported.")
-
-
-def pooling_of(folder):
-    """The pooling in the files that sentence-transformers writes, as in gated/io/text_transformer.hpp; {} if there are none."""
-    modules, pooling, config = folder / "modules.json", folder / "1_Pooling" / "config.json", {}
-    if modules.exists():
-        pooling = None
-        for module in json.loads(read_text(modules)):
-            kind = module["type"].rpartition(".")[2]
-            if kind not in ("Transformer", "Pooling", "Normalize"):
-                sys.exit(f"{modules}: type = {module['type']}, but only Transformer, Pooling and Normalize are supported.")
-            if kind == "Pooling":
-                pooling = folder / module.get("path", "1_Pooling") / "config.json"
-            if kind == "Normalize":
-                config["unit_length"] = True
-    if pooling and pooling.exists():
-        stated = json.loads(read_text(pooling))
-        modes = stated.get("pooling_mode") or [key for key, value in stated.items() if key.startswith("pooling_mode_") and value]
-        modes = [modes] if isinstance(modes, str) else modes
-        if not modes and "pooling_mode_mean_tokens" not in stated:
-            modes = ["mean"]
-        if modes not in (["cls"], ["mean"], ["pooling_mode_cls_token"], ["pooling_mode_mean_tokens"]):
-            sys.exit(f"{pooling}: pools by {modes}, but only the first token and the mean are supported.")
-        config["pooling"] = "mean" if "mean" in modes[0] else "first"
-    return config
-
-
-def windows_of(beside, depth):
-    """The sliding window of a decoder, and for each layer whether it uses the window."""
-    model, window = beside.get("model_type", "llama"), beside.get("sliding_window", 4096) or 0
-    if model == "mistral":
-        return window, [True] * depth
-    if model == "llama" or not beside.get("use_sliding_window"):
-        return 0, [False] * depth
-    if "headwise_attn_output_gate" in beside or "elementwise_attn_output_gate" in beside:
-        return window, [True] * depth
-    types, first = beside.get("layer_types"), beside.get("max_window_layers", 28)
-    return window, [kind == "sliding_attention" for kind in types] if types else [i >= first for i in range(depth)]
-
-
-def llama(shapes, beside):
-    """A Llama, Mistral, Qwen2, Qwen3 or gated attention model. Without a config.json or norms of queries and keys, heads are
-    assumed to be 64 wide."""
-    expect_text_model(beside, "llama", "mistral", "qwen2", "qwen3")
-    if beside.get("is_causal") is False:
-        refuse(beside, "is_causal", "expected true: only causal decoders are supported.")
-    attention, feed_forward = "layers.0.self_attn.", "layers.0.mlp."
-    vocabulary, channels = shapes.of("embed_tokens.weight")
-    outputs, queries = shapes.of(attention + "o_proj.weight")[1], shapes.of(attention + "q_proj.weight")[0]
-    keys, normed = shapes.of(attention + "k_proj.weight")[0], shapes.has(attention + "q_norm.weight")
-    width = (shapes.of(attention + "q_norm.weight")[0] if normed else
-             outputs // beside["num_attention_heads"] if beside.get("num_attention_heads") else usual_width(math.gcd(outputs, keys)))
-    depth, eps = shapes.count("layers.", ".input_layernorm.weight"), beside.get("rms_norm_eps", 1e-6 if "model_type" in beside else 1e-5)
-    window, windowed = windows_of(beside, depth)
-    bias, hidden_bias = shapes.has(attention + "q_proj.bias"), shapes.has(feed_forward + "gate_proj.bias")
-    base = (beside.get("rope_parameters") or {}).get("rope_theta", beside.get("rope_theta") or 10000)
-    mixer = {"heads": outputs // width, "key_value_heads": keys // width, "head_width": width, "causal": True, "window": window,
-             "rotary": "half", "rotary_base": base, "query_key_norm": "rms_norm" if normed else "none", "query_key_norm_eps": eps,
-             "gate": "none" if queries == outputs else "per_channel" if queries == 2 * outputs else "per_head", "bias": bias,
-             "gate_bias": bias, "out_bias": shapes.has(attention + "o_proj.bias")}
-    block = {"channels": channels, "token_norm": "rms_norm", "channel_norm": "rms_norm", "norm_eps": eps, "token_mixer": mixer,
-             "channel_mixer": {"hidden": shapes.of(feed_forward + "gate_proj.weight")[0], "activation": activation_of(beside, "hidden_act", "silu"),
-                               "bias": hidden_bias, "out_bias": hidden_bias}}
-    trunk = {"depth": depth, "block": block}
-    if window and not all(windowed):
-        trunk = {"depth": depth, "block": {**block, "token_mixer": {**mixer, "window": 0}}, "others": [block],
-                 "kinds": [int(one) for one in windowed]}
-    tied = beside.get("tie_word_embeddings", False) if "model_type" in beside else not shapes.has("lm_head.weight")
-    bare = any(name.endswith("Model") for name in beside.get("architectures", [])) or not (tied or shapes.has("lm_head.weight"))
-    return TEXT_TRANSFORMER, {"vocabulary": vocabulary, "final_norm": "rms_norm", "final_norm_eps": eps,
-                              "head": {"form": "none" if bare else "tied" if tied else "untied", "norm": "none"}, "trunk": trunk}
-
-
-def modernbert(shapes, beside):
-    """Without a config.json, heads are assumed to be 64 wide."""
-    expect_text_model(beside, "modernbert")
-    vocabulary, channels = shapes.of("embeddings.tok_embeddings.weight")
-    depth, eps = shapes.count("layers.", ".mlp_norm.weight"), beside.get("norm_eps", 1e-5)
-    norm = "layer_norm" if shapes.has("final_norm.bias") else "layer_norm_no_bias"
-    classes = shapes.of("classifier.weight")[0] if shapes.has("classifier.weight") else 0
-    words, head_bias = not classes and shapes.has("head.dense.weight"), shapes.has("head.dense.bias")
-    bias, hidden_bias = shapes.has("layers.0.attn.Wqkv.bias"), shapes.has("layers.0.mlp.Wi.bias")
-    rope = beside.get("rope_parameters") or {}
-    global_base = rope.get("full_attention", {}).get("rope_theta", beside.get("global_rope_theta", 160000))
-    local_base = rope.get("sliding_attention", {}).get("rope_theta", beside.get("local_rope_theta", 10000)) or global_base
-    window = beside.get("local_attention") or 2 * beside.get("sliding_window", 64)
-    types, every = beside.get("layer_types"), beside.get("global_attn_every_n_layers", 3)
-    local = [kind == "sliding_attention" for kind in types] if types else [i % every != 0 for i in range(depth)]
-
-    def block(is_local, token_norm=norm):
-        return {"channels": channels, "token_norm": token_norm, "channel_norm": norm, "norm_eps": eps, "token_mixer": {
-                    "heads": beside.get("num_attention_heads", channels // usual_width(channels)),
-                    "window": window if is_local else 0, "rotary": "half", "rotary_base": local_base if is_local else global_base,
-                    "bias": bias, "out_bias": bias},
-                "channel_mixer": {"hidden": shapes.of("layers.0.mlp.Wo.weight")[1],
-                                  "activation": activation_of(beside, "hidden_activation", "gelu"), "bias": hidden_bias,
-                                  "out_bias": hidden_bias}}
-    activation = activation_of(beside, "classifier_activation", "gelu")
-    tied = beside.get("tie_word_embeddings", True)
-    return TEXT_TRANSFORMER, {
-        "vocabulary": vocabulary, "embedding_norm": norm, "embedding_norm_eps": eps, "final_norm": norm, "final_norm_eps": eps,
-        "pooling": "mean" if beside.get("classifier_pooling") == "mean" else "first", "pooler": classes > 0,
-        "pooler_activation": activation, "pooler_norm": norm, "pooler_norm_eps": eps, "pooler_bias": head_bias, "classes": classes,
-        "head": {"form": ("tied" if tied else "untied") if words else "none", "dense": True, "dense_bias": head_bias,
-                 "activation": activation, "norm": norm, "norm_eps": eps, "bias": not words or shapes.has("decoder.bias")},
-        "trunk": {"depth": depth, "block": block(False), "others": [block(True), block(local[0], "none")],
-                  "kinds": [2 if i == 0 else int(local[i]) for i in range(depth)]}}
+def text_transformer(shapes, beside):
+    """Only marks Llama, Mistral, Qwen2, Qwen3, gated attention and ModernBERT in ORIGINS: configuration() packs their
+    config.json."""
 
 
 def roformer(shapes, _):
@@ -720,8 +658,8 @@ ORIGINS = [
     ("transformers, PatchTSMixer", patchtsmixer, "model.encoder.patcher.weight", "head.base_forecast_block.weight"),
     ("transformers, FNet", fnet, "embeddings.projection.weight", "fourier.output.LayerNorm.weight"),
     ("transformers, FNetEncoder", fnet_encoder, "layer.0.fourier.output.LayerNorm.weight", "layer.0.intermediate.dense.weight"),
-    ("transformers, Llama, Mistral, Qwen2 or Qwen3", llama, "embed_tokens.weight", "self_attn.q_proj.weight"),
-    ("transformers, ModernBERT", modernbert, "embeddings.tok_embeddings.weight", "attn.Wqkv.weight"),
+    ("transformers, Llama, Mistral, Qwen2 or Qwen3", text_transformer, "embed_tokens.weight", "self_attn.q_proj.weight"),
+    ("transformers, ModernBERT", text_transformer, "embeddings.tok_embeddings.weight", "attn.Wqkv.weight"),
     ("BS-RoFormer, Transformer", roformer, "layers.0.0.to_gates.weight", "layers.0.1.net.0.gamma"),
     ("ClearerVoice-Studio, MossFormer2_SE", mossformer2_se, "mossformer.conv1d_encoder.weight", "mossformer.conv1d_out.weight"),
     ("ClearerVoice-Studio, MossFormer2_SS", mossformer2_ss, "enc.conv1d.weight", "mask_net.conv1d_out.weight"),
@@ -751,6 +689,54 @@ def set_option(config, assignment):
         config[last] = text
 
 
+def origin_of(source, tensors):
+    """The entry of ORIGINS for the tensors."""
+    shapes = Shapes(tensors)
+    if any("residual_forecaster." in name for name in tensors):
+        sys.exit(f"{source}: this is a TinyTimeMixer r3, a different model that gated does not support.")
+    known = next((origin for origin in ORIGINS if shapes.has(*origin[2:]) and FITS.get(origin[1], lambda _: True)(shapes)), None)
+    if known is None:
+        sys.exit(f"{source}: the tensor names match no known origin: {', '.join(list(tensors)[:5])}, …")
+    if known[1] is light_conv_block and any("encoder_attn." in name for name in tensors):
+        sys.exit(f"{source}: these layers attend to an encoder, which gated does not support. To convert a layer of the encoder, "
+                 "give its prefix, such as --part encoder.layers.0.")
+    return known
+
+
+def model_of(tensors, known, is_part):
+    """The tensors of the model that gated implements, under the names that gated expects."""
+    shapes, describe = Shapes(tensors), known[1]
+    if describe is text_transformer:
+        return tensors
+    if describe in (rtmcc, rtmcc_cross, labml, light_conv_block) and not is_part:  # perhaps part of a larger model
+        tensors = part_of(tensors, shapes.prefix(known[3]))
+    elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
+        tensors = part_of(tensors, shapes.prefix(known[2]))
+    elif all(name.startswith("model.") for name in tensors):
+        tensors = part_of(tensors, "model.")
+    return without_unused_speakers(tensors) if describe is mossformer2_se else tensors
+
+
+def configuration(describe, tensors, beside, arguments):
+    """The metadata that states the model and its configuration."""
+    if describe is text_transformer:
+        if arguments.set:
+            sys.exit(f"--set {arguments.set[0]}: a text transformer has the options of its config.json. Edit that file instead.")
+        return {"architecture": TEXT_TRANSFORMER, **json_files(pathlib.Path(arguments.input))}
+    architecture, config = describe(Shapes(tensors), beside)
+    for assignment in arguments.set:
+        set_option(config, assignment)
+    return {"architecture": architecture, "config": json.dumps(config)}
+
+
+def output_of(arguments):
+    source = pathlib.Path(arguments.input)
+    output = arguments.output or pathlib.Path((source.resolve().name if source.is_dir() else source.stem) + ".safetensors")
+    if output.exists() and source.exists() and output.samefile(source):
+        sys.exit(f"{output} is the input. Name another output.")
+    return output
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input")
@@ -764,39 +750,19 @@ def main():
     tensors, beside = read(arguments.input, arguments.trust)
     if arguments.part:
         tensors = part_of(tensors, arguments.part)
-    shapes = Shapes(tensors)
-    if any("residual_forecaster." in name for name in tensors):
-        sys.exit(f"{arguments.input}: this is a TinyTimeMixer r3, a different model that gated does not support.")
-    known = next((origin for origin in ORIGINS if shapes.has(*origin[2:]) and FITS.get(origin[1], lambda _: True)(shapes)), None)
-    if known is None:
-        sys.exit(f"{arguments.input}: the tensor names match no known origin: {', '.join(list(tensors)[:5])}, …")
-    origin, describe = known[:2]
-    if describe is light_conv_block and any("encoder_attn." in name for name in tensors):
-        sys.exit(f"{arguments.input}: these layers attend to an encoder, which gated does not support. To convert a layer of the "
-                 "encoder, give its prefix, such as --part encoder.layers.0.")
-    if describe in (rtmcc, rtmcc_cross, labml, light_conv_block) and not arguments.part:  # perhaps part of a larger model
-        tensors = part_of(tensors, shapes.prefix(known[3]))
-    elif len({shapes.prefix(mark) for mark in known[2:]}) == 1 and shapes.prefix(known[2]):
-        tensors = part_of(tensors, shapes.prefix(known[2]))
-    elif all(name.startswith("model.") for name in tensors):
-        tensors = part_of(tensors, "model.")
-    if describe is mossformer2_se:
-        tensors = without_unused_speakers(tensors)
-    architecture, config = describe(Shapes(tensors), beside)
-    if describe in (llama, modernbert):
-        config.update(pooling_of(pathlib.Path(arguments.input)))
-    for assignment in arguments.set:
-        set_option(config, assignment)
-    metadata = {"architecture": architecture, "config": json.dumps(config), "origin": origin}
+    known = origin_of(arguments.input, tensors)
+    tensors = model_of(tensors, known, is_part=bool(arguments.part))
+    metadata = {**configuration(known[1], tensors, beside, arguments), "origin": known[0]}
     labels = read_text(arguments.labels).splitlines() if arguments.labels else beside.get("label_names")
     if labels:
         metadata["labels"] = json.dumps(labels, ensure_ascii=False)
-    output = arguments.output or pathlib.Path(pathlib.Path(arguments.input).stem + ".safetensors")
-    if output.exists() and pathlib.Path(arguments.input).exists() and output.samefile(arguments.input):
-        sys.exit(f"{output} is the input. Name another output.")
-    write_safetensors(output, tensors, metadata)
-    print(f"{output}: {origin}, {sum(tensor.numel() for tensor in tensors.values()):,} elements in {len(tensors)} tensors")
-    print(f"a {architecture} with {json.dumps(config)}")
+    output = output_of(arguments)
+    try:
+        write_safetensors(output, tensors, metadata)
+    except OSError as error:
+        sys.exit(f"{output}: {error.strerror}.")
+    print(f"{output}: {known[0]}, {sum(tensor.numel() for tensor in tensors.values()):,} elements in {len(tensors)} tensors")
+    print(f"a {metadata['architecture']} with {metadata.get('config', 'its config.json')}")
 
 
 if __name__ == "__main__":

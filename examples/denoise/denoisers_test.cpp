@@ -2,9 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
 #include "gated/io/model_file.hpp"
+#include "gated/models/speech_denoiser.hpp"
 #include "gated/models/speech_enhancement.hpp"
+#include "tests/core/allocations.hpp"
 #include "tests/io/files.hpp"
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 namespace denoise {
 namespace {
@@ -33,6 +43,57 @@ std::filesystem::path noise(const char* name, Index frames, Index channels) {
   gated::write_wav(path, sound, gated::WavFormat::float32);
   return path;
 }
+
+/// Writes `seconds` of silence at 8 kHz as a sparse file.
+std::filesystem::path silence(const char* name, Index seconds) {
+  const auto path = gated::test::temporary(name);
+  gated::write_wav(path, {Matrix<float>::Zero(1, 1), 8000}, gated::WavFormat::pcm16);
+  const auto bytes = static_cast<std::uint32_t>(2 * 8000 * seconds);
+  std::filesystem::resize_file(path, 44 + bytes);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  for (const auto& [at, size] : {std::pair{4, 36 + bytes}, std::pair{40, bytes}}) {
+    file.seekp(at);
+    for (int shift = 0; shift < 32; shift += 8) {
+      file.put(static_cast<char>(size >> shift & 255U));
+    }
+  }
+  return path;
+}
+
+TEST(SpeechDenoiser, TheShippedModelIsSmall) {
+  const auto model = gated::load_model<gated::SpeechDenoiser<float>>(DENOISE_FOLDER "denoise.safetensors");
+  EXPECT_EQ(gated::parameter_count(model), 449'191);  // README.md
+  EXPECT_LE(gated::parameter_count(model), 500'000);
+}
+
+#if defined(__linux__) && GATED_TEST_COUNTS_MALLOC  // sanitizers keep freed memory
+TEST(SpeechDenoiser, MemoryDoesNotGrowWithTheLength) {
+  gated::Random random(1);
+  const auto model = gated::test::temporary("denoiser.safetensors");
+  gated::save_model(gated::SpeechDenoiser<float>(
+                        {.rate = 8000,
+                         .length = 1600,
+                         .hop = 800,
+                         .blocks = {.depth = 1, .block = {.channels = 4, .inner = 4, .causal = true}}},
+                        random),
+                    model);
+  /// The process's peak memory, in KiB, after cleaning `seconds` of silence.
+  const auto peak_after = [&](Index seconds) {
+    const Recording recording(silence("silence.wav", seconds), 8000);
+    Index done = 0;
+    denoise(model, recording, 1, [&](gated::ConstView<float> next) {
+      done += next.rows();
+      return true;
+    });
+    EXPECT_EQ(done, seconds * 8000);
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const auto before = peak_after(10);
+  EXPECT_LE(peak_after(900) - before, 4096);  // 15 minutes: 28 MB as floats, 14 MB in the file
+}
+#endif
 
 TEST(MossFormer2, CleansAFileAsEnhanceDoes) {
   const Network network = small_network();

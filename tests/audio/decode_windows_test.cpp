@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/core/numbers.hpp"
@@ -95,6 +96,29 @@ TEST(DecodeWindows, StopAtTheEndOfTheSound) {
     return Vector<float>(segment);
   });
   EXPECT_EQ(windows, 4) << "upstream runs 6 windows, but the last two produce only samples past the end";
+}
+
+TEST(DecodeWindows, TwoHoursNeedTheMemoryOfOneWindow) {
+  const DecodeWindows plan = decode_windows(1000, 4, 20);
+  const Index length = 2 * 3600 * 1000;
+  Index most = 0, written = 0;
+  const auto seen = [&most](Index rows) { most = std::max(most, rows); };
+  enhance_in_windows<float>(
+      length, plan,
+      [&](Index, Index count) -> Matrix<float> {
+        seen(count);
+        return Matrix<float>::Zero(count, 1);
+      },
+      [&](const Matrix<float>& segment) {
+        seen(segment.rows());
+        return segment;
+      },
+      [&](const ConstView<float>& next) {
+        seen(next.rows());
+        written += next.rows();
+      });
+  EXPECT_EQ(written, length);
+  EXPECT_EQ(most, plan.window);
 }
 
 TEST(DecodeWindows, PresetsMatchMossFormer2) {

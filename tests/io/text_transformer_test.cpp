@@ -144,6 +144,67 @@ TEST(TextNames, MappedAndPreparedModelsEqualTheLoadedOne) {
               modernbert_names());
 }
 
+/// The metadata of a file with gated's own configuration.
+std::map<std::string, std::string> own_metadata(const TextTransformerConfig& config) {
+  return {{"architecture", TextTransformer<float>::architecture}, {"config", to_json(config)}};
+}
+
+/// Expects that load_model(), load_mapped() and load_prepared() open `path` as `model`.
+void expect_opens(const std::filesystem::path& path, const TextTransformer<float>& model) {
+  using Model = TextTransformer<float>;
+  Workspace<float> workspace;
+  const std::vector<Index> ids{3, 1, 4, 1, 5};
+  const auto output = [&](const Model& of, Workspace<float>& with) {
+    return of.config.head.form == HeadForm::none ? of.pooled(ids, Sequences::of_lengths({3, 2}), with)
+                                                 : of.forward(ids, Sequences::single(5), with);
+  };
+  const Matrix<float> expected = output(model, workspace);
+  const auto loaded = load_model<Model>(path);
+  EXPECT_EQ(to_json(loaded.config), to_json(model.config));
+  EXPECT_TRUE(test::same_bits(output(loaded, workspace), expected));
+  const auto mapped = load_mapped<Model>(path), prepared = load_prepared<Model>(path);
+  for (const auto* const opened : {&mapped, &prepared}) {
+    Workspace<float> own;
+    own.use(opened->weights);
+    EXPECT_TRUE(test::same_bits(output(opened->model, own), expected));
+  }
+}
+
+TEST(TextNames, GatesNeedNoQueryNorms) {
+  for (const char* const gate : {"headwise", "elementwise"}) {
+    for (const char* const prefix : {"", "inner."}) {
+      SCOPED_TRACE(text(gate, " ", prefix));
+      std::string fields = llama;
+      fields.replace(fields.find("\"llama\""), 7, "\"qwen3\"");
+      const auto config =
+          llama_config(text(fields, R"(, "head_dim": 4, "use_qk_norm": false, ")", gate, R"(_attn_output_gate": true})"));
+      const auto model = random_layer<TextTransformer<float>>(config);
+      NameMap names = llama_names(config);
+      names.prefix = prefix;
+      const auto path = test::temporary("gates.safetensors");
+      save_parameters(model, path, own_metadata(config), names);
+      expect_opens(path, model);
+    }
+  }
+}
+
+TEST(TextNames, RefusesMoreKeyHeadsThanRows) {
+  auto config = llama_with("");
+  config.trunk.block.token_mixer.gate = AttentionGate::per_head;
+  const auto path = test::temporary("heads.safetensors");
+  const auto metadata = [&](Index heads) {
+    auto wrong = config;
+    wrong.trunk.block.token_mixer.heads = wrong.trunk.block.token_mixer.key_value_heads = heads;
+    return own_metadata(wrong);
+  };
+  save_parameters(random_layer<TextTransformer<float>>(config), path, metadata(9), llama_names(config));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_model<TextTransformer<float>>(path); },
+                                     "the configuration has 9 key heads, but the keys in the file have 8 rows."));
+  constexpr Index most = std::numeric_limits<Index>::max();
+  save_parameters(random_layer<TextTransformer<float>>(config), path, metadata(most), llama_names(config));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_model<TextTransformer<float>>(path); }, " key heads, but the keys"));
+}
+
 TEST(TextConfig, ReadsTheOptionsOfEachModel) {
   const auto mistral = llama_config(R"({"model_type": "mistral", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 4,
       "num_hidden_layers": 1, "num_attention_heads": 2, "sliding_window": 5})");
@@ -175,6 +236,27 @@ TEST(TextConfig, AMissingTypeIsThatOfTheClass) {
   EXPECT_FALSE(bert.trunk.block.token_mixer.causal);
 }
 
+TEST(TextConfig, ReadsRotaryBasesPerKindOfLayer) {
+  const auto bases = [](const std::string& fields) {
+    const auto config = modernbert_config(text(R"({"num_hidden_layers": 3, )", fields, "}"));
+    return std::pair(config.trunk.of(0).token_mixer.rotary_base, config.trunk.of(1).token_mixer.rotary_base);
+  };
+  EXPECT_EQ(bases(R"("rope_parameters": {"full_attention": {"rope_theta": 5}, "sliding_attention": {"rope_theta": 7}})"),
+            std::pair(5.0, 7.0));
+  EXPECT_EQ(bases(R"("rope_parameters": {"full_attention": {"rope_theta": 5}})"), std::pair(5.0, 10000.0));
+  EXPECT_EQ(bases(R"("rope_parameters": {"sliding_attention": {"rope_theta": 7}})"), std::pair(160000.0, 7.0));
+  EXPECT_EQ(bases(R"("global_rope_theta": 3, "rope_parameters": {"full_attention": {"rope_type": "default"},
+                     "sliding_attention": null})"),
+            std::pair(3.0, 10000.0));
+}
+
+TEST(TextConfig, SlidingWindowOverridesLocalAttention) {
+  const auto config = modernbert_config(R"({"num_hidden_layers": 2, "local_attention": 128, "sliding_window": 3})");
+  EXPECT_EQ(config.trunk.of(1).token_mixer.reach(), 3);
+  const auto null = modernbert_config(R"({"num_hidden_layers": 2, "local_attention": 10, "sliding_window": null})");
+  EXPECT_EQ(null.trunk.of(1).token_mixer.reach(), 5);
+}
+
 TEST(TextConfig, NullMeansTheDefault) {
   const auto config = llama_with(R"(, "attention_bias": null, "tie_word_embeddings": null, "mlp_bias": null)");
   EXPECT_EQ(to_json(config), to_json(llama_with("")));
@@ -190,6 +272,22 @@ TEST(TextNames, AModelWithoutAHeadIgnoresTheFilesHead) {
   Model opened(bare);
   load_parameters(opened, SafetensorsFile(path), llama_names(bare));
   EXPECT_EQ(opened.embedding.weight, model.embedding.weight);
+}
+
+TEST(TextNames, AnEncoderWithoutAHeadIgnoresTheFilesHead) {
+  using Model = TextTransformer<float>;
+  const std::string fields = R"({"vocab_size": 11, "hidden_size": 8, "intermediate_size": 6, "num_hidden_layers": 2,
+      "num_attention_heads": 2, "architectures": )";
+  const auto bare = modernbert_config(fields + R"(["ModernBertModel"]})");
+  for (const char* const kind : {"ModernBertForMaskedLM", "ModernBertForSequenceClassification"}) {
+    const auto path = test::temporary("headless.safetensors");
+    const auto config = modernbert_config(text(fields, "[\"", kind, "\"]}"));
+    const auto model = random_layer<Model>(config);
+    save_parameters(model, path, {}, text_names(config));
+    Model opened(bare);
+    load_parameters(opened, SafetensorsFile(path), text_names(bare));
+    EXPECT_EQ(opened.embedding.weight, model.embedding.weight);
+  }
 }
 
 TEST(TextConfig, NamesTheUnsupportedField) {
@@ -215,6 +313,16 @@ TEST(TextConfig, NamesTheUnsupportedField) {
         std::pair{R"(, "architectures": ["Qwen2ForCausalLM"])",
                   "architectures = [\"Qwen2ForCausalLM\"], expected LlamaForCausalLM or LlamaModel."}}) {
     EXPECT_TRUE(refuses<ArgumentError>([more = fields] { (void)llama_with(more); }, message));
+  }
+  for (const auto& [fields, message] :
+       {std::pair{R"("rope_theta": 5)",
+                  "config.json: rope_parameters: rope_theta = 5, but this model has rotary parameters per "
+                  "kind of layer: full_attention and sliding_attention."},
+        std::pair{R"("full_attention": {}, "rope_type": "default")", "rope_parameters: rope_type = \"default\", but"},
+        std::pair{R"("sliding_attention": {"rope_type": "yarn"})", "rope_parameters: sliding_attention: rope_type = \"yarn\""},
+        std::pair{R"("full_attention": 5)", "rope_parameters: full_attention is 5, expected a JSON object"}}) {
+    EXPECT_TRUE(refuses<ArgumentError>(
+        [more = fields] { (void)modernbert_config(text(R"({"rope_parameters": {)", more, "}}")); }, message));
   }
   EXPECT_TRUE(refuses<ArgumentError>([] { (void)modernbert_config(R"({"num_hidden_layers": 3000000000})"); },
                                      "num_hidden_layers = 3000000000, expected at most 100000"));
@@ -259,8 +367,15 @@ TEST(TextTransformerFolder, OpensOneFileOrSeveral) {
   std::filesystem::remove(folder / "model.safetensors");
   write_text(folder / "model.safetensors.index.json", text("{\"weight_map\": {", map, "}}"));
   expect_same();
+  std::filesystem::remove(folder / "part-1.safetensors");
+  EXPECT_TRUE(refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "part-1.safetensors: "));
+  write_text(folder / "model.safetensors.index.json", R"({"weight_map": {}})");
+  EXPECT_TRUE(
+      refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "index.json: \"weight_map\" lists no tensors."));
   write_text(folder / "model.safetensors.index.json", R"({"weight_map": {"x": "../part-0.safetensors"}})");
   EXPECT_TRUE(refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "is not in a file of this folder"));
+  std::filesystem::remove(folder / "config.json");
+  EXPECT_TRUE(refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "config.json: there is no such file."));
   std::filesystem::remove_all(folder);
 }
 
@@ -296,9 +411,67 @@ TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
     write_text(folder / "1_Pooling" / "config.json", json_text);
     EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, message));
   }
-  write_text(folder / "modules.json", R"([{"type": "sentence_transformers.models.Dense"}])");
-  EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, "models.Dense"));
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode": "mean"})");
+  write_text(folder / "modules.json", R"([{"type": "models.Pooling"}])");
+  EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::mean) << "without a path";
+  write_text(folder / "modules.json", R"([{"type": "models.Pooling", "path": "2_Pooling"}])");
+  EXPECT_TRUE(refuses<FileError>([&] { (void)load_text_transformer<float>(folder); }, "2_Pooling"));
+  for (const auto& [module, message] : {std::pair{R"("type": "sentence_transformers.models.Dense")", "models.Dense"},
+                                        std::pair{R"("type": "models.Pooling", "path": "../1_Pooling")",
+                                                  "modules.json: path = \"../1_Pooling\", expected a folder of the model."},
+                                        std::pair{R"("path": "1_Pooling")", "modules.json: a module has no type."}}) {
+    write_text(folder / "modules.json", text("[{", module, "}]"));
+    EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, message));
+  }
   std::filesystem::remove_all(folder);
+}
+
+TEST(PackedTextTransformer, OpensLikeItsFolder) {
+  using Model = TextTransformer<float>;
+  const std::string decoder = text(llama, R"(, "rope_theta": 50, "rms_norm_eps": 1e-3})");
+  const auto config = llama_config(decoder);
+  const auto model = random_layer<Model>(config);
+  const auto path = test::temporary("packed.safetensors");
+  save_parameters(model, path, {{"architecture", Model::architecture}, {"config.json", decoder}}, llama_names(config));
+  expect_opens(path, model);
+
+  const std::string encoder = R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertModel"]})";
+  auto pooled = modernbert_config(encoder);
+  pooled.pooling = TextPooling::mean;
+  pooled.unit_length = true;
+  const auto embedder = random_layer<Model>(pooled);
+  const std::map<std::string, std::string> metadata{
+      {"architecture", Model::architecture},
+      {"config.json", encoder},
+      {"modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "./my_pooling/"},
+                           {"type": "a.Normalize"}])"},
+      {"my_pooling/config.json", R"({"pooling_mode": "mean"})"}};
+  save_parameters(embedder, path, metadata, modernbert_names());
+  expect_opens(path, embedder);
+}
+
+TEST(PackedTextTransformer, ErrorsNameTheFileAndTheField) {
+  using Model = TextTransformer<float>;
+  const auto model = random_layer<Model>(llama_with(""));
+  const auto path = test::temporary("packed.safetensors");
+  const auto expect_refused = [&](std::map<std::string, std::string> metadata, const std::string& message) {
+    metadata.emplace("architecture", Model::architecture);
+    save_parameters(model, path, metadata, llama_names(model.config));
+    EXPECT_TRUE(refuses<Error>([&] { (void)load_model<Model>(path); }, message));
+  };
+  const std::string plain = text(llama, "}");
+  expect_refused({{"config.json", text(llama, R"(, "hidden_act": "xielu"})")}},
+                 "packed.safetensors: config.json: hidden_act = \"xielu\", which is not supported.");
+  expect_refused({{"config.json", "{"}}, "packed.safetensors: config.json: ");
+  expect_refused({{"config.json", plain}, {"modules.json", R"([{"type": "a.Pooling", "path": "b"}])"}},
+                 "packed.safetensors: b/config.json: there is no such file.");
+  expect_refused({{"config.json", plain}, {"modules.json", "{}"}}, "packed.safetensors: modules.json: expected a JSON array.");
+  expect_refused({{"modules.json", "[]"}}, "packed.safetensors: no configuration in the metadata.");
+  expect_refused({{"config.json", text(llama, R"(, "num_hidden_layers": 1})")}}, "config.json: ");
+  std::string deeper = plain;
+  deeper.replace(deeper.find("\"num_hidden_layers\": 2"), 22, "\"num_hidden_layers\": 3");
+  expect_refused({{"config.json", deeper}}, "model.layers.2.");
 }
 
 }  // namespace

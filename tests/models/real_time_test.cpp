@@ -4,11 +4,21 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "gated/audio/in_place_mfcc.hpp"
+#include "gated/io/in_place_kw_mlp.hpp"
+#include "gated/io/model_file.hpp"
 #include "gated/models/denoise_stream.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/language_model.hpp"
+#include "gated/models/prepare.hpp"
+#include "gated/models/presets.hpp"
+#include "gated/models/text_transformer.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "tests/core/allocations.hpp"
+#include "tests/io/files.hpp"
 
 #define GATED_TEST_HAS_RTSAN 0
 #if defined(__has_feature)
@@ -50,13 +60,18 @@ void call_in_real_time(const F& f) GATED_NONBLOCKING {
   f();
 }
 
-/// In a child process, runs `f` once unrestricted, then `count` times with system calls forbidden and allocations counted.
-/// Returns the child's wait status.
+/// The call of `f` that may allocate and make system calls.
+enum class WarmUp { first_call, none };
+
+/// In a child process, runs `f` once unrestricted unless it needs no warm-up, then `count` times with system calls forbidden
+/// and allocations counted. Returns the child's wait status.
 template <class F>
-int status_of(Index count, const F& f) {
+int status_of(Index count, const F& f, WarmUp warm_up = WarmUp::first_call) {
   const pid_t child = fork();
   if (child == 0) {
-    f();
+    if (warm_up == WarmUp::first_call) {
+      f();
+    }
     if (!GATED_TEST_HAS_RTSAN && !forbid_system_calls()) {
       _exit(refused);
     }
@@ -78,8 +93,8 @@ bool has_filters() {
 }
 
 template <class F>
-void expect_real_time(Index count, const F& f) {
-  const int status = status_of(count, f);
+void expect_real_time(Index count, const F& f, WarmUp warm_up = WarmUp::first_call) {
+  const int status = status_of(count, f, warm_up);
   EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status) << ": it made a system call";
   EXPECT_TRUE(!WIFEXITED(status) || WEXITSTATUS(status) == 0) << "it allocated memory";
 }
@@ -135,7 +150,57 @@ TEST_F(RealTime, DenoisesBlocksOfSpeech) {
       random);
   DenoiseStream<float> stream(model);
   std::vector<float> block(8, 0.5f);
-  expect_real_time(100'000, [&] { stream.process(block, block); });
+  expect_real_time(
+      100'000, [&] { stream.process(block, block); }, WarmUp::none);
+}
+
+DecoderSizes small_decoder() {
+  return {.vocabulary = 16, .channels = 16, .hidden = 24, .depth = 2, .heads = 4, .key_value_heads = 2, .window = 9};
+}
+
+TEST_F(RealTime, StepsAWindowedTransformer) {
+  const TextTransformer<float> model(transformer_decoder(small_decoder()), random);
+  auto state = model.start();  // without a capacity: the window moves on
+  Matrix<float> logits(1, 16);
+  expect_real_time(100'000, [&] { model.step(state.position() % 16, state, logits.row(0), workspace); });
+}
+
+TEST_F(RealTime, StepsWithInt8Products) {
+  const TextTransformer<float> model(transformer_decoder(small_decoder()), random);
+  const auto weights = prepare(model, WeightFormat::int8_rows);
+  workspace.use(weights);
+  workspace.use(int8_products());
+  auto state = model.start();
+  Matrix<float> logits(1, 16);
+  expect_real_time(100'000, [&] { model.step(state.position() % 16, state, logits.row(0), workspace); });
+}
+
+TEST_F(RealTime, ComputesMfccsInPlace) {
+  const MfccOptions options = keyword_mlp_mfcc();
+  std::vector<std::byte> memory(InPlaceMfcc::required_bytes(options));
+  InPlaceMfcc mfcc(options, memory);
+  const std::vector<float> samples(static_cast<std::size_t>(options.samples), 0.25F);
+  Matrix<float> coefficients(options.spectrum.frames(options.samples), options.coefficients);
+  expect_real_time(
+      100, [&] { mfcc(std::span<const float>(samples), coefficients); }, WarmUp::none);
+}
+
+TEST_F(RealTime, SpotsWordsInPlace) {
+  GmlpImageClassifierConfig config = kw_mlp(5);
+  config.image = {19, 11};
+  config.patch = {1, 11};
+  config.trunk.channels = 24;
+  config.trunk.hidden = 34;
+  config.trunk.depth = 3;
+  const auto path = test::temporary("words.safetensors");
+  save_model(GmlpImageClassifier<float>(config, random), path, WeightFormat::int8);
+  const MappedFile file(path);
+  std::vector<std::byte> memory(InPlaceKwMlp::required_bytes(config));
+  InPlaceKwMlp model(file.bytes(), config, memory);
+  const Matrix<float> image = Matrix<float>::Random(19, 11);
+  Matrix<float> scores(1, 5);
+  expect_real_time(
+      10'000, [&] { model.forward(image, scores); }, WarmUp::none);
 }
 
 #endif

@@ -76,6 +76,36 @@ TEST(Recording, GradientsOfEveryHeadAreCorrect) {
   for_each_value(LanguageModelHeadConfig{.dense = true}, &LanguageModelHeadConfig::activation, expect);
 }
 
+TEST(Recording, GradientsOfPooledVectorsAreCorrect) {
+  const Sequences sequences = Sequences::of_lengths({7, 1, 5});
+  const test::Text text(sequences);
+  const auto expect = [&](const EncoderSizes& sizes) {
+    expect_gradients(shaken<TextTransformer<double>>(transformer_encoder(sizes)), Matrix<double>(sequences.total(), 0),
+                     [&](Tape<double>& tape, const auto& model, Variable) {
+                       Recording<double> run(tape, sequences);
+                       return model.apply_pooled(run, text.tokens, {});
+                     });
+  };
+  for (const TextPooling pooling : {TextPooling::first, TextPooling::mean}) {
+    for (const bool unit_length : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name_of(pooling) << (unit_length ? ", unit length" : ""));
+      EncoderSizes sizes{.vocabulary = test::vocabulary,
+                         .channels = 4,
+                         .hidden = 5,
+                         .depth = 2,
+                         .heads = 2,
+                         .window = 2,
+                         .pooling = pooling,
+                         .unit_length = unit_length};
+      expect(sizes);
+      sizes.head = EncoderHead::classifier;  // with a pooler and its norm
+      sizes.head_bias = sizes.norm_bias = true;
+      sizes.classes = 3;
+      expect(sizes);
+    }
+  }
+}
+
 TEST(Recording, GradientsOfEveryEmbeddingAreCorrect) {
   for (const bool causal : {false, true}) {
     for_each_value(small_flash(9, causal), &FlashLanguageModelConfig::position, [](const FlashLanguageModelConfig& config) {

@@ -6,6 +6,7 @@
 #include "gated/layers/transformer_block.hpp"
 #include "gated/models/flash.hpp"
 #include "gated/models/gmlp.hpp"
+#include "gated/models/text_transformer.hpp"
 #include "gated/train/recording.hpp"
 #include "tests/train/steps.hpp"
 
@@ -118,6 +119,19 @@ inline LanguageModelConfig<StackConfig<TransformerBlockConfig>> small_transforme
                               .channel_mixer = {.hidden = 7}}}};
 }
 
+/// A Llama-style decoder: RMSNorm, RoPE, two query heads per key head, and a window in the second layer.
+inline TextTransformerConfig small_decoder() {
+  return transformer_decoder({.vocabulary = vocabulary,
+                              .channels = 6,
+                              .hidden = 7,
+                              .depth = 2,
+                              .heads = 4,
+                              .key_value_heads = 2,
+                              .head_width = 4,
+                              .window = 3,
+                              .windowed = {false, true}});
+}
+
 template <class Model, class Config = typename Model::Config>
 Model shaken(const Config& config) {
   Model model(config);
@@ -139,6 +153,7 @@ void for_each_text_model(const Text& text, const F& f) {
   call("GAU encoder", shaken<GauEncoder<T>>(small_encoder(length)), {&text, false, true});
   call("GAU encoder", shaken<GauEncoder<T>>(small_encoder(length)), {&text, true});
   call("Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::softmax)), {&text, true, true});
+  call("Llama", shaken<TextTransformer<T>>(small_decoder()), {&text});
   call("FLASH Transformer", shaken<TransformerLanguageModel<T>>(small_transformer(AttentionForm::mixed_chunk)), {&text, true});
 }
 

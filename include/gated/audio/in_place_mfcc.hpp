@@ -13,7 +13,8 @@
 
 namespace gated {
 
-/// mfcc() in memory provided by the caller. Neither the constructor nor operator() allocates.
+/// mfcc() in memory provided by the caller. Neither the constructor nor operator() allocates, and operator() takes no lock and
+/// makes no system call.
 ///
 ///     alignas(64) static std::byte memory[60'000];
 ///     InPlaceMfcc mfcc(keyword_mlp_mfcc(), memory);                    // needs required_bytes(keyword_mlp_mfcc())
@@ -56,7 +57,7 @@ class InPlaceMfcc {
 
   /// Computes the coefficients of the first options.samples samples; zeros are appended if there are fewer.
   template <class Sample>
-  void operator()(std::span<const Sample> samples, View<float> coefficients) {
+  void operator()(std::span<const Sample> samples, View<float> coefficients) GATED_NONBLOCKING {
     expect_shape<float>("InPlaceMfcc", "coefficients", coefficients, frames_of(options_), options_.coefficients);
     const auto frame = arena_.frame();
     const Index frames = frames_of(options_), bands = options_.mels;

@@ -16,7 +16,8 @@
 namespace gated {
 
 /// A KW-MLP (arXiv:2110.07749; kw_mlp() in models/presets.hpp) that reads its weights in place from the bytes of a file and
-/// runs in the caller's memory. Neither its constructor nor forward() allocates.
+/// runs in the caller's memory. Neither its constructor nor forward() allocates, and forward() takes no lock and makes no
+/// system call.
 ///
 ///     alignas(64) static std::byte memory[180'000];
 ///     const GmlpImageClassifierConfig config = …;                       // of the model in the file
@@ -59,7 +60,7 @@ class InPlaceKwMlp {
   }
 
   /// Computes the class scores of one image.
-  void forward(const ConstView<float>& image, View<float> scores) {
+  void forward(const ConstView<float>& image, View<float> scores) GATED_NONBLOCKING {
     require<ShapeError>(image.rows() == sizes_.tokens && image.cols() == sizes_.patch, "InPlaceKwMlp: the image is ",
                         image.rows(), " × ", image.cols(), ", expected ", sizes_.tokens, " tokens × ", sizes_.patch, ".");
     expect_shape<float>("InPlaceKwMlp", "scores", scores, 1, sizes_.classes);

@@ -16,6 +16,7 @@
 #include "gated/io/config_json.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/origin.hpp"
+#include "gated/io/text_config.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/timm_config.hpp"
 
@@ -41,27 +42,50 @@ namespace detail {
 /// Raises FileError: the metadata of `file` names the architecture `found` instead of `expected`.
 [[noreturn]] void refuse_architecture(const SafetensorsFile& file, std::string_view found, std::string_view expected);
 
+/// The name map for the text transformer in `file`, which has this configuration: text_names() with the prefix of the file's
+/// tensors, or no change of names if gated wrote them.
+/// Errors: ArgumentError if the configuration has more key heads than the file's keys have rows.
+NameMap text_names_in(const SafetensorsFile& file, const TextTransformerConfig& config);
+
+/// True if `file` has no configuration of gated, but the config.json of a published model.
+bool is_packed(const SafetensorsFile& file);
+
 }  // namespace detail
 
 /// Reads the configuration from the metadata of `file`. Files from save_model() and examples/convert have gated's
 /// configuration; their tensors have gated's names or the original code's (origin_of()). For gMLP image classifiers, timm's
-/// configuration is accepted too: `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`.
+/// configuration is accepted too: `{"config": "{\"architecture\": \"timm.gmlp\", …}"}`. For text transformers, so are the JSON
+/// files of a published folder, each under its path: `{"config.json": "{\"model_type\": \"llama\", …}", "modules.json": …}`.
 /// Errors: FileError for a missing configuration or an architecture other than `Model`'s; ArgumentError for invalid settings.
 template <ConfiguredModel Model>
 ModelFile<typename Model::Config> describe_model(const SafetensorsFile& file) {
-  const auto config = file.metadata().find("config");
+  constexpr bool is_text = std::same_as<typename Model::Config, TextTransformerConfig>;
+  const std::string found = architecture_of(file);
+  if constexpr (is_text) {
+    if (found == Model::architecture && detail::is_packed(file)) {
+      auto config = detail::published_text_config([&](const std::string& path) { return detail::packed_json(file, path); });
+      NameMap names = detail::text_names_in(file, config);
+      return {std::move(config), std::move(names)};
+    }
+  }
+  const auto json = file.metadata().find("config");
   require<FileError>(
-      config != file.metadata().end(), file.name(),
+      json != file.metadata().end(), file.name(),
       ": no configuration in the metadata. Build the model from a preset or a Config and use load_parameters().");
   const std::string where = file.name() + ": configuration";
-  const std::string found = architecture_of(file);
   if (found == Model::architecture) {
-    const Origin* const origin = origin_of(file);  // examples/convert keeps the origin's tensor names
-    return {from_json<typename Model::Config>(config->second, where), origin == nullptr ? NameMap() : names_of(file, *origin)};
+    auto config = from_json<typename Model::Config>(json->second, where);
+    NameMap names;
+    if constexpr (is_text) {
+      names = detail::text_names_in(file, config);
+    } else if (const Origin* const origin = origin_of(file)) {  // examples/convert keeps the origin's tensor names
+      names = names_of(file, *origin);
+    }
+    return {std::move(config), std::move(names)};
   }
   if constexpr (std::same_as<typename Model::Config, GmlpImageClassifierConfig>) {
     if (found == "timm.gmlp") {
-      return {timm_config(config->second, where), timm_names()};
+      return {timm_config(json->second, where), timm_names()};
     }
   }
   detail::refuse_architecture(file, found, Model::architecture);

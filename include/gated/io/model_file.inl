@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+
 #include "gated/io/json.hpp"
 #include "gated/io/model_file.hpp"
+#include "gated/io/text_names.hpp"
 
 namespace gated {
 
@@ -33,6 +36,28 @@ GATED_INLINE void refuse_architecture(const SafetensorsFile& file, std::string_v
   raise<FileError>(file.name(), ": the file ",
                    found.empty() ? "names no architecture in its metadata" : text("holds a \"", printable(found), "\""),
                    ", expected the architecture \"", expected, "\". save_model() writes it to the metadata.", hint);
+}
+
+GATED_INLINE NameMap text_names_in(const SafetensorsFile& file, const TextTransformerConfig& config) {
+  const Origin* const origin = origin_of(file);
+  if (origin == nullptr) {
+    return {};
+  }
+  if (const SelfAttentionConfig& c = config.trunk.block.token_mixer; c.gate != AttentionGate::none) {
+    // The map lists the rows of each head, whose number is untrusted.
+    const TensorEntry* const keys = tensor_ending(file, "k_proj.weight");
+    const Index rows =
+        keys == nullptr || keys->shape.empty() ? 0 : std::min(keys->shape[0], static_cast<Index>(keys->count()));
+    require<ArgumentError>(c.key_heads() <= rows, file.name(), ": the configuration has ", c.key_heads(),
+                           " key heads, but the keys in the file have ", rows, " rows.");
+  }
+  NameMap names = text_names(config);
+  names.prefix = names_of(file, *origin).prefix;
+  return names;
+}
+
+GATED_INLINE bool is_packed(const SafetensorsFile& file) {
+  return !file.metadata().contains("config") && file.metadata().contains("config.json");
 }
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "gated/core/count.hpp"
 #include "gated/io/name_map.hpp"
 
 namespace gated {
@@ -158,19 +159,19 @@ GATED_INLINE std::vector<FileTensor> NameMap::parts_in_file(std::string_view pat
 GATED_INLINE std::vector<FileTensor> NameMap::pieces_in_file(const Rule& rule, const detail::PatternMatch& match,
                                                              std::vector<Index> shape, std::string_view path) const {
   std::vector<FileTensor> tensors;
-  Index rows = 0;
+  Count rows = 0;
   for (const Piece& piece : rule.pieces) {
     rows += piece.rows;
-    require<ArgumentError>(!shape.empty() && rows <= shape[0], "NameMap: ", path,
-                           " has fewer rows than its pieces in the file.");
+  }
+  require<ArgumentError>(!shape.empty() && rows.value() == shape[0], "NameMap: ", path, " has ",
+                         shape.empty() ? Index{0} : shape[0], " rows, but its pieces in the file have ", rows.value(), ".");
+  for (const Piece& piece : rule.pieces) {
     std::vector<Index> theirs = shape;
     theirs[0] = piece.of > 0 ? piece.of : piece.rows;
     tensors.push_back(in_file_as(detail::fill_pattern(rule, piece.theirs, match), theirs));
     tensors.back().first = piece.first;
     tensors.back().rows = piece.of > 0 ? piece.rows : 0;
   }
-  require<ArgumentError>(rows == shape[0], "NameMap: ", path, " has ", shape[0], " rows, but its pieces in the file have ",
-                         rows, ".");
   return tensors;
 }
 

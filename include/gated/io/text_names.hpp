@@ -1,5 +1,6 @@
 #pragma once
 
+#include "gated/core/count.hpp"
 #include "gated/io/name_map.hpp"
 #include "gated/io/safetensors.hpp"
 #include "gated/models/text_transformer.hpp"
@@ -19,12 +20,13 @@ struct LlamaLayout {
   bool has_head = true;  ///< false: a head in the file is ignored, as transformers does
 
   static LlamaLayout of(const SelfAttentionConfig& c) {
-    return {.queries = c.heads * c.width(),
-            .keys = c.key_heads() * c.width(),
+    const Index queries = (Count(c.heads) * c.width()).value();
+    return {.queries = queries,
+            .keys = (Count(c.key_heads()) * c.width()).value(),
             .groups = c.key_heads(),
             .gates = c.gate == AttentionGate::none       ? 0
                      : c.gate == AttentionGate::per_head ? c.heads
-                                                         : c.heads * c.width()};
+                                                         : queries};
   }
 };
 
@@ -42,7 +44,9 @@ inline LlamaLayout llama_layout(const SafetensorsFile& file, std::string_view pr
   const auto size = [&](std::string_view name, std::size_t axis) {
     auto found = file.tensors().find(text(prefix, "model.layers.0.self_attn.", name, ".weight"));
     found = found == file.tensors().end() ? file.tensors().find(text(prefix, "layers.0.self_attn.", name, ".weight")) : found;
-    return found == file.tensors().end() || found->second.shape.size() <= axis ? Index{0} : found->second.shape[axis];
+    return found == file.tensors().end() || found->second.shape.size() <= axis || found->second.count() == 0
+               ? Index{0}
+               : found->second.shape[axis];
   };
   LlamaLayout layout{.queries = size("q_proj", 0), .keys = size("k_proj", 0)};
   const Index outputs = size("o_proj", 1), width = size("q_norm", 0);
@@ -133,6 +137,20 @@ inline NameMap modernbert_names() {
              {"channels.mixer.up", "mlp.Wi", ShapeForm::same, {}, false, 1, 2},
              {"channels.mixer.proj_out", "mlp.Wo"}});
   return names;
+}
+
+/// Overload for a model with this configuration. Without a head, it ignores a head in the file, as transformers does.
+inline NameMap modernbert_names(const TextTransformerConfig& config) {
+  NameMap names = modernbert_names();
+  if (config.head.form == HeadForm::none && !config.pooler && config.classes == 0) {
+    names.ignored = {"head", "decoder", "classifier"};
+  }
+  return names;
+}
+
+/// Name map to load a published model with this configuration: modernbert_names() for encoders, llama_names() for decoders.
+inline NameMap text_names(const TextTransformerConfig& config) {
+  return config.trunk.block.token_mixer.causal ? llama_names(config) : modernbert_names(config);
 }
 
 }  // namespace gated
