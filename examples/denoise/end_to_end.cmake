@@ -14,8 +14,8 @@ if(NOT picture MATCHES "dB.*>kHz<.*>8<.*>seconds<")
   message(FATAL_ERROR "the picture lacks its units: ${picture}")
 endif()
 # The speaker of this sentence is not in the training data. The model must raise the SI-SDR by at least 5 dB in noises
-# that it was trained on, and by at least 3 dB in others.
-expect_run(0 "known +-?0.[01] +[-0-9.]+ +([5-9]|1[0-9])\\.[0-9]\n.*unknown +-?0.[01] +[-0-9.]+ +([3-9]|1[0-9])\\.[0-9]\n" --test ${FOLDER}/speech)
+# that it was trained on, and by at least 3 dB in others (over 41 sentences: 6.3 and 4.2). A copy of the mixture gains nothing.
+expect_run(0 "known +-?0.[01] +[-0-9.]+ +([5-9]|1[0-9])\\.[0-9] +-?0.[01]\n.*unknown +-?0.[01] +[-0-9.]+ +([3-9]|1[0-9])\\.[0-9] +-?0.[01]\n" --test ${FOLDER}/speech --compare "${CMAKE_COMMAND} -E copy")
 
 set(small --train ${FOLDER}/speech --steps 3 --batch 2 --channels 8 --depth 1)
 expect_run(0 "1 files of speech, [0-9]+ parameters.*step 3 of 3   loss 0\\.[0-9]+" ${small} ${FOLDER}/one.safetensors)
@@ -44,6 +44,8 @@ expect_run(1 "its architecture is timm.gmlp, expected gated.SpeechDenoiser from 
 expect_run(2 "OUT.wav is missing: denoise IN.wav OUT.wav." ${NOISY})
 expect_run(2 "expected IN.wav and OUT.wav, or --stream, or --train, or --test.")
 expect_run(2 "expected IN.wav and OUT.wav, or --stream, or --train, or --test." --stream --test ${FOLDER}/speech)
+expect_run(2 "--compare is for --test FOLDER." ${NOISY} ${FOLDER}/out.wav --compare true)
+expect_run(1 "--compare: no_program failed with status [0-9]+." --test ${FOLDER}/speech --compare no_program)
 expect_run(2 "--steps is for training. Add --train FOLDER." --steps 3 --test ${FOLDER}/speech)
 expect_run(2 "--train starts a new model. Leave out --model." ${small} ${FOLDER}/x.safetensors --model ${FOLDER}/one.safetensors)
 expect_run(2 "--picture needs files." --stream --picture x.svg)

@@ -72,7 +72,7 @@ int run(denoise::Options options) {
     clean(options);
   }
   if (!options.test.empty() && examples::stop_signal == 0) {
-    denoise::measure(options.model, options.test);
+    denoise::measure(options.model, options.test, options.compare);
   }
   return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
 }

@@ -24,6 +24,9 @@ Options parse_options(int count, char** arguments) {
                      "train a new model on the speech in a folder: WAV files, and raw\nfiles of 16 bits at 16 kHz");
   examples::add_name(app, "--test", options.test, "FOLDER",
                      "measure the model on the speech in a folder, in eight kinds of noise");
+  app.add_option("--compare", options.compare,
+                 "with --test, measure another denoiser too, called as\nCOMMAND IN.wav OUT.wav; both files are mono, at 48 kHz")
+      ->type_name("COMMAND");
   examples::add_number(app, "--steps", options.steps, Index{1}, Index{10'000'000}, "with --train, the number of steps");
   examples::add_number(app, "--batch", options.batch, Index{1}, Index{4096}, "with --train, pieces of 3 seconds per step");
   examples::add_number(app, "--rate", options.rate, 1e-9, 1.0, "with --train, the peak learning rate");
@@ -38,6 +41,7 @@ Options parse_options(int count, char** arguments) {
   for (const char* const name : {"--steps", "--batch", "--rate", "--channels", "--depth"}) {
     gated::require<examples::UsageError>(trains || !given(name), name, " is for training. Add --train FOLDER.");
   }
+  gated::require<examples::UsageError>(options.compare.empty() || !options.test.empty(), "--compare is for --test FOLDER.");
   gated::require<examples::UsageError>(!trains || options.model.empty(), "--train starts a new model. Leave out --model.");
   gated::require<examples::UsageError>(!trains || (!options.in.empty() && options.out.empty()),
                                        "--train needs one file, the model to write: denoise --train FOLDER model.safetensors.");

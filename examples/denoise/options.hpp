@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "gated/core/matrix.hpp"
 
@@ -15,6 +16,7 @@ struct Options {
   std::filesystem::path picture;           ///< an SVG of both spectrograms
   std::filesystem::path train;             ///< a folder of speech to train on
   std::filesystem::path test;              ///< a folder of speech to measure on
+  std::string compare;                     ///< with `test`: the command of another denoiser
   gated::Index steps = 3000;               ///< number of training steps
   gated::Index batch = 16;                 ///< pieces of 3 seconds per step
   double rate = 3e-3;                      ///< the highest learning rate
