@@ -141,14 +141,17 @@ inline bool multiply_int8(const Int8Kernels& table, const Operand<float>& a, con
 }
 
 inline constexpr ProductEngine<float> int8_engine{
-    [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish, Workspace<float>& workspace,
-       Index wanted) { return multiply_int8(int8_kernels<float>(), a, b, finish, workspace, wanted); }};
+    .multiply = [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+                   Workspace<float>& workspace,
+                   Index wanted) { return multiply_int8(int8_kernels<float>(), a, b, finish, workspace, wanted); },
+    .trains = false};
 
 /// An engine with the kernels of `table`, for tests and measurements. The kernels in use must be those of the same form.
 template <const Int8Kernels& table>
 inline constexpr ProductEngine<float> int8_engine_of{
-    [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish, Workspace<float>& workspace,
-       Index wanted) { return multiply_int8(table, a, b, finish, workspace, wanted); }};
+    .multiply = [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+                   Workspace<float>& workspace, Index wanted) { return multiply_int8(table, a, b, finish, workspace, wanted); },
+    .trains = false};
 
 }  // namespace detail::gemm
 
@@ -176,7 +179,7 @@ inline constexpr ProductEngine<float> int8_engine_of{
 ///
 /// On Linux, if the processor has AMX, the first call asks the system for permission to use it. From then on, signal frames are
 /// 8 KiB larger.
-/// For float models only.
+/// For float models, and for inference: Training refuses the engine, because the products of a backward pass stay in float.
 /// Cost: the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded for each
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {
