@@ -13,7 +13,7 @@
 
 namespace bench {
 
-/// A training step of any language model.
+/// A training step of any language model. For an engine, call `tape.workspace().use(engine)`.
 template <class Model>
 struct TrainingStep {
   gated::Training<Model> training;

@@ -92,7 +92,7 @@ class PromiseChecks {
     promise("a saved model is the same when loaded", &PromiseChecks::files_hold_all);
     promise("quantized weights are bit-equal to a float layer with the rounded values",
             &PromiseChecks::quantized_weights_are_rounded_ones);
-    promise("with int8 products, sequences alone, more threads and stream steps give the same bits",
+    promise("with int8 products, the promises about batches, threads, streams, record(), hooks and allocations hold",
             &PromiseChecks::integer_products_keep_promises);
     promise("mismatched shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
@@ -447,6 +447,7 @@ class PromiseChecks {
   void training_is_forward() {
     for (const Mask mask : masks_of(batch_)) {
       Tape<T> tape;
+      tape.workspace().use(engine_);
       subject_.begin(tape, nullptr);
       const Variable x = tape.input(batch_.x), y = subject_.record(tape, x, batch_.sequences, mask);
       EXPECT_TRUE(same_bits(Matrix<T>(tape[y]), forward(batch_.x, batch_.sequences, mask))) << (mask.empty() ? "" : "masked");
@@ -467,11 +468,13 @@ class PromiseChecks {
     for (const int threads : {1, 2}) {
       for (const Mask mask : masks_of(batch_)) {
         Workspace<T> workspace(Threads{threads});
+        workspace.use(engine_);
         const auto run = [&] { subject_.forward(batch_.x, batch_.sequences, y, workspace, mask); };
         run();
         EXPECT_EQ(allocations_during(run), 0) << "forward(), " << threads << " threads";
 
         Tape<T> tape(Threads{threads}, {.attention_dropout = 0.1, .residual_dropout = 0.1});
+        tape.workspace().use(engine_);
         Random noise(6);
         const auto step = [&] {
           subject_.begin(tape, &noise);
@@ -488,6 +491,7 @@ class PromiseChecks {
     Matrix<T> y(longest_, subject_.out);
     for (const int threads : {1, 2}) {
       Workspace<T> workspace(Threads{threads});
+      workspace.use(engine_);
       auto state = subject_.start(longest_);
       subject_.extend(x_.topRows(1), state, y.topRows(1), workspace);
       EXPECT_EQ(allocations_during([&] {
@@ -530,6 +534,7 @@ class PromiseChecks {
   Shown shown_by(const std::function<void(Workspace<T>&)>& run) const {
     Shown shown;
     Workspace<T> workspace;
+    workspace.use(engine_);
     workspace.set_hook([&](const std::string& path, ConstView<T> output) {
       EXPECT_TRUE(shown.emplace(path, output).second) << "\"" << path << "\" is shown twice";
     });
@@ -601,8 +606,13 @@ class PromiseChecks {
       sequences_are_alone();
       const Matrix<T> y = forward(batch_.x, batch_.sequences);
       EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));
+      training_is_forward();
+      hooks_see_all();
+      nothing_is_allocated();
       if (promises_.causal && promises_.streams) {
         streams_are_forward();
+        hooks_see_streams();
+        streams_allocate_nothing();
       }
     }
   }

@@ -53,7 +53,8 @@ struct Promises {
 /// * if the layer can be saved, a loaded copy gives the same outputs;
 /// * uninitialised weights are refused, with an error that names them, but explicit zeros are accepted;
 /// * with bf16 and int8 weights, results are bit-equal to those of a float layer with the rounded weights;
-/// * with int8 products, batching, the number of threads and streaming do not change the bits;
+/// * with int8 products, batching, the number of threads, streaming, record() and hooks do not change the bits, and warm calls
+///   allocate nothing;
 /// * mismatched shapes raise an error that names the layer, and nothing is written.
 ///
 /// A layer must derive from Layer (layers/layer.hpp), or have contract() and `forward(x, sequences, y, workspace)`. A layer's

@@ -319,11 +319,18 @@ def instructions():
     except OSError:
         return "unknown instructions", None
     for flag, name, rate in (("amx_int8", "AMX", 32), ("avx512_vnni", "AVX512-VNNI", 4), ("avx_vnni", "AVX-VNNI", 4),
-                             ("avx512bw", "AVX-512 without VNNI, where its u8·s8 products saturate", None),
-                             ("avx2", "AVX2, where its u8·s8 products saturate", None)):
+                             ("avx512bw", "AVX-512 without VNNI", None), ("avx2", "AVX2 without VNNI", None)):
         if flag in flags:
             return name, rate
     return "instructions older than AVX2", None
+
+
+def choice_of(named):
+    """What selects the instructions of ONNX Runtime's integer products, for the text below the table."""
+    option = (", which avoids the saturation of u8·s8 products, is off, as by default." if named.endswith("without VNNI") else
+              " matters only without VNNI: a row without VNNI cannot be measured on this processor.")
+    return (f"ONNX Runtime multiplies in int8 by {named}, which its library MLAS selects by CPUID; no session option and no "
+            f"environment variable selects other instructions. The session option `session.x64quantprecision`{option}")
 
 
 def int8_table(title_of, results, threads):
@@ -332,7 +339,7 @@ def int8_table(title_of, results, threads):
                    "ONNX Runtime")
     named, rate = instructions()
     ours = ["gated" + kind for kind in ("", INT8, GROUPS, SMALL)]
-    lines = ["| workload | " + " | ".join(f"{name}, ms" for name in (*ours, version, version + INT8)) +
+    lines = ["| workload | " + " | ".join(f"{name}, ms" for name in (*ours, version, f"{version}{INT8} by {named}")) +
              " | ONNX int8 / gated int8 | gated int8, of peak | error, int8 | error, in groups | error, int8 weights | error, ONNX int8 |", "|---|" + "---:|" * 12]
     for name, runners in results.items():
         of = {runner.name: runner for runner in runners}
@@ -346,8 +353,7 @@ def int8_table(title_of, results, threads):
         lines.append(" | ".join([f"| {title_of[name]}", *columns]) + " |")
     lines += ["", f"{conditions(results, threads, 'float and int8')}. The ratio is ONNX Runtime's int8 time divided by "
               "that of *gated, int8*. An error is the largest difference from the float64 result, divided by the largest value "
-              f"of that result. The errors of the float runs, not shown, are below {TOLERANCE:.0e}. On this processor, ONNX "
-              f"Runtime multiplies with {named}, whatever its settings."]
+              f"of that result. The errors of the float runs, not shown, are below {TOLERANCE:.0e}. {choice_of(named)}"]
     if rate:
         lines[-1] += f" The peak of these instructions is taken as {rate} times the measured peak of float multiply-adds."
     batches = {name: checked for name, runners in results.items()

@@ -189,6 +189,10 @@ def arithmetic(table, _):
     return "\n".join(lines) + "\n"
 
 
+def int8_forms(table, plot):
+    return arithmetic(table, plot)  # this, too, has one ratio for each model and form
+
+
 def opening(table, _):
     columns = [("open, ms", "open ms"), ("first result, ms", "first ms"), ("a run, ms", "run ms"), ("peak memory, MB", "most MB"),
                ("private at the end, MB", "own MB"), ("mapped from the file, MB", "file MB")]
@@ -213,7 +217,8 @@ def main():
     def plot(name, *arguments):
         draw_curves(options.draw, os.path.join(options.plots, name), *arguments)
 
-    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, callbacks, arithmetic, opening):
+    for draw in (lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, int8_forms, callbacks,
+                 arithmetic, opening):
         if draw.__name__ in tables:
             with open(os.path.join(options.markdown, draw.__name__ + ".md"), "w", encoding="utf-8") as file:
                 file.write(draw(tables[draw.__name__], plot))

@@ -18,8 +18,8 @@ constexpr Table tables[] = {{"opening", bench::table_of_openings},  // must run 
                             {"streaming", bench::table_of_streaming},  {"threads", bench::table_of_threads},
                             {"busy", bench::table_of_busy_machines},   {"spatial", bench::table_of_spatial_forms},
                             {"crossover", bench::table_of_crossovers}, {"weights", bench::table_of_weights},
-                            {"products", bench::table_of_products},    {"callbacks", bench::table_of_callbacks},
-                            {"arithmetic", bench::table_of_arithmetic}};
+                            {"products", bench::table_of_products},    {"int8_forms", bench::table_of_int8_forms},
+                            {"callbacks", bench::table_of_callbacks},  {"arithmetic", bench::table_of_arithmetic}};
 
 }  // namespace
 
@@ -36,7 +36,7 @@ int main(int count, char** arguments) try {
       names.push_back(argument);
     } else {
       std::cerr << "usage: measure_tables [--quick] [--threads N] [lengths | blocks | streaming | threads | busy | spatial | "
-                   "crossover | weights | products | callbacks | arithmetic | opening ...]\n";
+                   "crossover | weights | products | int8_forms | callbacks | arithmetic | opening ...]\n";
       return 2;
     }
   }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # sh bench/tables/run.sh [--quick] [--threads N] [table ...]: measures the tables of bench/README.md and draws the plots.
 #
-# Tables: lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, callbacks, arithmetic, opening. A full
-# run writes tables.csv, <table>.md and <table>.svg to build/tables; a quick or partial run writes to build/tables/partial.
+# Tables: lengths, blocks, streaming, threads, busy, spatial, crossover, weights, products, int8_forms, callbacks, arithmetic,
+# opening. A full run writes tables.csv, <table>.md and <table>.svg to build/tables; a quick or partial run writes to
+# build/tables/partial.
 # --quick checks that everything works; its figures mean nothing.
 set -eu
 cd "$(dirname "$0")/../.."

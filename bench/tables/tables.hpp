@@ -109,8 +109,11 @@ void table_of_callbacks(const TableOptions&);
 /// Decoding with weights in float, bf16 and int8, and with int8 matmul, by number of threads.
 void table_of_weights(const TableOptions&);
 
-/// Times of trunks with matmul in float and in bf16, by number of threads.
+/// Times of trunks and of a training step with matmul in float and in bf16, by number of threads.
 void table_of_products(const TableOptions&);
+
+/// The time of trunks with int8 products relative to float, by instruction set, with and without VNNI, on one thread.
+void table_of_int8_forms(const TableOptions&);
 
 /// The slow-down of Arithmetic::portable relative to Arithmetic::fastest, by instruction set, on one thread.
 void table_of_arithmetic(const TableOptions&);

@@ -344,6 +344,41 @@ TEST_F(CInterface, MultipliesInInt8) {
   EXPECT_TRUE(test::same_bits(run(opened.handle, input_of(x)), c.model.forward(x, workspace)));
 }
 
+TEST_F(CInterface, StreamsInInt8) {
+  const Case<GmlpLanguageModel<float>> c(small_text(), "c_int8_stream");
+  gated_source source = source_of(c.path);
+  source.weights = "int8-rows";
+  source.products = "int8";
+  HeldModel opened;
+  ASSERT_DONE(gated_open(&source, &opened.handle));
+  HeldState state;
+  ASSERT_DONE(gated_start(opened.handle, 0, &state.handle));
+  const auto prepared = prepare(c.model, WeightFormat::int8_rows);
+  Workspace<float> workspace;
+  workspace.use(prepared);
+  workspace.use(int8_products());
+  const Matrix<float> expected = c.model.forward(ids, Sequences::single(static_cast<Index>(ids.size())), workspace);
+  EXPECT_FALSE(test::same_bits(expected, c.model.forward(ids)));
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    Matrix<float> y(1, expected.cols());
+    const std::vector<Index> token{ids[t]};
+    const gated_input input = input_of(token);
+    gated_output output = output_in(y);
+    ASSERT_DONE(gated_extend(state.handle, &input, &output));
+    EXPECT_TRUE(test::same_bits(y, expected.middleRows(static_cast<Index>(t), 1))) << "token " << t;
+  }
+}
+
+TEST_F(CInterface, RefusesBf16ProductsThatWouldStayInFloat) {
+  const Case<GmlpImageClassifier<float>> c(small_classifier(), "c_bf16");
+  gated_source source = source_of(c.path);
+  source.products = "bf16";
+  gated_model* model = nullptr;  // portable arithmetic has no products in bf16
+  EXPECT_EQ(gated_open(&source, &model), GATED_ARGUMENT_ERROR);
+  EXPECT_NE(std::string(gated_last_error()).find("needs AVX512-BF16"), std::string::npos) << gated_last_error();
+  EXPECT_EQ(model, nullptr);
+}
+
 TEST_F(CInterface, ThreadsShareAModel) {
   const Case<GmlpLanguageModel<float>> c(small_text(), "c_shared");
   const Matrix<float> expected = c.model.forward(ids);

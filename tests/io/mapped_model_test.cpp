@@ -8,6 +8,7 @@
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/ops/bf16_products.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/layers/literal.hpp"
 
@@ -32,13 +33,15 @@ GmlpLanguageModel<T> text_model(const HeadForm head = HeadForm::tied) {
   return model;
 }
 
-/// Expects that `opened` and `loaded` have bit-equal outputs: on batches with one and three threads, and in decode steps.
-template <class Model>
-void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
-  using T = typename Model::Scalar;
-  Workspace<T> plain, workspace, threaded(Threads{3});
-  workspace.use(opened.weights);
-  threaded.use(opened.weights);
+/// Expects that `opened` and `loaded`, run in `plain`, have bit-equal outputs: on batches with one and three threads, and in
+/// decode steps.
+template <class Model, class T = typename Model::Scalar>
+void expect_bits_of(const Model& loaded, Workspace<T>& plain, const PreparedModel<Model>& opened) {
+  Workspace<T> workspace, threaded(Threads{3});
+  for (Workspace<T>* const with_weights : {&workspace, &threaded}) {
+    with_weights->use(opened.weights);
+    with_weights->use(plain.product_engine());
+  }
   const auto sequences = Sequences::of_lengths({5, 4});
   const Matrix<T> expected = loaded.forward(tokens, sequences, plain);
   EXPECT_TRUE(same_bits(opened.model.forward(tokens, sequences, workspace), expected));
@@ -50,6 +53,12 @@ void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
     loaded.step(token, other, wanted, plain);
     EXPECT_TRUE(same_bits(logits, wanted));
   }
+}
+
+template <class Model>
+void expect_bits_of(const Model& loaded, const PreparedModel<Model>& opened) {
+  Workspace<typename Model::Scalar> plain;
+  expect_bits_of(loaded, plain, opened);
 }
 
 /// A copy of a file in memory, `offset` bytes after an aligned address.
@@ -96,6 +105,27 @@ TEST(PreparedModel, PacksAnyFileInAnyFormat) {
   }
   save_model(text_model<double>(), path);
   EXPECT_THROW(load_prepared<GmlpLanguageModel<double>>(path, WeightFormat::int8), ArgumentError);
+}
+
+TEST(PreparedModel, MultipliesTheCodesOfItsFile) {
+  const auto path = temporary("codes.safetensors");
+  for (const auto format : {WeightFormat::int8, WeightFormat::int8_rows}) {
+    SCOPED_TRACE(name_of(format));
+    save_model(text_model<float>(), path, format);
+    const Text loaded = load_model<Text>(path);
+    const auto prepared = prepare(loaded, format);
+    Workspace<float> plain;
+    plain.use(int8_products());
+    plain.use(prepared);
+    for (const auto& opened : {load_prepared<Text>(path), load_mapped<Text>(path)}) {
+      expect_bits_of(loaded, plain, opened);
+      EXPECT_EQ(opened.weights.bytes(), prepared.bytes());
+    }
+    const auto sequences = Sequences::of_lengths({5, 4});
+    const Matrix<float> in_integers = loaded.forward(tokens, sequences, plain);
+    plain.use(nullptr);
+    EXPECT_FALSE(same_bits(loaded.forward(tokens, sequences, plain), in_integers));
+  }
 }
 
 TEST(MappedModel, MapsModelsOfOtherKinds) {

@@ -6,6 +6,7 @@
 
 #include "gated/models/flash.hpp"
 #include "gated/models/gmlp.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "tests/core/numbers.hpp"
 #include "tests/train/gradients.hpp"
 
@@ -26,8 +27,8 @@ GmlpLanguageModel<float> gmlp(bool causal = true) {
 
 /// The tokens that generate() must return, computed with explicit calls of step().
 template <class Model>
-std::vector<Index> literal(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
-  Workspace<float> workspace;
+std::vector<Index> literal(const Model& model, Workspace<float>& workspace, const Sampling& sampling, Index tokens,
+                           const Random& random) {
   auto state = model.start(static_cast<Index>(prompt.size()) + tokens);
   Matrix<float> logits(1, model.out());
   model.extend(prompt, state, logits, workspace);
@@ -40,6 +41,12 @@ std::vector<Index> literal(const Model& model, const Sampling& sampling, Index t
     }
   }
   return result;
+}
+
+template <class Model>
+std::vector<Index> literal(const Model& model, const Sampling& sampling, Index tokens, const Random& random) {
+  Workspace<float> workspace;
+  return literal(model, workspace, sampling, tokens, random);
 }
 
 template <class Model>
@@ -63,6 +70,41 @@ TEST(Generate, EqualsSamplingStepByStep) {
       EXPECT_EQ(generated(flash, sampling, tokens, Random(8)), literal(flash, sampling, tokens, Random(8)));
     }
   }
+}
+
+TEST(Generate, RunsInTheGivenWorkspace) {
+  const auto model = gmlp();
+  const auto prepared = prepare(model, WeightFormat::int8_rows);
+  Workspace<float> workspace;
+  workspace.use(prepared);
+  workspace.use(int8_products());
+  const Sampling greedy{.temperature = 0};
+  auto text = generate(model, prompt, workspace, greedy, 5);
+  const std::vector<Index> expected = literal(model, workspace, greedy, 5, Random());
+  std::size_t at = 0;
+  for (const Index token : text) {
+    EXPECT_EQ(token, expected[at++]);
+  }
+  EXPECT_EQ(at, expected.size());
+}
+
+TEST(Generate, OffersItsProductsToTheEngineOfTheWorkspace) {
+  static Index offered = 0;
+  const ProductEngine<float> engine{
+      [](const Operand<float>&, const Operand<float>&, const detail::gemm::TileFunction<float>&, Workspace<float>&, Index) {
+        ++offered;
+        return false;
+      }};
+  const auto model = gmlp();
+  Workspace<float> workspace;
+  workspace.use(&engine);
+  auto text = generate(model, prompt, workspace, {}, 2);
+  const Index after_the_prompt = offered;
+  EXPECT_GT(after_the_prompt, 0);
+  for (const Index token : text) {
+    EXPECT_LT(token, 11);
+  }
+  EXPECT_GT(offered, after_the_prompt);
 }
 
 TEST(Generate, StopsAtTheCapacityOfTheModel) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
+#include <functional>
 #include <limits>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "gated/models/gmlp.hpp"
@@ -59,166 +61,189 @@ Matrix<float> stated(const Matrix<float>& x, const Matrix<float>& w, Index group
   return y;
 }
 
+/// The kernels of one instruction set, and an engine that multiplies with them.
+struct Form {
+  const char* name;
+  KernelForm kernels;
+  const Int8Kernels* table;
+  const ProductEngine<float>* engine;
+};
+
+template <const Int8Kernels& table>
+Form form(const char* name, KernelForm kernels) {
+  return {name, kernels, &table, &detail::gemm::int8_engine_of<table>};
+}
+
+/// The forms with AVX512-VNNI, if the machine has it.
+void add_vnni_forms([[maybe_unused]] std::vector<Form>& all) {
+#if GATED_HAS_AMX_KERNELS
+  all.push_back(form<avx512_vnni::amx_kernels<test::PlainTiles>>("avx512_vnni, emulated AMX", KernelForm::avx512));
+  if (detail::granted_amx().int8) {
+    all.push_back(form<avx512_vnni::amx_kernels<avx512_vnni::TileRegisters>>("AMX", KernelForm::avx512));
+  }
+#endif
+}
+
+/// All int8 kernels that this machine can run, with and without dot-product instructions.
+std::vector<Form> all_forms() {
+#if GATED_CHOOSES_FORM
+  std::vector<Form> all{form<sse2::int8::kernels>("sse2", KernelForm::sse2)};
+  const KernelForm best = available_kernels().back();
+  if (best >= KernelForm::avx2) {
+    all.push_back(form<avx2::int8::kernels>("avx2", KernelForm::avx2));
+    if (detail::machine_has_avx_vnni) {
+      all.push_back(form<avx2_vnni::int8::kernels>("avx2_vnni", KernelForm::avx2));
+    }
+  }
+  if (best >= KernelForm::avx512) {
+    all.push_back(form<avx512::int8::kernels>("avx512", KernelForm::avx512));
+    if (detail::machine_has_avx512_vnni) {
+      all.push_back(form<avx512_vnni::int8::kernels>("avx512_vnni", KernelForm::avx512));
+      add_vnni_forms(all);
+    }
+  }
+#else
+  std::vector<Form> all{form<GATED_INT8_BASELINE::int8::kernels>("baseline", kernels()),
+                        form<GATED_BASELINE::int8::kernels>("without dot products", kernels())};
+  add_vnni_forms(all);
+#endif
+  return all;
+}
+
+/// Calls `f` with each form, whose kernels are then in use.
+template <class F>
+void for_each_form(const F& f) {
+  for (const Form& form : all_forms()) {
+    SCOPED_TRACE(form.name);
+    use_kernels(form.kernels);
+    f(form);
+  }
+}
+
 Matrix<float> product_in(Workspace<float>& workspace, const Operand<float>& a, const Operand<float>& b) {
   Matrix<float> y = Matrix<float>::Constant(a.rows, b.columns, 77);
   matmul(a, quantizable(b), y, workspace);
   return y;
 }
 
-Matrix<float> product(const Operand<float>& a, const Operand<float>& b, Threads threads = {}) {
+Matrix<float> product(const Form& form, const Operand<float>& a, const Operand<float>& b, Threads threads = {}) {
   Workspace<float> workspace(std::move(threads));
-  workspace.use(int8_products());
+  workspace.use(form.engine);
   return product_in(workspace, a, b);
 }
 
-/// All int8 kernels that this machine can run, both with and without dot-product instructions.
-std::vector<std::pair<const char*, const Int8Kernels*>> all_kernels() {
-#if GATED_CHOOSES_FORM
-  std::vector<std::pair<const char*, const Int8Kernels*>> all{{"sse2", &sse2::int8::kernels}};
-  const KernelForm best = available_kernels().back();
-  if (best >= KernelForm::avx2) {
-    all.emplace_back("avx2", &avx2::int8::kernels);
-    if (detail::machine_has_avx_vnni) {
-      all.emplace_back("avx2_vnni", &avx2_vnni::int8::kernels);
-    }
-  }
-  if (best >= KernelForm::avx512) {
-    all.emplace_back("avx512", &avx512::int8::kernels);
-    if (detail::machine_has_avx512_vnni) {
-      all.emplace_back("avx512_vnni", &avx512_vnni::int8::kernels);
-    }
-  }
-  return all;
-#else
-  return {{"baseline", &int8_kernels<float>()}, {"without dot products", &GATED_BASELINE::int8::kernels}};
-#endif
+Linear<float> layer_of(const Matrix<float>& weight) {
+  Linear<float> layer(weight.cols(), weight.rows(), false);
+  layer.weight = weight;
+  return layer;
 }
 
-/// x · wᵀ by the kernels of `table`, with all of w in one panel.
-Matrix<float> product_by(const Int8Kernels& table, const Matrix<float>& x, const Matrix<float>& w) {
-  const Index width = table.columns, depth = x.cols(), words = (depth + 63) / 64 * 16 * table.words;
-  AlignedMemory<float> scales(static_cast<std::size_t>(width));
-  AlignedMemory<std::int32_t> sums(static_cast<std::size_t>(width));
-  AlignedMemory<std::byte> codes(static_cast<std::size_t>((depth + 3) / 4 * 4 * width));
-  AlignedMemory<std::uint32_t> rows_of_codes(static_cast<std::size_t>(words * x.rows()));
-  std::vector<RowCode> rows;
-  for (Index i = 0; i < x.rows(); ++i) {
-    table.encode_row(depth, depth, x.data() + i * depth, 1, words, rows_of_codes.data() + i * words, &rows.emplace_back());
-  }
-  Matrix<float> columns = Matrix<float>::Zero(depth, width);
-  columns.leftCols(w.rows()) = w.transpose();
-  table.encode_panel(depth, columns.data(), scales.data(), sums.data(), codes.data());
-  const QuantizedPanel panel{WeightFormat::int8_rows, depth, scales.data(), sums.data(), codes.data()};
-  Matrix<float> tile(table.tiles.front().rows, width), y(x.rows(), w.rows());
-  for (Index row = 0; row < x.rows();) {
-    const auto tile_of = std::find_if(table.tiles.begin(), table.tiles.end(),
-                                      [&](const Int8Kernels::Tile& t) { return t.rows <= x.rows() - row; });
-    tile_of->multiply(depth, rows_of_codes.data() + row * words, words, rows.data() + row, panel, tile.data());
-    y.middleRows(row, tile_of->rows) = tile.topLeftCorner(tile_of->rows, w.rows());
-    row += tile_of->rows;
-  }
-  return y;
+/// x · wᵀ with weights prepared in `format`.
+Matrix<float> product(const Form& form, const Matrix<float>& x, const Linear<float>& layer, WeightFormat format,
+                      Threads threads = {}) {
+  const auto prepared = prepare(layer, format);
+  Workspace<float> workspace(std::move(threads));
+  workspace.use(form.engine);
+  workspace.use(prepared);
+  return product_in(workspace, x, transposed(layer.weight));
 }
 
-TEST(Int8Kernels, EqualTheirFormulaInEveryForm) {
-  for (const auto& [name, table] : all_kernels()) {
-    for (const Index rows : {1, 2, 5, 14, 31}) {
+constexpr WeightFormat prepared_formats[] = {WeightFormat::int8, WeightFormat::int8_rows};
+
+TEST_F(Int8Product, ChoosesTheBestKernelsOfTheForm) {
+  static_cast<void>(int8_products());
+  for (const KernelForm kernels : available_kernels()) {
+    use_kernels(kernels);
+    const Int8Kernels* best = nullptr;
+    for (const Form& form : all_forms()) {
+      const bool is_emulated = std::string(form.name).find("emulated") != std::string::npos;
+      const bool lacks_dot_products = std::string(form.name) == "without dot products";
+      best = form.kernels == kernels && !is_emulated && !lacks_dot_products ? form.table : best;
+    }
+    EXPECT_EQ(&int8_kernels<float>(), best);
+  }
+}
+
+TEST_F(Int8Product, EqualsItsFormulaForEveryShapeAndTranspose) {
+  for (const Index rows : {0, 1, 2, 5, 13, 14, 15, 31, 32, 33, 50}) {
+    for (const Index columns : {0, 1, 15, 16, 33, 70}) {
       for (const Index depth : {1, 3, 4, 5, 31, 32, 65, 200}) {
-        for (const Index columns : {Index{1}, table->columns - 1, table->columns}) {
-          const Matrix<float> x = random_matrix<float>(rows, depth, 1), w = random_matrix<float>(columns, depth, 2);
-          ASSERT_TRUE(same_bits(product_by(*table, x, w), stated(x, w, depth))) << name << ", " << rows << " × " << depth;
-        }
+        const Matrix<float> a = random_matrix<float>(rows, depth, 1), w = random_matrix<float>(columns, depth, 2);
+        const Matrix<float> at = a.transpose(), b = w.transpose(), expected = stated(a, w, depth);
+        SCOPED_TRACE(text(rows, " × ", depth, " · ", depth, " × ", columns));
+        for_each_form([&](const Form& form) {
+          ASSERT_TRUE(same_bits(product(form, a, transposed(w)), expected));
+          ASSERT_TRUE(same_bits(product(form, a, b), expected)) << "b by rows";
+          ASSERT_TRUE(same_bits(product(form, transposed(at), b), expected)) << "a transposed";
+        });
+      }
+    }
+  }
+}
+
+TEST_F(Int8Product, EqualsItsFormulaInGroups) {
+  for (const Index in : {1, 31, 32, 33, 70, 128, 163}) {
+    for (const Index rows : {1, 2, 17, 32, 33, 50}) {
+      const Matrix<float> x = random_matrix<float>(rows, in, 4), w = random_matrix<float>(70, in, 3);
+      const Linear<float> layer = layer_of(w);
+      SCOPED_TRACE(text(rows, " × ", in));
+      for (const WeightFormat format : prepared_formats) {
+        const Matrix<float> expected = stated(x, w, group_size(format, in));
+        for_each_form(
+            [&](const Form& form) { ASSERT_TRUE(same_bits(product(form, x, layer, format), expected)) << name_of(format); });
       }
     }
   }
 }
 
 /// Among half a million values, some are so close to a tie that a fused multiply-add would round them the other way.
-TEST(Int8Kernels, RoundProductsBeforeAdding) {
-  for (const auto& [name, table] : all_kernels()) {
-    const Index width = table->columns;
-    const Matrix<float> x = random_matrix<float>((1 << 19) / width, width, 1), w = Matrix<float>::Identity(width, width) * 127;
-    EXPECT_TRUE(same_bits(product_by(*table, x, w), stated(x, w, width))) << name;
-  }
+TEST_F(Int8Product, RoundsProductsBeforeAdding) {
+  const Matrix<float> x = random_matrix<float>(1 << 14, 32, 1), w = Matrix<float>::Identity(32, 32) * 127;
+  const Matrix<float> expected = stated(x, w, 32);
+  for_each_form([&](const Form& form) { EXPECT_TRUE(same_bits(product(form, x, transposed(w)), expected)); });
+}
+
+/// Expects that each tile of each form multiplies rows of 255 and of -255 by `layer`, whose weights are all `value`, exactly.
+void expect_exact_sums(const Linear<float>& layer, float value, const std::function<PreparedWeights<float>()>& prepared_by) {
+  const Index depth = layer.weight.cols();
+  for_each_form([&](const Form& form) {
+    const auto prepared = prepared_by();
+    Workspace<float> workspace;
+    workspace.use(form.engine);
+    workspace.use(prepared);
+    for (const Int8Kernels::Tile& tile : form.table->tiles) {
+      for (const float x : {255.0f, -255.0f}) {
+        const Matrix<float> y =
+            product_in(workspace, Matrix<float>(Matrix<float>::Constant(tile.rows, depth, x)), transposed(layer.weight));
+        const double sum = static_cast<double>(x) * static_cast<double>(value) * static_cast<double>(depth);
+        EXPECT_TRUE((y.array() == static_cast<float>(sum)).all()) << tile.rows << " rows of " << x << " give " << y(0, 0);
+      }
+    }
+  });
 }
 
 /// The largest codes would saturate 16-bit sums of pairs: 2 · 255 · 127 > 32767.
-TEST(Int8Kernels, AddUpTheLargestCodesExactly) {
-  constexpr Index deepest = detail::gemm::deepest_int8;
-  for (const auto& [name, table] : all_kernels()) {
-    for (const float sign : {1.0f, -1.0f}) {
-      const Matrix<float> x = Matrix<float>::Constant(2, deepest, 255), w = Matrix<float>::Constant(2, deepest, sign * 127);
-      const Matrix<float> y = product_by(*table, x, w);
-      EXPECT_EQ(y(0, 0), sign * static_cast<float>(255.0 * 127 * deepest)) << name;
-      const Matrix<float> minus = product_by(*table, -x, w);
-      EXPECT_EQ(minus(1, 1), -y(0, 0)) << name;
-    }
+TEST_F(Int8Product, AddsUpTheLargestCodesExactlyInEveryTile) {
+  for (const float value : {127.0f, -127.0f}) {
+    const Linear<float> layer = layer_of(Matrix<float>::Constant(2, detail::gemm::deepest_int8, value));
+    expect_exact_sums(layer, value, [] { return PreparedWeights<float>(); });
+    expect_exact_sums(layer, value, [&] { return prepare(layer, WeightFormat::int8_rows); });
   }
 }
 
-#if GATED_HAS_AMX_KERNELS
-TEST(Int8Kernels, TileProductsForAmx) {
-  for (const Index words : {1, 7, 8, 15, 16, 17, 31, 40}) {
-    const Index padded = (words + 15) / 16 * 16;
-    std::vector<std::uint32_t> a(static_cast<std::size_t>(32 * padded));
-    std::vector<std::byte> panel(static_cast<std::size_t>(padded * 128));
-    Random random(1);
-    std::generate(panel.begin(), panel.end(), [&] { return static_cast<std::byte>(random.bits()); });  // including padding
-    for (Index row = 0; row < 32; ++row) {
-      std::generate_n(a.begin() + row * padded, words, [&] { return static_cast<std::uint32_t>(random.bits()); });
-    }
-    std::vector<std::int32_t> sums(32 * 32);
-    avx512_vnni::sum_two_by_two_tiles<test::PlainTiles>(words, a.data(), padded, panel.data(), sums.data());
-    for (Index row = 0; row < 32; ++row) {
-      for (Index column = 0; column < 32; ++column) {
-        std::int32_t expected = 0;
-        for (Index k = 0; k < 4 * words; ++k) {
-          expected += static_cast<int>(a[static_cast<std::size_t>(row * padded + k / 4)] >> 8 * (k % 4) & 255) *
-                      static_cast<std::int8_t>(panel[static_cast<std::size_t>(128 * (k / 4) + 4 * column + k % 4)]);
-        }
-        ASSERT_EQ(sums[static_cast<std::size_t>(32 * row + column)], expected) << words << " words, " << row << ", " << column;
-      }
-    }
-  }
-}
-#endif
-
-TEST_F(Int8Product, EqualsItsFormulaForEveryShapeAndTranspose) {
-  for (const KernelForm form : available_kernels()) {
-    use_kernels(form);
-    for (const Index rows : {0, 1, 2, 13, 14, 15, 60}) {
-      for (const Index columns : {0, 1, 16, 33, 70}) {
-        for (const Index depth : {1, 3, 32, 65}) {
-          const Matrix<float> a = random_matrix<float>(rows, depth, 1), w = random_matrix<float>(columns, depth, 2);
-          const Matrix<float> at = a.transpose(), b = w.transpose(), expected = stated(a, w, depth);
-          const auto shape = text(rows, " × ", depth, " · ", depth, " × ", columns);
-          ASSERT_TRUE(same_bits(product(a, transposed(w)), expected)) << shape;
-          ASSERT_TRUE(same_bits(product(a, b), expected)) << shape << ", b by rows";
-          ASSERT_TRUE(same_bits(product(transposed(at), b), expected)) << shape << ", a transposed";
-        }
-      }
-    }
-  }
-}
-
-TEST_F(Int8Product, ReadsPreparedWeights) {
-  for (const KernelForm form : available_kernels()) {
-    use_kernels(form);
-    for (const Index in : {31, 32, 70, 128}) {
-      Linear<float> layer(in, 70, false);
-      Random random(3);
-      fill_normal(layer.weight, 1, random);
-      for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int8_rows}) {
-        const auto prepared = prepare(layer, format);
-        Workspace<float> workspace;
-        workspace.use(int8_products());
-        workspace.use(prepared);
-        const auto x = random_matrix<float>(17, in, 4);
-        EXPECT_TRUE(
-            same_bits(product_in(workspace, x, transposed(layer.weight)), stated(x, layer.weight, group_size(format, in))))
-            << name_of(format) << ", " << in;
-      }
-    }
+/// prepare() makes no code of -128, but a file may hold it.
+TEST_F(Int8Product, AddsUpTheLowestCodeExactlyInEveryTile) {
+  constexpr Index depth = detail::gemm::deepest_int8;
+  const Linear<float> layer = layer_of(Matrix<float>::Constant(2, depth, -128));
+  const std::vector<std::byte> codes(2 * depth, std::byte{0x80});
+  for (const WeightFormat format : prepared_formats) {
+    const std::vector<float> scales(static_cast<std::size_t>(2 * scales_per_row(format, depth)), 1.0f);
+    expect_exact_sums(layer, -128, [&] {
+      PreparedWeights<float> prepared;
+      detail::pack_codes(prepared, layer.weight.data(),
+                         {format, 2, depth, codes.data(), std::as_bytes(std::span(scales)).data()});
+      return prepared;
+    });
   }
 }
 
@@ -227,15 +252,14 @@ TEST_F(Int8Product, EncodesPreparedAndPlainFloatWeights) {
   Random random(3);
   fill_normal(layer.weight, 1, random);
   const auto x = random_matrix<float>(17, 40, 4);
-  const Matrix<float> unprepared = product(x, transposed(layer.weight));
+  const Matrix<float> expected = stated(x, layer.weight, 40);
   const auto prepared = prepare(layer);
-  for (const KernelForm form : available_kernels()) {  // the weights are packed for one form only
-    use_kernels(form);
+  for_each_form([&](const Form& form) {  // the weights are packed for one form only
     Workspace<float> workspace;
-    workspace.use(int8_products());
+    workspace.use(form.engine);
     workspace.use(prepared);
-    EXPECT_TRUE(same_bits(product_in(workspace, x, transposed(layer.weight)), unprepared));
-  }
+    EXPECT_TRUE(same_bits(product_in(workspace, x, transposed(layer.weight)), expected));
+  });
 }
 
 TEST_F(Int8Product, UsesFloatProductsForBf16Weights) {
@@ -269,77 +293,139 @@ TEST_F(Int8Product, UsesFloatForScoresAndTriangularOrDeepProducts) {
   expect_float(deep_a, quantizable(Operand<float>(deep_b)));
 }
 
-TEST_F(Int8Product, TreatsRowsOfTinyValuesAsZeros) {
-  const Matrix<float> w = random_matrix<float>(40, 33, 2);
-  for (const float tiny : {0.0f, 1e-45f, -1e-40f, 0x1p-101f}) {
-    Matrix<float> x = random_matrix<float>(3, 33, 1);
-    x.row(1).setConstant(tiny);
-    const Matrix<float> y = product(x, transposed(w));
-    EXPECT_TRUE(y.row(1).isZero(0)) << tiny;
-    EXPECT_TRUE(same_bits(y.row(0), stated(x, w, 33).row(0)));
+/// With prepared weights too, a product that is too deep has the bits of a product in float.
+TEST_F(Int8Product, UsesFloatForDeepPreparedWeights) {
+  const Index depth = detail::gemm::deepest_int8 + 1;
+  const Linear<float> layer = layer_of(random_matrix<float>(3, depth, 2));
+  const Matrix<float> x = random_matrix<float>(2, depth, 1);
+  for (const WeightFormat format : prepared_formats) {
+    for_each_form([&](Form form) {
+      const Matrix<float> y = product(form, x, layer, format);
+      form.engine = nullptr;
+      EXPECT_TRUE(same_bits(y, product(form, x, layer, format))) << name_of(format);
+    });
   }
-  Matrix<float> some_zero = w;
-  some_zero.row(5).setZero();
-  EXPECT_TRUE(product(random_matrix<float>(3, 33, 1), transposed(some_zero)).col(5).isZero(0));
 }
 
-TEST_F(Int8Product, KeepsNaNAndInfinityInTheirRowOrColumn) {
-  for (const KernelForm form : available_kernels()) {
-    use_kernels(form);
-    const Matrix<float> x = random_matrix<float>(20, 33, 1), w = random_matrix<float>(40, 33, 2);
-    const Matrix<float> clean = product(x, transposed(w));
-    for (const float bad : {nan, -nan, infinity, -infinity, 3e38f}) {
-      for (const Index k : {0, 17, 32}) {
-        Matrix<float> bad_x = x, bad_w = w;
-        bad_x(7, k) = bad;
-        bad_w(9, k) = bad;
-        Matrix<float> y = product(bad_x, transposed(w));
-        if (bad == 3e38f) {
-          bad_x(7, (k + 1) % 33) = -bad;  // the range of the row overflows float
-          y = product(bad_x, transposed(w));
-        }
-        EXPECT_TRUE(y.row(7).array().isNaN().all()) << bad;
-        y.row(7) = clean.row(7);
-        EXPECT_TRUE(same_bits(y, clean)) << bad;
-        if (!std::isfinite(bad)) {
-          for (const bool by_rows : {false, true}) {
-            const Matrix<float> bad_b = bad_w.transpose();
-            y = by_rows ? product(x, bad_b) : product(x, transposed(bad_w));
-            EXPECT_TRUE(y.col(9).array().isNaN().all()) << bad;
-            y.col(9) = clean.col(9);
-            EXPECT_TRUE(same_bits(y, clean)) << bad;
+TEST_F(Int8Product, TreatsRowsOfTinyValuesAsZeros) {
+  const Matrix<float> w = random_matrix<float>(40, 33, 2), random = random_matrix<float>(50, 33, 1);
+  Matrix<float> some_zero = w;
+  some_zero.row(5).setZero();
+  for_each_form([&](const Form& form) {
+    for (const float tiny : {0.0f, 1e-45f, -1e-40f, 0x1p-101f}) {
+      Matrix<float> x = random;
+      x.row(1).setConstant(tiny);
+      const Matrix<float> y = product(form, x, transposed(w));
+      EXPECT_TRUE(y.row(1).isZero(0)) << tiny;
+      EXPECT_TRUE(same_bits(y.row(0), stated(random.topRows(1), w, 33)));
+    }
+    EXPECT_TRUE(product(form, random, transposed(some_zero)).col(5).isZero(0));
+  });
+}
+
+TEST_F(Int8Product, TreatsGroupsOfTinyValuesAsZeros) {
+  Matrix<float> w = random_matrix<float>(40, 100, 2), x = random_matrix<float>(50, 100, 1);
+  w.row(5).segment(32, 32).setZero();
+  x.row(1).segment(64, 32).setZero();
+  x.row(2).setZero();
+  x.row(2).tail(4).setConstant(0x1p-101f);
+  const Matrix<float> expected = stated(x, w, 32);
+  EXPECT_TRUE(expected.row(2).isZero(0));
+  const Linear<float> layer = layer_of(w);
+  for_each_form([&](const Form& form) { EXPECT_TRUE(same_bits(product(form, x, layer, WeightFormat::int8), expected)); });
+}
+
+TEST_F(Int8Product, KeepsNaNAndInfinityInTheirRow) {
+  const Matrix<float> x = random_matrix<float>(50, 100, 1), w = random_matrix<float>(40, 100, 2);
+  const Linear<float> layer = layer_of(w);
+  for_each_form([&](const Form& form) {
+    for (const WeightFormat format : prepared_formats) {
+      const Matrix<float> clean = product(form, x, layer, format);
+      for (const float bad : {nan, -nan, infinity, -infinity, 3e38f}) {
+        for (const Index k : {0, 17, 99}) {
+          Matrix<float> bad_x = x;
+          bad_x(7, k) = bad;
+          if (bad == 3e38f) {
+            bad_x(7, k == 0 ? 1 : k - 1) = -bad;  // in the same group, whose range overflows float
           }
+          Matrix<float> y = product(form, bad_x, layer, format);
+          EXPECT_TRUE(y.row(7).array().isNaN().all()) << bad << ", " << name_of(format);
+          EXPECT_TRUE(format == WeightFormat::int8 || same_bits(y, product(form, bad_x, transposed(w)))) << "unprepared";
+          y.row(7) = clean.row(7);
+          EXPECT_TRUE(same_bits(y, clean)) << bad << ", " << name_of(format);
         }
       }
     }
-  }
+  });
+}
+
+TEST_F(Int8Product, AllowsAnyFiniteRangeAcrossGroups) {
+  Matrix<float> x = random_matrix<float>(50, 64, 1);
+  const Matrix<float> w = random_matrix<float>(40, 64, 2, 0.01);
+  x(7, 3) = 3e38f;
+  x(7, 40) = -3e38f;
+  const Matrix<float> expected = stated(x, w, 32);
+  EXPECT_TRUE(expected.allFinite());
+  for_each_form([&](const Form& form) {
+    EXPECT_TRUE(same_bits(product(form, x, layer_of(w), WeightFormat::int8), expected));
+    EXPECT_TRUE(product(form, x, layer_of(w), WeightFormat::int8_rows).row(7).array().isNaN().all());
+  });
+}
+
+TEST_F(Int8Product, KeepsNaNAndInfinityInTheirColumn) {
+  const Matrix<float> x = random_matrix<float>(50, 33, 1), w = random_matrix<float>(40, 33, 2);
+  for_each_form([&](const Form& form) {
+    const Matrix<float> clean = product(form, x, transposed(w));
+    for (const float bad : {nan, -nan, infinity, -infinity}) {
+      for (const Index k : {0, 17, 32}) {
+        Matrix<float> bad_w = w;
+        bad_w(9, k) = bad;
+        const Matrix<float> bad_b = bad_w.transpose();
+        for (const bool by_rows : {false, true}) {
+          Matrix<float> y = by_rows ? product(form, x, bad_b) : product(form, x, transposed(bad_w));
+          EXPECT_TRUE(y.col(9).array().isNaN().all()) << bad;
+          y.col(9) = clean.col(9);
+          EXPECT_TRUE(same_bits(y, clean)) << bad;
+        }
+      }
+    }
+  });
 }
 
 TEST_F(Int8Product, ComputesEachRowIndependently) {
-  const Matrix<float> a = random_matrix<float>(61, 53, 12), b = random_matrix<float>(53, 67, 13);
-  const Matrix<float> whole = product(a, b);
-  for (Index count = 1; count <= a.rows(); ++count) {
-    for (const Index i : {Index{0}, (a.rows() - count) / 2, a.rows() - count}) {
-      ASSERT_TRUE(same_bits(product(ConstView<float>(a.middleRows(i, count)), b), whole.middleRows(i, count))) << count;
+  const Matrix<float> a = random_matrix<float>(50, 53, 12), w = random_matrix<float>(67, 53, 13);
+  const Linear<float> layer = layer_of(w);
+  for_each_form([&](const Form& form) {
+    const Matrix<float> whole = product(form, a, transposed(w)), grouped = product(form, a, layer, WeightFormat::int8);
+    for (Index count = 1; count <= a.rows(); ++count) {
+      for (const Index i : {Index{0}, (a.rows() - count) / 2, a.rows() - count}) {
+        const Matrix<float> part = a.middleRows(i, count);
+        ASSERT_TRUE(same_bits(product(form, part, transposed(w)), whole.middleRows(i, count))) << count;
+        ASSERT_TRUE(same_bits(product(form, part, layer, WeightFormat::int8), grouped.middleRows(i, count))) << count;
+      }
     }
-  }
+  });
 }
 
 TEST_F(Int8Product, IsBitEqualForAnyNumberOfThreads) {
-  const Matrix<float> a = random_matrix<float>(1030, 201, 10), b = random_matrix<float>(201, 230, 11);
+  const Matrix<float> a = random_matrix<float>(530, 101, 10), w = random_matrix<float>(230, 101, 11);
   const Matrix<float> row = random_matrix<float>(1, 2000, 12), square = random_matrix<float>(2000, 700, 13);
-  for (const int threads : {2, 3}) {
-    EXPECT_TRUE(same_bits(product(a, b, Threads{threads}), product(a, b))) << threads;
-    EXPECT_TRUE(same_bits(product(row, square, Threads{threads}), product(row, square))) << threads;
-  }
+  const Linear<float> layer = layer_of(w);
+  for_each_form([&](const Form& form) {
+    const Matrix<float> one = product(form, a, transposed(w)), grouped = product(form, a, layer, WeightFormat::int8);
+    const Matrix<float> one_row = product(form, row, square);
+    for (const int threads : {2, 3}) {
+      EXPECT_TRUE(same_bits(product(form, a, transposed(w), Threads{threads}), one)) << threads;
+      EXPECT_TRUE(same_bits(product(form, a, layer, WeightFormat::int8, Threads{threads}), grouped)) << threads;
+      EXPECT_TRUE(same_bits(product(form, row, square, Threads{threads}), one_row)) << threads;
+    }
+  });
 }
 
-TEST_F(Int8Product, RunsAWholeModel) {
-  Random random(1);
-  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention_width = 16}, random);
+void expect_model_runs(const Gmlp<float>& model, const Form& form) {
   const auto x = random_matrix<float>(3 * 19, 48, 2);
   Workspace<float> in_float, workspace;
-  workspace.use(int8_products());
+  workspace.use(form.engine);
   const auto sequences = Sequences::uniform(3, 19);
   const Matrix<float> exact = model.forward(x, sequences, in_float);
   const Matrix<float> unprepared = model.forward(x, sequences, workspace);
@@ -360,19 +446,30 @@ TEST_F(Int8Product, RunsAWholeModel) {
   EXPECT_TRUE(same_bits(again, y));
 }
 
+TEST_F(Int8Product, RunsAWholeModel) {
+  Random random(1);
+  const Gmlp<float> model({.length = 19, .channels = 48, .hidden = 96, .depth = 3, .attention_width = 16}, random);
+  for_each_form([&](const Form& form) { expect_model_runs(model, form); });
+}
+
 #if GATED_CHOOSES_FORM
 /// The program that calls gated may have set the flags FTZ and DAZ.
 TEST_F(Int8Product, HasTheSameBitsIfSubnormalsAreFlushed) {
-  Matrix<float> x = random_matrix<float>(9, 40, 1), w = random_matrix<float>(33, 40, 2);
+  Matrix<float> x = random_matrix<float>(50, 40, 1), w = random_matrix<float>(33, 40, 2);
   x.row(1) *= 1e-30f;
   x.row(2).setConstant(1e-40f);
   x(3, 3) = 1e-42f;
-  const Matrix<float> y = product(x, transposed(w));
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(before | 0x8040);  // FTZ and DAZ
-  const Matrix<float> flushed = product(x, transposed(w));
-  _mm_setcsr(before);
-  EXPECT_TRUE(same_bits(flushed, y));
+  const Linear<float> layer = layer_of(w);
+  for_each_form([&](const Form& form) {
+    const Matrix<float> y = product(form, x, transposed(w)), grouped = product(form, x, layer, WeightFormat::int8);
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040);  // FTZ and DAZ
+    const Matrix<float> flushed = product(form, x, transposed(w));
+    const Matrix<float> flushed_groups = product(form, x, layer, WeightFormat::int8);
+    _mm_setcsr(before);
+    EXPECT_TRUE(same_bits(flushed, y));
+    EXPECT_TRUE(same_bits(flushed_groups, grouped));
+  });
 }
 #endif
 

@@ -12,8 +12,8 @@ namespace gated::test {
 /// Emulates the AMX instructions as Intel's manual describes them, because the machine may lack AMX: the interface of
 /// TileRegisters in ops/kernels/amx_tiles.inl.
 struct PlainTiles {
-  static inline Index words = 0, above = 0, below = 0;
-  static inline std::byte tiles[8][16][64];
+  static inline thread_local Index words = 0, above = 0, below = 0;
+  static inline thread_local std::byte tiles[8][16][64];
 
   static void configure(Index words_, Index above_, Index below_) {
     words = words_;

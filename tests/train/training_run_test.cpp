@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "gated/io/model_file.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/ops/bf16_products.hpp"
+#include "gated/ops/int8_products.hpp"
 #include "gated/train/next_token.hpp"
 #include "gated/train/training.hpp"
 #include "tests/core/allocations.hpp"
@@ -73,6 +75,18 @@ TEST(TrainingRun, OffersItsProductsToAnEngine) {
   EXPECT_EQ(step(offering), step(in_float));
   EXPECT_TRUE(same_parameters(offering, in_float));
   EXPECT_GE(products_offered, 3 * 2 * 2) << "two blocks with two projections each: the forward pass and two gradients";
+}
+
+TEST(TrainingRun, RefusesEnginesForInference) {
+  Training<Model> training = training_of();
+  const Training<Model> before = training;
+  training.products = int8_products();
+  const std::string message = test::message_of<ArgumentError>([&] { step(training); });
+  EXPECT_NE(message.find("int8_products()"), std::string::npos) << message;
+  EXPECT_NE(message.find("Use bf16_products()"), std::string::npos) << message;
+  EXPECT_TRUE(same_parameters(training, before));
+  training.products = nullptr;
+  EXPECT_GT(step(training), 0) << "the refused step left nothing behind";
 }
 
 TEST(TrainingRun, ResumesToTheBitWithBf16Products) {

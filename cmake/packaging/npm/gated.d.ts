@@ -12,10 +12,14 @@ export function useArithmetic(arithmetic: "fastest" | "portable"): void;
 
 export type WeightFormat = "float32" | "bf16" | "int8" | "int8-rows";
 
-/** Opens the model in the bytes of a safetensors file that gated or convert.py wrote. */
+/** Opens the model in the bytes of a safetensors file that gated or convert.py wrote.
+ *
+ * For products in int8, set `weights` too: "int8-rows" is the fastest, "int8" the more accurate. Without it, products of a file
+ * in float encode every weight anew in each call. Products in bf16 need AVX512-BF16, which WebAssembly lacks.
+ */
 export function open(
   bytes: Uint8Array | ArrayBuffer,
-  options?: { weights?: WeightFormat; products?: "float32" | "int8" | "bf16" },
+  options?: { weights?: WeightFormat; products?: "float32" | "int8" },
 ): Promise<Model>;
 
 /** Rows × columns numbers, row by row. */

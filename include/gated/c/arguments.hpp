@@ -54,7 +54,11 @@ std::optional<E> named(const char* where, const char* what, const char* word) {
 enum class Products { float32, int8, bf16 };
 constexpr auto names_of(Products) { return words_for<Products>("float32", "int8", "bf16"); }
 
-inline const ProductEngine<float>* engine_of(Products products) {
+/// Errors: ArgumentError for bf16 if the products would stay in float.
+inline const ProductEngine<float>* engine_of(const char* where, Products products) {
+  require<ArgumentError>(products != Products::bf16 || bf16_products() != nullptr, where,
+                         ": products is \"bf16\", which needs AVX512-BF16, the kernels \"avx512\" and the arithmetic "
+                         "\"fastest\". Use \"int8\" or \"float32\" here.");
   return products == Products::int8 ? int8_products() : products == Products::bf16 ? bf16_products() : nullptr;
 }
 

@@ -72,14 +72,18 @@ typedef enum gated_rows {
   GATED_POOLED = 2    /**< one vector per sequence, as from pooled() in C++; for gated_run() with a text model */
 } gated_rows;
 
-/** Where a model is stored, and how to open it. */
+/** Where a model is stored, and how to open it.
+ *
+ * For products in int8, set `weights` too: "int8-rows" is the fastest, "int8" the more accurate. Without it, "int8" products of
+ * a file in float encode every weight anew in each call.
+ */
 typedef struct gated_source {
   size_t size;           /**< sizeof(gated_source) */
   const char* path;      /**< the path of a safetensors file, in UTF-8; NULL if `bytes` is set */
   const void* bytes;     /**< a safetensors file in memory, not needed after the call; NULL if `path` is set */
   size_t byte_count;     /**< bytes at `bytes` */
   const char* weights;   /**< format of the weights in memory: "float32", "bf16", "int8", "int8-rows"; NULL: as in the file */
-  const char* products;  /**< matmul format: NULL or "float32", "int8" (int8_products()), "bf16" (bf16_products()) */
+  const char* products;  /**< matmul format: NULL or "float32", "int8" (int8_products()), "bf16" (needs AVX512-BF16) */
   int threads;           /**< threads per call, including the caller's; 0 means 1 */
 } gated_source;
 
@@ -149,7 +153,8 @@ GATED_API const char* gated_last_error(void);
 
 /** Opens a model. `*model` is set only if the call succeeds.
  *
- * Errors: those of load_prepared(); GATED_FILE_ERROR for an architecture that this library does not know.
+ * Errors: those of load_prepared(); GATED_FILE_ERROR for an architecture that this library does not know; GATED_ARGUMENT_ERROR
+ * for products in "bf16" if the processor, kernels or arithmetic in use lack them.
  * Cost: one pass over the file. Memory for the weights in the format asked for. */
 GATED_API gated_status gated_open(const gated_source* source, gated_model** model);
 

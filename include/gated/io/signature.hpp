@@ -25,7 +25,9 @@ namespace gated {
 
 /// Options of a signature. Every signature covers forward() and, if the model streams, steps of one token.
 struct SignatureOptions {
-  bool int8_products = false;  ///< also covers forward() with int8_rows weights and int8_products(); float models only
+  /// Also covers forward() with int8_rows weights and int8_products(), which asks the system for permission to use AMX. For
+  /// float models only.
+  bool int8_products = false;
 };
 
 namespace detail {

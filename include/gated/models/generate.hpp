@@ -19,16 +19,19 @@ class Generation {
   using T = typename Model::Scalar;
   static constexpr Index unlimited = State<T>::unlimited;
 
-  Generation(const Model& model, Tokens prompt, const Sampling& sampling, Index tokens, const Random& random)
+  /// Runs in `workspace` or, with nullptr, in a workspace of its own with packed weights.
+  Generation(const Model& model, Tokens prompt, Workspace<T>* workspace, const Sampling& sampling, Index tokens,
+             const Random& random)
       : model_(model),
-        prepared_(prepare(model)),
+        prepared_(workspace == nullptr ? prepare(model) : PreparedWeights<T>()),
+        workspace_(workspace == nullptr ? own_ : *workspace),
         state_(model.start(capacity(static_cast<Index>(prompt.size()), tokens))),
         logits_(1, model.out()),
         sampler_(model.out(), sampling, random),
         left_(tokens) {
     require<ArgumentError>(!prompt.empty(), "generate: the prompt is empty. Start it with a beginning-of-text token.");
     require<ArgumentError>(tokens >= 0, "generate: tokens = ", tokens, " must not be negative.");
-    workspace_.use(prepared_);
+    own_.use(prepared_);
     model_.extend(prompt, state_, logits_, workspace_);
   }
   Generation(const Generation&) = delete;
@@ -78,7 +81,8 @@ class Generation {
 
   const Model& model_;
   PreparedWeights<T> prepared_;
-  Workspace<T> workspace_;
+  Workspace<T> own_;
+  Workspace<T>& workspace_;
   State<T> state_;
   Matrix<T> logits_;
   Sampler<T> sampler_;
@@ -93,7 +97,8 @@ class Generation {
 ///     }
 ///
 /// The range ends after `tokens` tokens or at the model's maximum length; without either limit, it continues until you leave
-/// the loop. To control memory, threads and states, use Sampler and extend().
+/// the loop. It computes in float, on one thread. For an engine, quantized weights or threads, give it a workspace; to control
+/// the state, use Sampler and extend().
 /// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream, or weights stored outside
 /// the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token (GAU, Transformer).
 /// ShapeError for more tokens than the model's maximum length.
@@ -101,11 +106,30 @@ class Generation {
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},
                            Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) {
-  return Generation<Model>(model, prompt, sampling, tokens, random);
+  return Generation<Model>(model, prompt, nullptr, sampling, tokens, random);
+}
+/// Overload: runs in `workspace`, with its threads, prepared weights and engine. The workspace must outlive the range.
+///
+///     const auto opened = load_prepared<FlashLanguageModel<float>>("text.safetensors", WeightFormat::int8_rows);
+///     Workspace<float> workspace;
+///     workspace.use(opened.weights);
+///     workspace.use(int8_products());
+///     for (const Index token : generate(opened.model, prompt, workspace)) {
+///
+/// Errors: as above; weights stored outside the model are allowed if `workspace` uses them.
+/// Cost: a step per token. Weights that are not prepared are packed in each step.
+template <class Model>
+Generation<Model> generate(const Model& model, Tokens prompt, Workspace<typename Model::Scalar>& workspace,
+                           const Sampling& sampling = {}, Index tokens = State<typename Model::Scalar>::unlimited,
+                           const Random& random = Random()) {
+  return Generation<Model>(model, prompt, &workspace, sampling, tokens, random);
 }
 /// Deleted for temporary models: the model must outlive the range.
 template <class Model>
 void generate(const Model&& model, Tokens prompt, const Sampling& sampling = {},
+              Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) = delete;
+template <class Model>
+void generate(const Model&& model, Tokens prompt, Workspace<typename Model::Scalar>& workspace, const Sampling& sampling = {},
               Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) = delete;
 
 }  // namespace gated

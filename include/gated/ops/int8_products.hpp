@@ -120,9 +120,9 @@ inline void multiply_codes(const Int8Kernels& table, const Operand<float>& a, co
   });
 }
 
-/// multiply() in integers. Returns false for products that stay in float: see int8_products().
-inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
-                          Workspace<float>& workspace, Index wanted) {
+/// multiply() in integers, by the kernels of `table`. Returns false for products that stay in float: see int8_products().
+inline bool multiply_int8(const Int8Kernels& table, const Operand<float>& a, const Operand<float>& second,
+                          const TileFunction<float>& finish, Workspace<float>& workspace, Index wanted) {
   if (!second.quantizable || a.columns == 0 || a.columns > deepest_int8 || a.diagonal >= 0 || a.upper >= 0 || wanted >= 0) {
     return false;
   }
@@ -132,7 +132,6 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
     return false;
   }
   const auto frame = workspace.frame();
-  const Int8Kernels& table = int8_kernels<float>();
   const Threads threads = threads_for(a, b, workspace.threads());
   Int8Panels panels(table, b, prepared);
   panels.encode(workspace, threads);
@@ -141,7 +140,18 @@ inline bool multiply_int8(const Operand<float>& a, const Operand<float>& second,
   return true;
 }
 
-inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
+inline constexpr ProductEngine<float> int8_engine{
+    .multiply = [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+                   Workspace<float>& workspace,
+                   Index wanted) { return multiply_int8(int8_kernels<float>(), a, b, finish, workspace, wanted); },
+    .trains = false};
+
+/// An engine with the kernels of `table`, for tests and measurements. The kernels in use must be those of the same form.
+template <const Int8Kernels& table>
+inline constexpr ProductEngine<float> int8_engine_of{
+    .multiply = [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
+                   Workspace<float>& workspace, Index wanted) { return multiply_int8(table, a, b, finish, workspace, wanted); },
+    .trains = false};
 
 }  // namespace detail::gemm
 
@@ -162,13 +172,14 @@ inline constexpr ProductEngine<float> int8_engine{&multiply_int8};
 ///
 /// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. For W v,
 /// rows of W are quantized like rows of x, and channels of v like rows of w. All other products stay in float, as do products
-/// with weights prepared in bf16 and products with K > 65,793. A row of x whose range is below 2⁻¹⁰⁰ counts as zero, and p = 0
-/// if t = 0. A NaN, an infinity or an infinite range in a row of x makes that row of y NaN. RNE (round to nearest even) needs
-/// the default rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
+/// with weights prepared in bf16 and products with K > 65,793. The following holds for each row of x in int8_rows, and for each
+/// group of a row in int8: if its range is below 2⁻¹⁰⁰, it counts as zero; if it holds a NaN or an infinity, or if its range
+/// overflows, the row of y is NaN. If t = 0, p = 0. RNE (round to nearest even) needs the default rounding mode. Results for
+/// weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///
 /// On Linux, if the processor has AMX, the first call asks the system for permission to use it. From then on, signal frames are
 /// 8 KiB larger.
-/// For float models only.
+/// For float models, and for inference: Training refuses the engine, because the products of a backward pass stay in float.
 /// Cost: the products, two passes over x, and scratch for its codes. Weights that are not prepared in int8 are encoded for each
 /// product. For few rows, that costs many times the product itself: call prepare().
 inline const ProductEngine<float>* int8_products() {

@@ -232,7 +232,7 @@ template <class T>
 const Int8Kernels& int8_kernels() {
 #if GATED_HAS_AMX_KERNELS
   if (kernels() == KernelForm::avx512 && detail::granted_amx().int8) {
-    return avx512_vnni::amx_kernels;
+    return avx512_vnni::amx_kernels<avx512_vnni::TileRegisters>;
   }
 #endif
 #if GATED_CHOOSES_FORM

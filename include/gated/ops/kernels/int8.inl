@@ -112,8 +112,8 @@ EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, floa
 
 /// to[i][j] = Σ a[i][k] · panel[k][j] for `Rows` rows, over `words` words along K.
 template <unsigned Rows>
-EIGEN_DONT_INLINE void sum_tile(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
-                                std::int32_t* to) {
+EIGEN_DONT_INLINE void sum_in_registers(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
+                                        std::int32_t* to) {
   constexpr auto lanes = Numbers::lane_count;
   typename Quads::Sums sums[Rows][2];
   GATED_UNROLL
@@ -156,20 +156,30 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Ind
       float* const to = tile + 2 * width * i + j;
       const RowCode& row = of_rows[i * stride];
       const Numbers sum = Numbers::from_integers(load(sums + 2 * width * i + j) - row.zero * column_sum);
-      const Numbers y = sum * scale * Numbers(row.scale);
+      const Numbers y = (sum.rounded() * scale).rounded() * Numbers(row.scale);
       (adds ? Numbers::load(to) + y.rounded() : y).store(to);
     }
   }
 }
 
+/// The function object of sum_in_registers().
+template <unsigned Rows>
+struct SumsInRegisters {
+  EIGEN_ALWAYS_INLINE void operator()(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
+                                      std::int32_t* to) const {
+    sum_in_registers<Rows>(words, a, row_stride, panel, to);
+  }
+};
+
 /// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i. The sum in parentheses is
-/// computed in integers.
-template <unsigned Rows, auto sum = &sum_tile<Rows>>
+/// computed in integers, by a `Sums`.
+template <unsigned Rows, class Sums = SumsInRegisters<Rows>>
 void multiply_tile(Index depth, const std::uint32_t* a, Index row_stride, const RowCode* rows, const QuantizedPanel& panel,
                    float* tile) {
   constexpr Index width = 2 * Numbers::width;
   alignas(64) std::int32_t sums[Rows * 2 * Numbers::lane_count];
   const Index groups = (depth + panel.group - 1) / panel.group;
+  Sums sum;
   for (Index first = 0, at = 0; first < depth; first += panel.group, at += width, ++rows) {
     const Index rest = depth - first, count = rest < panel.group ? rest : panel.group;
     sum((count + 3) / 4, a + first / 4 * Quads::words, row_stride, panel.codes + first * width, sums);
