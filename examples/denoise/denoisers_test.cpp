@@ -91,7 +91,7 @@ TEST(SpeechDenoiser, MemoryDoesNotGrowWithTheLength) {
     return usage.ru_maxrss;
   };
   const auto before = peak_after(10);
-  EXPECT_LE(peak_after(900) - before, 4096);  // 15 minutes: 28 MB as floats, 14 MB in the file
+  EXPECT_LE(peak_after(900) - before, 8192);  // 15 minutes: 28 MB as floats, 14 MB in the file
 }
 #endif
 
