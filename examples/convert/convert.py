@@ -185,7 +185,7 @@ def folder_of(path):
 
 def json_files(source):
     """The JSON files of a published text transformer by their paths: its configuration and, if sentence-transformers wrote it,
-    its modules and its pooling. They are packed as they are; gated/io/text_config.hpp interprets them."""
+    its modules and its pooling. They are packed as they are; gated/io/published_text.hpp reads them."""
     folder = folder_of(source)
     if not (folder / "config.json").is_file():
         sys.exit(f"{source}: the tensors do not show the heads, the rotary bases and ε. Put the model's config.json beside them.")

@@ -75,6 +75,15 @@ TEST(Contract, CombinesTheRequirementsOfBothParts) {
   }
 }
 
+TEST(Contract, WidensByTheFactorsOfBothParts) {
+  const Contract twice{.widening = 2}, fixed{.in = 3, .out = 5};
+  EXPECT_EQ(twice.output_columns(7), 14);
+  EXPECT_EQ(twice.output_columns(Contract::any), Contract::any);
+  EXPECT_EQ(twice.then(twice).output_columns(7), 28);
+  EXPECT_EQ(fixed.then(twice).output_columns(3), 10);
+  EXPECT_EQ(twice.then(fixed).output_columns(7), 5);
+}
+
 TEST(Contract, TakesAMaskOnlyIfNoPartMixesMaskedTokens) {
   const Contract attention{.sees = Sees::all, .takes_mask = true}, norm{.sees = Sees::itself}, shift{.sees = Sees::past};
   EXPECT_TRUE(attention.with(norm).takes_mask);

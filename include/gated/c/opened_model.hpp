@@ -212,7 +212,7 @@ class Opened final : public OpenedModel {
     }
     d.labels = labels_of(file);
     d.parameters = parameter_count(model);
-    d.outputs = d.contract.in == Contract::any ? d.contract.out : d.contract.output_columns(d.contract.in);
+    d.outputs = d.contract.output_columns(d.contract.in);
     if constexpr (reads_tokens) {
       d.reads_tokens = true;
       d.vocabulary = model.config.vocabulary;

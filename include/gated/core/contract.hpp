@@ -69,7 +69,10 @@ struct Contract {
   /// True unless the layer would mix masked tokens with others.
   bool heeds_mask() const { return takes_mask || !mixes_tokens(); }
   Index output_rows(Index input_rows) const { return input_rows / of_rows * rows; }
-  Index output_columns(Index input_columns) const { return out != any ? out : input_columns * widening; }
+  /// The columns of y for an x with `input_columns`, which may be `any`.
+  Index output_columns(Index input_columns) const {
+    return out != any || input_columns == any ? out : input_columns * widening;
+  }
 
   /// This contract plus `part`'s requirements on sequences. The columns stay the same.
   Contract with(const Contract& part) const {

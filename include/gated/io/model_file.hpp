@@ -16,7 +16,7 @@
 #include "gated/io/config_json.hpp"
 #include "gated/io/nearest_name.hpp"
 #include "gated/io/origin.hpp"
-#include "gated/io/text_config.hpp"
+#include "gated/io/published_text.hpp"
 #include "gated/io/timm.hpp"
 #include "gated/io/timm_config.hpp"
 

@@ -1,18 +1,14 @@
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "gated/core/function_ref.hpp"
 #include "gated/io/config_fields.hpp"
-#include "gated/io/safetensors.hpp"
 #include "gated/models/text_transformer.hpp"
 
 /// @file
-/// The configuration files of published text transformers: Llama, Mistral, Qwen2, Qwen3, gated attention and ModernBERT.
+/// The `config.json` of published text transformers: Llama, Mistral, Qwen2, Qwen3, gated attention and ModernBERT.
 
 namespace gated {
 
@@ -27,8 +23,8 @@ inline constexpr DecoderFamily decoder_families[] = {{"llama", "LlamaModel", "Ll
                                                      {"qwen2", "Qwen2Model", "Qwen2ForCausalLM"},
                                                      {"qwen3", "Qwen3Model", "Qwen3ForCausalLM"}};
 
-/// The kinds of layers in `layer_types` and `rope_parameters`: without and with a window.
-inline constexpr const char* layer_kinds[] = {"full_attention", "sliding_attention"};
+/// The kinds of layers in `layer_types` and `rope_parameters`.
+inline constexpr const char *full_attention = "full_attention", *sliding_attention = "sliding_attention";
 
 /// The fields of a text model's config.json, as transformers writes it.
 class TextFields : public ConfigFields {
@@ -94,16 +90,16 @@ class TextFields : public ConfigFields {
     }
     const ConfigFields rope = inner("rope_parameters");
     if (kind == nullptr) {
-      for (const char* const other : layer_kinds) {
+      for (const char* const other : {full_attention, sliding_attention}) {
         rope.expect(other, {nullptr}, "but this model has no rotary parameters per kind of layer.");
       }
       expect_plain(rope);
       return rope.get_set("rope_theta", base);
     }
     for (const auto& [name, value] : find("rope_parameters")->entries()) {
-      require<ArgumentError>(name == layer_kinds[0] || name == layer_kinds[1], rope.where(), ": ", printable(name), " = ",
-                             shown_json(value), ", but this model has rotary parameters per kind of layer: ", layer_kinds[0],
-                             " and ", layer_kinds[1], ".");
+      require<ArgumentError>(name == full_attention || name == sliding_attention, rope.where(), ": ", printable(name), " = ",
+                             shown_json(value), ", but this model has rotary parameters per kind of layer: ", full_attention,
+                             " and ", sliding_attention, ".");
     }
     if (rope.find_set(kind) == nullptr) {
       return base;
@@ -117,9 +113,9 @@ class TextFields : public ConfigFields {
     std::vector<bool> windowed;
     const auto types = get_set("layer_types", std::vector<std::string>());
     for (const std::string& type : types) {
-      require<ArgumentError>(type == layer_kinds[0] || type == layer_kinds[1], where(), ": layer_types has \"", printable(type),
-                             "\", expected ", layer_kinds[0], " or ", layer_kinds[1], ".");
-      windowed.push_back(type == layer_kinds[1]);
+      require<ArgumentError>(type == full_attention || type == sliding_attention, where(), ": layer_types has \"",
+                             printable(type), "\", expected ", full_attention, " or ", sliding_attention, ".");
+      windowed.push_back(type == sliding_attention);
     }
     require<ArgumentError>(types.empty() || std::ssize(types) == depth, where(), ": layer_types has ", types.size(),
                            " entries, expected num_hidden_layers = ", depth, ".");
@@ -205,7 +201,7 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
   f.expect_no_codes();
   f.expect("classifier_pooling", {"cls", "mean"}, "expected \"cls\" or \"mean\".");
   const bool is_classifier = f.states("ModernBertForSequenceClassification");
-  const double global_base = f.rotary_base("global_rope_theta", 160000, detail::layer_kinds[0]);
+  const double global_base = f.rotary_base("global_rope_theta", 160000, detail::full_attention);
   const Index depth = f.depth(22);
   const auto labels = f.find_set("id2label");
   return transformer_encoder(
@@ -222,7 +218,7 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
        .local_base = f.rotary_base(
            "local_rope_theta",
            f.find("local_rope_theta") != nullptr && f.find_set("local_rope_theta") == nullptr ? global_base : 10000.0,
-           detail::layer_kinds[1]),
+           detail::sliding_attention),
        .eps = f.get("norm_eps", 1e-5),
        .activation = f.activation("hidden_activation", "gelu"),
        .norm_bias = f.get("norm_bias", false),
@@ -251,98 +247,5 @@ inline TextTransformerConfig text_transformer_config(std::string_view json, cons
                                                                 f.states("ModernBertForSequenceClassification");
   return is_encoder ? modernbert_config(json, where) : llama_config(json, where);
 }
-
-namespace detail {
-
-/// A JSON file of a published model: its name in error messages, and its text unless the file is missing.
-struct JsonFile {
-  std::string where;
-  std::optional<std::string> json;
-
-  /// The text of a required file.
-  const std::string& text() const {
-    require<FileError>(json.has_value(), where, ": there is no such file.");
-    return *json;
-  }
-};
-
-/// Finds a JSON file of a published model by its path in the model's folder, such as "1_Pooling/config.json".
-using JsonFiles = FunctionRef<JsonFile(const std::string& path)>;
-
-/// The pooling in the configuration of sentence-transformers' Pooling module: `pooling_mode` or, in older files, a flag per
-/// mode; the mean if the file states none, as in sentence-transformers.
-/// Errors: ArgumentError, naming the field, unless it is the first token or the mean.
-inline TextPooling pooling_in(const JsonFile& file) {
-  const char* const why = "but only the first token and the mean are supported.";
-  const ConfigFields f(file.text(), file.where);
-  if (const Json* mode = f.find_set("pooling_mode")) {
-    if (mode->is_array() && mode->elements().size() == 1) {
-      mode = &mode->elements().front();
-    }
-    require<ArgumentError>(mode->is("cls") || mode->is("mean"), file.where, ": pooling_mode = ", shown_json(*mode), ", ", why);
-    return mode->is("mean") ? TextPooling::mean : TextPooling::first;
-  }
-  for (const char* const other : {"pooling_mode_max_tokens", "pooling_mode_mean_sqrt_len_tokens",
-                                  "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
-    f.expect(other, {false, nullptr}, why);
-  }
-  const bool first = f.get("pooling_mode_cls_token", false), mean = f.get("pooling_mode_mean_tokens", !first);
-  require<ArgumentError>(first != mean, file.where, ": pooling_mode_cls_token and pooling_mode_mean_tokens are both ",
-                         first ? "true" : "false", ", expected one of them to be true.");
-  return mean ? TextPooling::mean : TextPooling::first;
-}
-
-/// The path of the configuration of a `module` in modules.json.
-/// Errors: ArgumentError for a path that leaves the model's folder.
-inline std::string config_of_module(const std::string& where, const Json& module) {
-  const Json* const stated = module.find("path");
-  const std::string folder = stated == nullptr || !stated->is_string() ? "1_Pooling" : stated->text();
-  const std::filesystem::path path = (std::filesystem::path(folder) / "config.json").lexically_normal();
-  require<ArgumentError>(path.is_relative() && *path.begin() != "..", where, ": path = \"", printable(folder),
-                         "\", expected a folder of the model.");
-  return path.generic_string();
-}
-
-/// Reads how a sentence-transformers model pools its tokens into an embedding, from the files beside its `config.json`.
-/// Errors: ArgumentError for a module other than Transformer, Pooling and Normalize; those of pooling_in().
-inline void read_pooling(const JsonFiles& files, TextTransformerConfig& config) {
-  const JsonFile modules = files("modules.json");
-  if (!modules.json) {
-    const JsonFile pooling = files("1_Pooling/config.json");
-    config.pooling = pooling.json ? pooling_in(pooling) : config.pooling;
-    return;
-  }
-  const Json list = parse_json<ArgumentError>(*modules.json, modules.where, 16);
-  require<ArgumentError>(list.is_array(), modules.where, ": expected a JSON array.");
-  for (const Json& module : list.elements()) {
-    const Json* const type = module.is_object() ? module.find("type") : nullptr;
-    require<ArgumentError>(type != nullptr && type->is_string(), modules.where, ": a module has no type.");
-    const std::string name = type->text().substr(type->text().rfind('.') + 1);  // its package differs between versions
-    require<ArgumentError>(name == "Transformer" || name == "Pooling" || name == "Normalize", modules.where,
-                           ": type = ", shown_json(*type), ", but only Transformer, Pooling and Normalize are supported.");
-    if (name == "Pooling") {
-      config.pooling = pooling_in(files(config_of_module(modules.where, module)));
-    }
-    config.unit_length = config.unit_length || name == "Normalize";
-  }
-}
-
-/// The configuration in the JSON files of a published model.
-/// Errors: FileError for a missing file; those of text_transformer_config() and read_pooling().
-inline TextTransformerConfig published_text_config(const JsonFiles& files) {
-  const JsonFile file = files("config.json");
-  TextTransformerConfig config = text_transformer_config(file.text(), file.where);
-  read_pooling(files, config);
-  return config;
-}
-
-/// The JSON files that examples/convert packs into the metadata of a safetensors file, by their paths.
-inline JsonFile packed_json(const SafetensorsFile& file, const std::string& path) {
-  const auto found = file.metadata().find(path);
-  return {gated::text(file.name(), ": ", printable(path)),
-          found == file.metadata().end() ? std::nullopt : std::optional(found->second)};
-}
-
-}  // namespace detail
 
 }  // namespace gated

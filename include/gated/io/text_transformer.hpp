@@ -8,7 +8,7 @@
 
 #include "gated/io/mapped_file.hpp"
 #include "gated/io/model_file.hpp"
-#include "gated/io/text_config.hpp"
+#include "gated/io/published_text.hpp"
 #include "gated/io/text_names.hpp"
 
 /// @file

@@ -39,7 +39,8 @@ struct RotaryEmbedding {
 
   static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
 
-  /// Returns `parts` with each row rotated by its position. Parts that are moved in are rotated in place.
+  /// Returns `parts` with each row rotated by its position. Parts that are moved in are rotated in place, except in a
+  /// recording run.
   template <class Run, class... Parts>
   std::array<MatrixOf<Run>, sizeof...(Parts)> rotate(Run& run, Parts... parts) const {
     return rotate_heads(run, 0, std::move(parts)...);

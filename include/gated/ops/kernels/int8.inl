@@ -112,33 +112,35 @@ EIGEN_DONT_INLINE inline void encode_panel(Index depth, const float* panel, floa
 
 /// to[i][j] = Σ a[i][k] · panel[k][j] for `Rows` rows, over `words` words along K.
 template <unsigned Rows>
-EIGEN_DONT_INLINE void sum_in_registers(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
-                                        std::int32_t* to) {
-  constexpr auto lanes = Numbers::lane_count;
-  typename Quads::Sums sums[Rows][2];
-  GATED_UNROLL
-  for (unsigned i = 0; i < Rows; ++i) {
-    sums[i][0] = sums[i][1] = Quads::zero();
-  }
-  for (Index k = 0; k < words; ++k, a += Quads::words, panel += 8 * lanes) {
-    if constexpr (Rows == 1) {
-      fetch_ahead<8 * Numbers::width>(panel);
-    }
-    const auto left = Quads::load(panel), right = Quads::load(panel + 4 * lanes);
+struct SumsInRegisters {
+  EIGEN_DONT_INLINE void operator()(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
+                                    std::int32_t* to) const {
+    constexpr auto lanes = Numbers::lane_count;
+    typename Quads::Sums sums[Rows][2];
     GATED_UNROLL
     for (unsigned i = 0; i < Rows; ++i) {
-      const std::uint32_t* const word = a + static_cast<Index>(i) * row_stride;
-      sums[i][0] = Quads::add(sums[i][0], left, word);
-      sums[i][1] = Quads::add(sums[i][1], right, word);
+      sums[i][0] = sums[i][1] = Quads::zero();
+    }
+    for (Index k = 0; k < words; ++k, a += Quads::words, panel += 8 * lanes) {
+      if constexpr (Rows == 1) {
+        fetch_ahead<8 * Numbers::width>(panel);
+      }
+      const auto left = Quads::load(panel), right = Quads::load(panel + 4 * lanes);
+      GATED_UNROLL
+      for (unsigned i = 0; i < Rows; ++i) {
+        const std::uint32_t* const word = a + static_cast<Index>(i) * row_stride;
+        sums[i][0] = Quads::add(sums[i][0], left, word);
+        sums[i][1] = Quads::add(sums[i][1], right, word);
+      }
+    }
+    GATED_UNROLL
+    for (unsigned i = 0; i < Rows; ++i) {
+      const auto left = Quads::total(sums[i][0]), right = Quads::total(sums[i][1]);
+      std::memcpy(to + 2 * i * lanes, &left, sizeof(left));
+      std::memcpy(to + (2 * i + 1) * lanes, &right, sizeof(right));
     }
   }
-  GATED_UNROLL
-  for (unsigned i = 0; i < Rows; ++i) {
-    const auto left = Quads::total(sums[i][0]), right = Quads::total(sums[i][1]);
-    std::memcpy(to + 2 * i * lanes, &left, sizeof(left));
-    std::memcpy(to + (2 * i + 1) * lanes, &right, sizeof(right));
-  }
-}
+};
 
 /// tile[i][j] = (sums[i][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i, or += if `adds`.
 EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Index stride, const std::int32_t* sums,
@@ -161,15 +163,6 @@ EIGEN_DONT_INLINE inline void scale_tile(Index rows, const RowCode* of_rows, Ind
     }
   }
 }
-
-/// The function object of sum_in_registers().
-template <unsigned Rows>
-struct SumsInRegisters {
-  EIGEN_ALWAYS_INLINE void operator()(Index words, const std::uint32_t* a, Index row_stride, const std::byte* panel,
-                                      std::int32_t* to) const {
-    sum_in_registers<Rows>(words, a, row_stride, panel, to);
-  }
-};
 
 /// tile[i][j] = Σ_groups (Σ_k a[i][k] · panel[k][j] - zero_i · Σ_k panel[k][j]) · scale_j · scale_i. The sum in parentheses is
 /// computed in integers, by a `Sums`.
