@@ -15,7 +15,7 @@
 ///
 /// The flops of channel projections follow from the sizes of the model's weights; the formulas below compute those of token
 /// mixing. Only necessary products count: a causal matrix counts as its lower triangle; activations, norms and biases do not
-/// count. Flops / time / peak is therefore a lower bound on the utilisation of the multipliers, and at most one.
+/// count. Flops / time / peak is therefore a lower bound on the utilization of the multipliers, and at most one.
 
 namespace bench {
 

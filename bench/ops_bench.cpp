@@ -141,13 +141,13 @@ void by_rows(benchmark::State& state, const F& f) {
 void layer_norm(benchmark::State& state) {
   const gated::Vector<float> scale = gated::Vector<float>::Random(state.range(1)), shift = scale;
   const gated::NormParameters<float> norm{gated::NormForm::layer_norm, 1e-5, scale.data(), shift.data()};
-  by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
+  by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalize(x, norm, y, workspace); });
 }
 
 void scale_norm(benchmark::State& state) {
   const float gain = 1.5f;
   const gated::NormParameters<float> norm{.form = gated::NormForm::scale_norm, .eps = 1e-5, .gain = &gain};
-  by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalise(x, norm, y, workspace); });
+  by_rows(state, [&](const auto& x, auto& y, auto& workspace) { gated::normalize(x, norm, y, workspace); });
 }
 
 /// Applies softmax in place, each time to its previous output. The values converge, but the time does not depend on them.

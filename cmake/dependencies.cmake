@@ -21,7 +21,7 @@ the folder of its Eigen3Config.cmake.")
   endif()
 endfunction()
 
-# Warns once if no build type is set: compilers then do not optimise.
+# Warns once if no build type is set: compilers then do not optimize.
 function(gated_check_build_type)
   get_property(has_configurations GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   get_property(has_warned GLOBAL PROPERTY gated_has_warned_of_build_type)
@@ -29,7 +29,7 @@ function(gated_check_build_type)
     return()
   endif()
   set_property(GLOBAL PROPERTY gated_has_warned_of_build_type TRUE)
-  message(WARNING "gated: no build type is set. Without optimisation, models run many times slower. \
+  message(WARNING "gated: no build type is set. Without optimization, models run many times slower. \
 Configure with -DCMAKE_BUILD_TYPE=Release.")
 endfunction()
 
@@ -118,12 +118,12 @@ function(gated_add_component component problem)
     set_target_properties(gated_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
                                                     VISIBILITY_INLINES_HIDDEN ON UNITY_BUILD OFF)
     if(NOT MSVC)
-      target_compile_options(gated_compiled PRIVATE -O2)  # optimised in a Debug build too
+      target_compile_options(gated_compiled PRIVATE -O2)  # optimized in a Debug build too
     endif()
     if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")  # the linker can drop unused functions
       target_compile_options(gated_compiled PRIVATE -ffunction-sections -fdata-sections)
     endif()
-    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialised variable templates despite hidden visibility
+    if(CMAKE_SYSTEM_NAME STREQUAL "Linux")  # GCC exports specialized variable templates despite hidden visibility
       target_link_options(gated_compiled INTERFACE "LINKER:--exclude-libs,libgated_compiled.a")
     endif()
 

@@ -51,7 +51,7 @@ struct Promises {
 /// * a masked token reaches no other token, and a mask of ones changes nothing;
 /// * a hook sees each layer once and changes nothing;
 /// * if the layer can be saved, a loaded copy gives the same outputs;
-/// * uninitialised weights are refused, with an error that names them, but explicit zeros are accepted;
+/// * uninitialized weights are refused, with an error that names them, but explicit zeros are accepted;
 /// * with bf16 and int8 weights, results are bit-equal to those of a float layer with the rounded weights;
 /// * with int8 products, batching, the number of threads, streaming, record() and hooks do not change the bits, and warm calls
 ///   allocate nothing;
@@ -74,7 +74,7 @@ void expect_promises(const Make& make, const Promises& promises = {});
 
 namespace detail {
 
-/// Checks all promises except those about uninitialised weights. Compiled once, in promises.cpp.
+/// Checks all promises except those about uninitialized weights. Compiled once, in promises.cpp.
 void expect_promises_of(Subject<float>& subject, const Promises& promises);
 void expect_promises_of(Subject<double>& subject, const Promises& promises);
 

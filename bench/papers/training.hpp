@@ -45,7 +45,7 @@ struct Changes {
 };
 
 /// Trains for `run.steps` steps. `step(training)` runs one step and returns its loss. `measure(model, x, thorough)`, where x is
-/// the number of steps done, returns rows; the first row's value is to be minimised. measure() is called about 20 times during
+/// the number of steps done, returns rows; the first row's value is to be minimized. measure() is called about 20 times during
 /// the run, and once with `thorough` = true at the end. If training diverges, the row `result` is infinity.
 template <class Model, class Step, class Measure>
 Rows train(const typename Model::Config& config, const Run& run, const Changes<Model>& changes, Step&& step,

@@ -221,7 +221,7 @@ class Work:
         return ids
 
     def build(self, proven=False, dtype=torch.float32):
-        """The timed model or, if `proven`, its unoptimised reference. Parameters are float32, precomputed tables `dtype`."""
+        """The timed model or, if `proven`, its unoptimized reference. Parameters are float32, precomputed tables `dtype`."""
         c = self.config
         if self.kind in ("gmlp", "train_gmlp"):
             return (GMLP if proven else Gmlp)(c["channels"], c["depth"], self.tokens, ff_mult=c["hidden"] // c["channels"],

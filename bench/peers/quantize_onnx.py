@@ -7,7 +7,7 @@ Follows the rules of its operators/matmul.py and onnx_quantizer.py, as far as th
 * A Gemm becomes a MatMul and an Add, if alpha and beta are 1 and the first factor is not transposed.
 * A weight becomes int8, symmetric, with one scale max|w| / 127 (QInt8, not per_channel, no reduce_range).
 * The other factor becomes uint8 at run time, by one DynamicQuantizeLinear for all products that read it.
-* Nodes have the order that ONNX Runtime recognises and fuses to DynamicQuantizeMatMul.
+* Nodes have the order that ONNX Runtime recognizes and fuses to DynamicQuantizeMatMul.
 
 Difference: quantize_dynamic also quantizes tables read by a Gather, unless the model was preprocessed as it recommends, which
 folds such tables. Here they stay float.

@@ -26,7 +26,7 @@ void measure(const TableOptions& options, Index length) {
   std::list<Way> ways;  // a Workspace cannot be moved
   const Index never = length + 1, tile = std::min(gated::fourier_crossover, length / 6);
   ways.emplace_back("plain", length, false, never, options.threads);
-  ways.emplace_back("transformed", length, false, 1, options.threads);
+  ways.emplace_back("by FFT", length, false, 1, options.threads);
   ways.emplace_back("causal plain", length, true, never, options.threads);
   ways.emplace_back("causal tiles", length, true, tile, options.threads);
   const auto sequences = gated::Sequences::single(length);

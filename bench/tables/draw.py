@@ -62,7 +62,7 @@ def lengths(table, plot):
          [("of the time", shares[0]), ("of the flops, n\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}(n\N{NO-BREAK SPACE}+\N{NO-BREAK SPACE}3d)", shares[1])],
          [(1536, "n = 3d")] + ([(half, "half of the time")] if measured else []))
     where = f"from about {round(half, -1):,.0f} tokens" if measured else "at no measured length"
-    return markdown("tokens", [("ms", q["ms"]), ("by transform, ms", q["transformed ms"]), ("of peak", q["of peak"]),
+    return markdown("tokens", [("ms", q["ms"]), ("by FFT, ms", q["transformed ms"]), ("of peak", q["of peak"]),
                                ("spatial share of time", shares[0]), ("spatial share of flops", shares[1]), ("the rest, of peak", q["rest of peak"]),
                                ("weights, MB", q["weights MB"]), ("scratch, MB", q["scratch MB"])]
                     ) + f"\nThe spatial part takes more than half the time {where}.\n"
@@ -147,7 +147,7 @@ def crossover(table, _):
     lines = ["| tokens |" + "".join(f" {n:,} |" for n in lengths), "|---|" + "---:|" * len(lengths)]
     lines += [f"| {name}, ms |" + "".join(f" {figure(q['ms'][n])} |" for n in lengths) for name, q in table.items()]
     found = []
-    for plain, other, words in (("plain", "transformed", "Transforms are"), ("causal plain", "causal tiles", "Causal tiles are")):
+    for plain, other, words in (("plain", "by FFT", "The FFT is"), ("causal plain", "causal tiles", "Causal tiles are")):
         where = crossing(table[plain]["ms"], table[other]["ms"])
         found.append(f"{words} faster than a plain matmul "
                      f"{'at no measured length' if where is None else f'from about {where:,.0f} tokens'}.")

@@ -117,7 +117,7 @@ void add(const Matrix<float>& row) {
 /// The current model: the taught one if there is one, else the shipped one.
 Reader& reader() { return taught ? *taught : page::expect_open(shipped); }
 
-/// Adds two counts to the answer: the drawings with this use that the model recognises, and all drawings with this use.
+/// Adds two counts to the answer: the drawings with this use that the model recognizes, and all drawings with this use.
 void add_share_right(Reader& model, Use use) {
   float right = 0, count = 0;
   for (const Drawing& drawing : drawings) {
@@ -195,7 +195,7 @@ PAGE_EXPORT(int, teach)() {
   });
 }
 
-/// Ends the lesson: the taught model becomes the current one. Output: pairs (recognised, all) for the held-out drawings before
+/// Ends the lesson: the taught model becomes the current one. Output: pairs (recognized, all) for the held-out drawings before
 /// and after the lesson, then for the rehearsed ones before and after.
 PAGE_EXPORT(int, end_lesson)() {
   return page::respond([] {

@@ -1,4 +1,4 @@
-// The tab "Draw": shows what the model recognises in a drawing, and what its gates do.
+// The tab "Draw": shows what the model recognizes in a drawing, and what its gates do.
 
 import { coalesced, guard } from "./engine.js";
 import { Pad, flat, written } from "./pad.js";
@@ -102,6 +102,6 @@ export async function open(panel) {
   document.addEventListener("taught", read);
   await guard(panel, () => reader.opened);
   pad.set(written(3, { slant: .12 }));
-  for (let i = 0; i < 20; ++i) await reader.call("classify", flat(pad.strokes));  // warm-up: the browser optimises code that runs often
+  for (let i = 0; i < 20; ++i) await reader.call("classify", flat(pad.strokes));  // warm-up: the browser optimizes code that runs often
   read();
 }

@@ -39,7 +39,7 @@ PAGE_EXPORT(int, read)(std::size_t name_size) {
     page::input.erase(page::input.begin(), page::input.begin() + static_cast<std::ptrdiff_t>(name_size));
     Table next = read_table(name);
     page::input = {};
-    const Series standardised(next, opened.config.context, opened.out());  // refuses series that are too short
+    const Series standardized(next, opened.config.context, opened.out());  // refuses series that are too short
     series.reset();
     table.emplace(std::move(next));
     series.emplace(*table, opened.config.context, opened.out());

@@ -136,7 +136,7 @@ def check_drawing(browser):
     for x, y in [(-40, -102), (0, -101), (40, -100), (80, -98), (60, -50), (35, 0), (10, 60), (-10, 110)]:
         pen.move_to_element_with_offset(pad, x, y)
     pen.release().perform()
-    browser.wait(lambda: browser.text(".answer output") == "7", "a drawn seven is recognised as 7")
+    browser.wait(lambda: browser.text(".answer output") == "7", "a drawn seven is recognized as 7")
     times = []
     for digit in "0123456789":
         pad.send_keys(digit)
@@ -218,9 +218,9 @@ def check_teaching(browser):
     browser.find(".learn").click()
     browser.wait(lambda: "Trained in" in browser.text(".status"), "training ends")
     before, after = [int(browser.text(f".result tr:first-child td:nth-child({i})").split()[0]) for i in (2, 3)]
-    assert after > before and after >= 8, f"{before} of 10 recognised before, {after} after"
+    assert after > before and after >= 8, f"{before} of 10 recognized before, {after} after"
     kept = browser.text(".result tr:nth-child(2) td:nth-child(3)")
-    print(f"teaching         {before} of 10 recognised before, {after} after; the page's own digits: {kept}; "
+    print(f"teaching         {before} of 10 recognized before, {after} after; the page's own digits: {kept}; "
           f"{browser.text('.status')}")
 
 

@@ -11,7 +11,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--data", options.data, "FILE.csv",
                      "one image per line: its pixels, channel by channel, row by row,\nthen its class, counted from 0");
   examples::add_name(app, "--model", options.model, "FILE.safetensors",
-                     "an image classifier; its file states the image size, channels\nand normalisation");
+                     "an image classifier; its file states the image size, channels\nand normalization");
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F, "the value of a white pixel in the CSV");
   app.add_option("--mnist", options.mnist, "instead of --data: MNIST's test images, from the files in\nthis folder")
       ->type_name("FOLDER")

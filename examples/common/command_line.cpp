@@ -7,7 +7,7 @@
 namespace examples {
 namespace {
 
-/// The message for a word that CLI11 did not recognise, such as "unknown option --epoch; the nearest is --epochs."
+/// The message for a word that CLI11 did not recognize, such as "unknown option --epoch; the nearest is --epochs."
 std::string unknown(const CLI::App& app, const std::string& word) {
   if (!word.starts_with("-")) {
     return gated::text("unexpected argument ", word, ".");

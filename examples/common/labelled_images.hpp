@@ -50,7 +50,7 @@ LabelledImages images_of(const ImageTable& table, const std::string& file, const
 /// `count` of the images, starting at index `first`.
 LabelledImages part_of(const LabelledImages& images, gated::Index first, gated::Index count);
 
-/// The input of forward(): the pixels, normalised as in training.
+/// The input of forward(): the pixels, normalized as in training.
 gated::Matrix<float> inputs_from(const gated::Matrix<float>& pixels, const gated::GmlpImageClassifierConfig& config);
 
 }  // namespace digits

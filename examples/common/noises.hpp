@@ -43,7 +43,7 @@ double power(const Samples& x);
 float scale_for(const Samples& speech, const Samples& noise, double ratio);
 
 /// The scale-invariant signal-to-distortion ratio of an estimate y of speech s, in dB: 10 log₁₀(|a s|² / |a s - y|²), where
-/// the scale a minimises |a s - y|² (Le Roux et al., arXiv:1811.02508).
+/// the scale a minimizes |a s - y|² (Le Roux et al., arXiv:1811.02508).
 double si_sdr(const Samples& estimate, const Samples& speech);
 
 }  // namespace examples

@@ -24,14 +24,14 @@ inline std::vector<Index> forecast_series(const Model& model, const Table& table
   return chosen;
 }
 
-/// The series of a table, standardised by the mean and deviation of their training rows. A window is identified by the first
+/// The series of a table, standardized by the mean and deviation of their training rows. A window is identified by the first
 /// row of its forecast.
 struct Series {
   const Table& table;
   Index context, horizon;
   Index training_rows, test_row;  ///< the number of training rows (70 %); the first test row (at 80 %)
   std::vector<double> mean, deviation;
-  Matrix<float> values;  ///< standardised; 0 in gaps
+  Matrix<float> values;  ///< standardized; 0 in gaps
 
   Series(const Table& t, Index context_, Index horizon_)
       : table(t),
@@ -166,7 +166,7 @@ inline void expect_recent_values(const Model& model, const Series& series) {
   }
 }
 
-/// The errors of forecasts of standardised series: mean squared error, mean absolute error, mean loss and the share of values
+/// The errors of forecasts of standardized series: mean squared error, mean absolute error, mean loss and the share of values
 /// that are not above their forecast.
 struct Errors {
   gated::RegressionLossConfig loss = {};
@@ -203,7 +203,7 @@ inline Errors errors_of(const Model& model, const Series& series, std::span<cons
   return errors;
 }
 
-/// The seasonal naive forecast of the series with index `one` for row `row + i`, standardised. It is the latest value observed
+/// The seasonal naive forecast of the series with index `one` for row `row + i`, standardized. It is the latest value observed
 /// before row `row` in the same phase of the season as row `row + i`, if there is one.
 inline std::optional<float> season_before(Index season, const Series& series, Index one, Index row, Index i) {
   Index before = row + i - season * (i / season + 1);

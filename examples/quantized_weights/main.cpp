@@ -162,7 +162,7 @@ Matrix<double> read_series(const std::filesystem::path& path) {
   return table.values.bottomRows(1);
 }
 
-/// Forecasts the last tenth of a series, window by window. The series is standardised by the mean
+/// Forecasts the last tenth of a series, window by window. The series is standardized by the mean
 /// and deviation of its first nine tenths.
 void measure(const Forecaster& model, const small::Options& options) {
   const Matrix<double> values = read_series(options.series);

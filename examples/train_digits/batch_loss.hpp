@@ -15,7 +15,7 @@ namespace digits {
 /// Computes the loss and the gradient of a batch of distorted images on several threads.
 ///
 /// The batch is cut into shards of a few images. Each thread runs whole shards forward and backward on its own tape, so threads
-/// synchronise only once per step. A shard's activations fit in a core's cache. Each shard has its own gradient and random
+/// synchronize only once per step. A shard's activations fit in a core's cache. Each shard has its own gradient and random
 /// generator, and gradients are added in shard order: results are bit-equal for any number of threads.
 template <class Model>
 class BatchLoss {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Everything for training: gated.hpp, the tape, losses and the optimiser. Training on several machines is in
+/// Everything for training: gated.hpp, the tape, losses and the optimizer. Training on several machines is in
 /// gated/train/distributed_mpi.hpp, which needs MPI.
 
 #include "gated/gated.hpp"

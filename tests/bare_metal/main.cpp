@@ -85,7 +85,7 @@ int main() {
     logits.row(i).maxCoeff(&digit);
     right += digit == static_cast<Index>(digits(i, 64));
   }
-  expect(right >= image_count * 9 / 10, "nine of ten digits are recognised");
+  expect(right >= image_count * 9 / 10, "nine of ten digits are recognized");
 
   model.forward(images.topRows(1), again, workspace);
   expect(again == logits.topRows(1), "an image's logits are bit-equal alone and in a batch");

@@ -1,4 +1,4 @@
-// Recognises words on a Cortex-M7 without a heap: a KW-MLP, with int8 and bf16 weights in flash, classifies one-second windows
+// Recognizes words on a Cortex-M7 without a heap: a KW-MLP, with int8 and bf16 weights in flash, classifies one-second windows
 // of sound. The decisions and the bits of the scores equal those on a desktop (decisions.hpp).
 
 #include <cstdint>

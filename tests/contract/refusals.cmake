@@ -1,6 +1,6 @@
 # cmake -DCOMPILERS=… -DFLAGS=… -DWORK_DIR=… -DIS_ELF_OF_X86=… -P refusals.cmake
 #
-# Expects that the first compiler error names the unsupported feature, that the warning about missing optimisation appears
+# Expects that the first compiler error names the unsupported feature, that the warning about missing optimization appears
 # once, and that the linker refuses units with incompatible flags.
 
 cmake_minimum_required(VERSION 3.21)
@@ -29,10 +29,10 @@ function(expect_refusal words lines program)
   endif()
 endfunction()
 
-# Expects that `program` compiles and causes `times` warnings about missing optimisation.
+# Expects that `program` compiles and causes `times` warnings about missing optimization.
 function(expect_warnings times program)
   compile("${program}" ${ARGN})
-  string(REGEX MATCHALL "(warning|note): [^\n]*gated is compiled without optimisation" warnings "${said}")
+  string(REGEX MATCHALL "(warning|note): [^\n]*gated is compiled without optimization" warnings "${said}")
   list(LENGTH warnings count)
   if(NOT status EQUAL 0 OR NOT count EQUAL times)
     message(SEND_ERROR "${compiler} ${ARGN}\n${program}\nexpected ${times} warnings, got\n${said}")

@@ -33,7 +33,7 @@ TEST(Summary, SeparatesThousandsByCommas) {
             "2 tensors                1,235,000\n");
 }
 
-TEST(Summary, MarksZeroAndUninitialisedWeights) {
+TEST(Summary, MarksZeroAndUninitializedWeights) {
   auto model = test::toy_model();
   model.head->weight.setZero();
   model.blocks[0].proj.bias.setZero();

@@ -7,7 +7,7 @@
 
 namespace gated::test {
 
-/// Randomises every parameter of `model`, so every term of its formula has an effect. Norm parameters are drawn around 1.
+/// Randomizes every parameter of `model`, so every term of its formula has an effect. Norm parameters are drawn around 1.
 template <class Model>
 void randomize(Model& model, std::uint64_t seed, double deviation = 0.3) {
   Random random(seed);

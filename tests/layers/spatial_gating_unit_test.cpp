@@ -125,14 +125,14 @@ TYPED_TEST_SUITE(SpatialGatingUnitOf, Scalars, );
 
 TYPED_TEST(SpatialGatingUnitOf, EqualsAHandComputedGate) {
   using T = TypeParam;
-  // Only the second half of x is normalised: its values 1 and 3 become -1 and 1.
+  // Only the second half of x is normalized: its values 1 and 3 become -1 and 1.
   SpatialGatingUnit<T> gate({.channels = 4, .spatial = {.length = 2}, .norm_eps = 0});
   gate.proj.weight << 1, 2,  //
       3, 5;
   gate.proj.bias << 10, 20;
   Matrix<T> x(2, 4);
   x << 7, 8, 1, 3,  //
-      5, 6, 3, 1;   // second half, normalised: [-1 1; 1 -1]; W v = [1 -1; 2 -2]
+      5, 6, 3, 1;   // second half, normalized: [-1 1; 1 -1]; W v = [1 -1; 2 -2]
   Matrix<double> expected(2, 2);
   expected << 7 * 11, 8 * 9,  //
       5 * 22, 6 * 18;
@@ -201,7 +201,7 @@ TYPED_TEST(SpatialGatingUnitOf, UnsplitGatesWithZeroWeightsAreTheIdentity) {
   }
 }
 
-TYPED_TEST(SpatialGatingUnitOf, HardlyMixesTokensAtInitialisation) {
+TYPED_TEST(SpatialGatingUnitOf, HardlyMixesTokensAtInitialization) {
   using T = TypeParam;
   const auto x = random_matrix<T>(18, 34, 2);
   for (const GateForm form : all_gates) {

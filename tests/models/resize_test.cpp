@@ -19,7 +19,7 @@ using test::same_bits;
 
 /// Returns `model` with random parameters.
 template <class Model>
-Model randomised(Model model, std::uint64_t seed) {
+Model randomized(Model model, std::uint64_t seed) {
   Random random(seed);
   for_each_parameter([&](const ParameterInfo&, auto values) { fill_normal(values, 0.3, random); }, model);
   return model;
@@ -27,7 +27,7 @@ Model randomised(Model model, std::uint64_t seed) {
 
 template <class T>
 SpatialProjection<T> random_projection(const SpatialProjectionConfig& config, std::uint64_t seed) {
-  return randomised(SpatialProjection<T>(config), seed);
+  return randomized(SpatialProjection<T>(config), seed);
 }
 
 template <class Model>
@@ -232,7 +232,7 @@ TYPED_TEST(Resize, KeepsEveryBitAtTheSameSize) {
                                         .classes = 3,
                                         .pooling = Pooling::class_token,
                                         .trunk = {.channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2}};
-  auto classifier = randomised(GmlpImageClassifier<T>(image), 7);
+  auto classifier = randomized(GmlpImageClassifier<T>(image), 7);
   classifier.trunk.blocks[0].gate.proj.weight(1, 2) = -T{0};  // a product with the identity would change -0 and NaN
   classifier.trunk.blocks[0].gate.proj.weight(5, 5) = std::numeric_limits<T>::quiet_NaN();
   for (const GridResize method : {GridResize::by_offset, GridResize::bilinear}) {
@@ -240,7 +240,7 @@ TYPED_TEST(Resize, KeepsEveryBitAtTheSameSize) {
   }
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     const auto model =
-        randomised(GmlpLanguageModel<T>(
+        randomized(GmlpLanguageModel<T>(
                        {.vocabulary = 5, .trunk = {.length = 6, .channels = 4, .hidden = 8, .depth = 2, .spatial = form}}),
                    8);
     EXPECT_TRUE(same_parameters(model, resize_length(model, 6)));
@@ -313,7 +313,7 @@ TYPED_TEST(Resize, ACausalModelPredictsTheSameAtAnyLength) {
   using T = TypeParam;
   const std::vector<Index> tokens{3, 1, 4, 1, 0, 2, 4, 3, 2};
   for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
-    const auto model = randomised(GmlpLanguageModel<T>({.vocabulary = 5,
+    const auto model = randomized(GmlpLanguageModel<T>({.vocabulary = 5,
                                                         .head = {.form = HeadForm::untied, .bias = true},
                                                         .trunk = {.length = 6,
                                                                   .channels = 4,
@@ -349,8 +349,8 @@ TYPED_TEST(Resize, HandlesModelsWithAStackOfGmlpBlocks) {
   using T = TypeParam;
   using Trunk = Stack<GmlpBlock<T>>;  // its depth comes from StackConfig, not from the block
   const GmlpConfig block{.length = 6, .channels = 4, .hidden = 8, .depth = 2, .heads = 2, .attention_width = 2};
-  const auto trunk = randomised(Gmlp<T>(block), 16);
-  const auto other = randomised(Trunk({.depth = 2, .block = block}), 16);
+  const auto trunk = randomized(Gmlp<T>(block), 16);
+  const auto other = randomized(Trunk({.depth = 2, .block = block}), 16);
   const auto expected = resize_length(trunk, 9, LengthResize::by_offset);
   const auto resized = resize_length(other, 9, LengthResize::by_offset);
   EXPECT_EQ(resized.config.block.length, 9);
@@ -376,7 +376,7 @@ TYPED_TEST(Resize, HandlesModelsWithAStackOfGmlpBlocks) {
 TYPED_TEST(Resize, AResizedClassifierRuns) {
   using T = TypeParam;
   const auto model =
-      randomised(GmlpImageClassifier<T>({.image = {6, 4},
+      randomized(GmlpImageClassifier<T>({.image = {6, 4},
                                          .patch = {2, 2},
                                          .image_channels = 2,
                                          .classes = 3,
@@ -417,7 +417,7 @@ Matrix<T> one_colour(Index tokens) {
 template <class Layer>
 void expect_one_colour_stays(const typename Layer::Config& config, Index others) {
   using T = typename Layer::Scalar;
-  const auto layer = randomised(Layer(config), 3);
+  const auto layer = randomized(Layer(config), 3);
   for (const auto& [from, to] : {std::pair(ImageSize{3, 4}, ImageSize{6, 5}), std::pair(ImageSize{3, 4}, ImageSize{2, 1})}) {
     const Layer resized = resize_grid(layer, from, to, GridResize::bilinear);
     const Index before = others + from.area(), after = others + to.area();
@@ -444,7 +444,7 @@ TYPED_TEST(Resize, MixersKeepTheirOutputOnUniformImages) {
 
 TYPED_TEST(Resize, ResizesTheWeightOfATokenProjection) {
   using T = TypeParam;
-  const auto layer = randomised(TokenProjection<T>({.channels = 3, .length = 12, .causal = true}), 4);
+  const auto layer = randomized(TokenProjection<T>({.channels = 3, .length = 12, .causal = true}), 4);
   const auto moved = resize_grid(layer, {3, 4}, {4, 4}, GridResize::by_offset);
   EXPECT_TRUE(same_parameters(moved.proj, resize_grid(layer.proj, {3, 4}, {4, 4}, GridResize::by_offset)));
   const auto shorter = resize_length(layer, 5);
@@ -452,7 +452,7 @@ TYPED_TEST(Resize, ResizesTheWeightOfATokenProjection) {
   EXPECT_EQ(shorter.longest(), 5);
 
   using Trunk = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
-  const auto model = randomised(
+  const auto model = randomized(
       LanguageModel<Trunk>(
           {.vocabulary = 5, .trunk = {.depth = 2, .block = {.channels = 4, .token_mixer = {.length = 9, .causal = true}}}}),
       5);
@@ -473,7 +473,7 @@ void expect_resized_runs(typename Model::Config config) {
   if constexpr (requires { config.trunk.block.token_mixer.hidden; }) {
     config.trunk.block.token_mixer.hidden = 5;
   }
-  const auto model = randomised(Model(config), 6);
+  const auto model = randomized(Model(config), 6);
   const auto resized = resize_grid(model, {8, 10}, GridResize::bilinear);
   EXPECT_EQ(resized.tokens_per_image(), 20 + model.tokens_per_image() - 6);
   Workspace<T> workspace;

@@ -104,7 +104,7 @@ TYPED_TEST(SamplerOf, TemperatureDividesTheLogits) {
   }
 }
 
-TYPED_TEST(SamplerOf, RenormalisesOverKeptTokens) {
+TYPED_TEST(SamplerOf, RenormalizesOverKeptTokens) {
   const std::vector<double> p{0.35, 0.05, 0.3, 0.01, 0.09, 0.2};
   const auto logits = logits_of<TypeParam>(p);
   const std::vector<double> three{0.35 / 0.85, 0, 0.3 / 0.85, 0, 0, 0.2 / 0.85};

@@ -43,7 +43,7 @@ class ComponentsIn : public ::testing::Test {
   static void expect_layer_norm(const std::string& name, double eps) {
     expect_output(name, [&](const Matrix<T>& x) {
       Matrix<T> y(x.rows(), x.cols());
-      normalise<T>(x, {.form = NormForm::layer_norm, .eps = eps}, y, Workspace<T>());
+      normalize<T>(x, {.form = NormForm::layer_norm, .eps = eps}, y, Workspace<T>());
       return y;
     });
   }

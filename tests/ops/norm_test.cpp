@@ -44,9 +44,9 @@ struct TestedNorm {
 };
 
 template <class T>
-Matrix<T> normalised(const ConstView<T>& x, const TestedNorm<T>& norm, int threads = 1) {
+Matrix<T> normalized(const ConstView<T>& x, const TestedNorm<T>& norm, int threads = 1) {
   Matrix<T> y = Matrix<T>::Constant(x.rows(), x.cols(), std::numeric_limits<T>::quiet_NaN());
-  normalise<T>(x, norm.parameters(), y, Workspace<T>(Threads{threads}));
+  normalize<T>(x, norm.parameters(), y, Workspace<T>(Threads{threads}));
   return y;
 }
 
@@ -54,7 +54,7 @@ Matrix<T> normalised(const ConstView<T>& x, const TestedNorm<T>& norm, int threa
 /// 1 + |expected| if the norm has a bias and to |expected| otherwise.
 template <class T>
 void expect_formula(const Matrix<T>& x, const TestedNorm<T>& norm, double bound = 64) {
-  const Matrix<T> y = normalised<T>(x, norm);
+  const Matrix<T> y = normalized<T>(x, norm);
   const auto count = static_cast<long double>(x.cols());
   const auto eps = static_cast<long double>(static_cast<T>(norm.eps));
   const bool centred = norm.form == NormForm::layer_norm;
@@ -81,11 +81,11 @@ void expect_formula(const Matrix<T>& x, const TestedNorm<T>& norm, double bound 
 }
 
 template <class T>
-class NormaliseOf : public ::testing::Test {};
+class NormalizeOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(NormaliseOf, Scalars, );
+TYPED_TEST_SUITE(NormalizeOf, Scalars, );
 
-TYPED_TEST(NormaliseOf, EqualsItsFormulaForEveryFormAndWidth) {
+TYPED_TEST(NormalizeOf, EqualsItsFormulaForEveryFormAndWidth) {
   for (const NormForm form : forms) {
     for (Index channels = 1; channels <= 150; channels += channels < 40 ? 1 : 11) {
       expect_formula(random_matrix<TypeParam>(3, channels, 1), TestedNorm<TypeParam>(form, channels));
@@ -93,16 +93,16 @@ TYPED_TEST(NormaliseOf, EqualsItsFormulaForEveryFormAndWidth) {
   }
 }
 
-TYPED_TEST(NormaliseOf, IsTheIdentityForNormFormNone) {
+TYPED_TEST(NormalizeOf, IsTheIdentityForNormFormNone) {
   const TestedNorm<TypeParam> none(NormForm::none, 21);
   Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
   const Matrix<TypeParam> before = x;
-  EXPECT_TRUE(same_bits(normalised<TypeParam>(x, none), before));
-  normalise<TypeParam>(x, none.parameters(), x, Workspace<TypeParam>());
+  EXPECT_TRUE(same_bits(normalized<TypeParam>(x, none), before));
+  normalize<TypeParam>(x, none.parameters(), x, Workspace<TypeParam>());
   EXPECT_TRUE(same_bits(x, before));
 }
 
-TYPED_TEST(NormaliseOf, SkipsAbsentParameters) {
+TYPED_TEST(NormalizeOf, SkipsAbsentParameters) {
   const Matrix<TypeParam> x = random_matrix<TypeParam>(3, 21, 4);
   for (const NormForm form : forms) {
     TestedNorm<TypeParam> norm(form, 21);
@@ -116,7 +116,7 @@ TYPED_TEST(NormaliseOf, SkipsAbsentParameters) {
   }
 }
 
-TYPED_TEST(NormaliseOf, UsesEpsAsEachFormDefines) {
+TYPED_TEST(NormalizeOf, UsesEpsAsEachFormDefines) {
   for (const NormForm form : forms) {
     for (const double eps : {1e-5, 1e-6, 1e-12}) {
       for (const double deviation : {1e-2, 1e-4, 1e-8}) {
@@ -128,24 +128,24 @@ TYPED_TEST(NormaliseOf, UsesEpsAsEachFormDefines) {
     }
   }
   const Matrix<TypeParam> x = Matrix<TypeParam>::Constant(1, 4, TypeParam(1e-3));
-  EXPECT_TRUE(test::close(normalised<TypeParam>(x, {NormForm::scale_norm, 4})(0, 0), 1.3L, 1e-6L)) << "1e-3 is above eps";
-  EXPECT_TRUE(test::close(normalised<TypeParam>(x, {NormForm::rms, 4})(0, 0), 1e-3L / std::sqrt(1.1e-5L), 1e-6L));
+  EXPECT_TRUE(test::close(normalized<TypeParam>(x, {NormForm::scale_norm, 4})(0, 0), 1.3L, 1e-6L)) << "1e-3 is above eps";
+  EXPECT_TRUE(test::close(normalized<TypeParam>(x, {NormForm::rms, 4})(0, 0), 1e-3L / std::sqrt(1.1e-5L), 1e-6L));
 }
 
-TYPED_TEST(NormaliseOf, LayerNormOfEqualChannelsIsItsBias) {
+TYPED_TEST(NormalizeOf, LayerNormOfEqualChannelsIsItsBias) {
   const TestedNorm<TypeParam> norm(NormForm::layer_norm, 8);
-  const Matrix<TypeParam> y = normalised<TypeParam>(Matrix<TypeParam>::Constant(2, 8, 3), norm);
+  const Matrix<TypeParam> y = normalized<TypeParam>(Matrix<TypeParam>::Constant(2, 8, 3), norm);
   for (Index i = 0; i < 2; ++i) {
     EXPECT_TRUE(same_bits(y.row(i), norm.bias.transpose()));
   }
 }
 
-TYPED_TEST(NormaliseOf, LayerNormIsAccurateFarFromZero) {
+TYPED_TEST(NormalizeOf, LayerNormIsAccurateFarFromZero) {
   const Matrix<TypeParam> x = (random_matrix<TypeParam>(4, 64, 10).array() + TypeParam{1000}).matrix();
   expect_formula(x, TestedNorm<TypeParam>(NormForm::layer_norm, 64), 8000);
 }
 
-TYPED_TEST(NormaliseOf, ScaleNormsHandleTinyAndHugeInputs) {
+TYPED_TEST(NormalizeOf, ScaleNormsHandleTinyAndHugeInputs) {
   for (const NormForm form : scale_norms) {
     for (const double size : {1e18, 1e15, 1e9, 1e-2, 1e-5, 1e-6, 1e-10, 1e-18, 1e-30}) {
       expect_formula(random_matrix<TypeParam>(4, 19, 2, size / 4), TestedNorm<TypeParam>(form, 19));
@@ -160,85 +160,85 @@ TYPED_TEST(NormaliseOf, ScaleNormsHandleTinyAndHugeInputs) {
   }
 }
 
-TYPED_TEST(NormaliseOf, ScaleNormsKeepZeroRows) {
+TYPED_TEST(NormalizeOf, ScaleNormsKeepZeroRows) {
   for (const NormForm form : scale_norms) {
     for (const double eps : {1e-5, 1e-12}) {
       Matrix<TypeParam> x = random_matrix<TypeParam>(3, 7, 4);
       x.row(1).setZero();
-      const Matrix<TypeParam> y = normalised<TypeParam>(x, {form, 7, eps});
+      const Matrix<TypeParam> y = normalized<TypeParam>(x, {form, 7, eps});
       EXPECT_TRUE(same_bits(y.row(1), Matrix<TypeParam>::Zero(1, 7)));
       EXPECT_TRUE(y.allFinite());
     }
   }
 }
 
-TYPED_TEST(NormaliseOf, KeepsNaNInItsRow) {
+TYPED_TEST(NormalizeOf, KeepsNaNInItsRow) {
   for (const NormForm form : forms) {
     Matrix<TypeParam> x = random_matrix<TypeParam>(3, 11, 5);
     x(1, 7) = std::numeric_limits<TypeParam>::quiet_NaN();
-    const Matrix<TypeParam> y = normalised<TypeParam>(x, {form, 11});
+    const Matrix<TypeParam> y = normalized<TypeParam>(x, {form, 11});
     EXPECT_TRUE(y.row(1).array().isNaN().all()) << name_of(form);
     EXPECT_TRUE(y.row(0).allFinite());
     EXPECT_TRUE(y.row(2).allFinite());
   }
 }
 
-TYPED_TEST(NormaliseOf, NormalisesEachRowIndependently) {
+TYPED_TEST(NormalizeOf, NormalisesEachRowIndependently) {
   using T = TypeParam;
   const Matrix<T> larger = random_matrix<T>(2 * rows_per_task + 7, 40, 15), x = larger.block(1, 5, 2 * rows_per_task + 5, 27);
   for (const NormForm form : forms) {
     const TestedNorm<T> norm(form, 27);
-    const Matrix<T> whole = normalised<T>(x, norm);
+    const Matrix<T> whole = normalized<T>(x, norm);
     for (Index i = 0; i < x.rows(); ++i) {
-      EXPECT_TRUE(same_bits(normalised<T>(x.row(i), norm), whole.row(i))) << name_of(form) << ", row " << i;
+      EXPECT_TRUE(same_bits(normalized<T>(x.row(i), norm), whole.row(i))) << name_of(form) << ", row " << i;
     }
-    EXPECT_TRUE(same_bits(normalised<T>(x, norm, 2), whole)) << name_of(form);
-    EXPECT_TRUE(same_bits(normalised<T>(x, norm, 3), whole)) << name_of(form);
+    EXPECT_TRUE(same_bits(normalized<T>(x, norm, 2), whole)) << name_of(form);
+    EXPECT_TRUE(same_bits(normalized<T>(x, norm, 3), whole)) << name_of(form);
     Matrix<T> y = x;
-    normalise<T>(y, norm.parameters(), y, Workspace<T>());
+    normalize<T>(y, norm.parameters(), y, Workspace<T>());
     EXPECT_TRUE(same_bits(y, whole)) << name_of(form) << " in place";
     y = Matrix<T>::Constant(x.rows() + 2, 31, -7);
-    normalise<T>(larger.block(1, 5, x.rows(), 27), norm.parameters(), y.block(1, 2, x.rows(), 27), Workspace<T>());
+    normalize<T>(larger.block(1, 5, x.rows(), 27), norm.parameters(), y.block(1, 2, x.rows(), 27), Workspace<T>());
     EXPECT_TRUE(same_bits(y.block(1, 2, x.rows(), 27), whole)) << name_of(form);
     y.block(1, 2, x.rows(), 27).setConstant(-7);
     EXPECT_TRUE((y.array() == T{-7}).all()) << "the surroundings of y were overwritten";
   }
 }
 
-TYPED_TEST(NormaliseOf, HandlesEmptyInput) {
+TYPED_TEST(NormalizeOf, HandlesEmptyInput) {
   for (const NormForm form : forms) {
-    EXPECT_EQ(normalised<TypeParam>(Matrix<TypeParam>(0, 4), {form, 4}).rows(), 0);
-    EXPECT_EQ(normalised<TypeParam>(Matrix<TypeParam>(4, 0), {form, 0}).cols(), 0);
+    EXPECT_EQ(normalized<TypeParam>(Matrix<TypeParam>(0, 4), {form, 4}).rows(), 0);
+    EXPECT_EQ(normalized<TypeParam>(Matrix<TypeParam>(4, 0), {form, 0}).cols(), 0);
   }
 }
 
-TYPED_TEST(NormaliseOf, IsBitEqualInBatchesAndRecordings) {
+TYPED_TEST(NormalizeOf, IsBitEqualInBatchesAndRecordings) {
   using T = TypeParam;
   const Matrix<T> x = random_matrix<T>(5, 27, 1);
   for (const NormForm form : {NormForm::none, forms[0], forms[1], forms[2], forms[3]}) {
     const TestedNorm<T> norm(form, 27);
-    const Matrix<T> expected = normalised<T>(x, norm), before = x;
+    const Matrix<T> expected = normalized<T>(x, norm), before = x;
     Workspace<T> workspace;
     const auto frame = workspace.frame();
     Batch<T> run(workspace, Sequences::single(5));
     RunMatrix<T> callers(input_view<T>(x)), own = run.owned(callers);
     const T* const place = own.data;
-    const RunMatrix<T> other = normalise(run, own, norm.parameters());
+    const RunMatrix<T> other = normalize(run, own, norm.parameters());
     EXPECT_EQ(other.data == place, form == NormForm::none) << "NormForm::none copies nothing";
     EXPECT_TRUE(same_bits(run[other], expected)) << name_of(form);
     EXPECT_TRUE(same_bits(run[own], before)) << "not moved";
-    EXPECT_TRUE(same_bits(run[normalise(run, std::move(callers), norm.parameters())], expected)) << name_of(form);
+    EXPECT_TRUE(same_bits(run[normalize(run, std::move(callers), norm.parameters())], expected)) << name_of(form);
     EXPECT_TRUE(same_bits(x, before)) << "the caller's x must not change";
     own = run.owned(RunMatrix<T>(input_view<T>(x)));
     const T* const moved = own.data;
-    const RunMatrix<T> y = normalise(run, std::move(own), norm.parameters());
+    const RunMatrix<T> y = normalize(run, std::move(own), norm.parameters());
     EXPECT_EQ(y.data, moved);
     EXPECT_TRUE(same_bits(run[y], expected)) << name_of(form);
     Tape<T> tape;
     TestedNorm<T> gradient = norm;
     tape.begin(norm, gradient);
     Recording<T> recording(tape, Sequences::single(5));
-    const Variable recorded = normalise(recording, tape.input(x), norm.parameters());
+    const Variable recorded = normalize(recording, tape.input(x), norm.parameters());
     EXPECT_TRUE(same_bits(tape[recorded], expected)) << name_of(form);
   }
 }
@@ -251,8 +251,8 @@ TEST(NormaliseBackward, GradientsAreCorrectForEveryForm) {
         test::expect_gradients(TestedNorm<double>(form, channels, 0.1), random_matrix<double>(7, channels, 1, deviation),
                                [](Tape<double>& tape, const TestedNorm<double>& norm, Variable x) {
                                  Recording<double> run(tape, Sequences::single(tape.rows(x)));
-                                 const Variable y = normalise(run, x, norm.parameters());
-                                 return normalise(run, add(run, y, x), norm.parameters());  // x is read twice
+                                 const Variable y = normalize(run, x, norm.parameters());
+                                 return normalize(run, add(run, y, x), norm.parameters());  // x is read twice
                                });
       }
     }

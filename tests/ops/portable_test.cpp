@@ -2,15 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <limits>
 #include <optional>
 #include <tuple>
 
 #include "gated/audio.hpp"
+#include "gated/io/csv.hpp"
 #include "gated/io/image_input.hpp"
 #include "gated/io/model_file.hpp"
 #include "gated/io/signature.hpp"
 #include "gated/io/wav.hpp"
 #include "gated/layers/branchformer_layer.hpp"
+#include "gated/layers/external_attention.hpp"
+#include "gated/layers/feed_forward.hpp"
 #include "gated/layers/light_conv.hpp"
 #include "gated/layers/synthesizer_attention.hpp"
 #include "gated/models/denoise_stream.hpp"
@@ -207,14 +212,27 @@ struct OfBranchformerLayers {
     return all;
   }
 };
-using Kinds =
-    testing::Types<Listed<test::OfGmlpBlocks, 0x60229cb493eb1edc>, Listed<test::OfMixedChunkAttention, 0x0525ee8fe2c96416>,
-                   Listed<test::OfGatedAttentionUnits, 0x9b74a996d4b00335>,
-                   Listed<test::OfTransformerBlocks, 0x20b3bf1aaf27de55>,
-                   Listed<test::OfChunkedTransformerBlocks, 0x3d7cc710a83b3b5f>,
-                   Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>, Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>,
-                   Listed<OfMossFormerBlocks, 0x84678717c4360d9e>, Listed<test::OfTextTransformerBlocks, 0xe246f2cf1eda983b>,
-                   Listed<OfLightConvBlocks, 0x45f1c47d84453414>, Listed<OfBranchformerLayers, 0x0e7ed08ecd62ba1f>>;
+struct OfExternalAttention {
+  template <class T>
+  using Trunk = Stack<MixerBlock<ExternalAttention<T>, GluFeedForward<T>>>;
+  static constexpr const char* architecture = "gated.Stack<gated.MixerBlock<gated.ExternalAttention,gated.GluFeedForward>>";
+  static std::vector<Trunk<float>::Config> configs(bool causal, Index) {
+    if (causal) {
+      return {};
+    }
+    return {
+        {.depth = 1,
+         .block = {
+             .channels = test::small_channels, .token_mixer = {.heads = 2, .memories = 9}, .channel_mixer = {.hidden = 7}}}};
+  }
+};
+using Kinds = testing::Types<
+    Listed<test::OfGmlpBlocks, 0x60229cb493eb1edc>, Listed<test::OfMixedChunkAttention, 0x0525ee8fe2c96416>,
+    Listed<test::OfGatedAttentionUnits, 0x9b74a996d4b00335>, Listed<test::OfTransformerBlocks, 0x20b3bf1aaf27de55>,
+    Listed<test::OfChunkedTransformerBlocks, 0x3d7cc710a83b3b5f>, Listed<test::OfMixerBlocks, 0xca589c8d5ed4c66e>,
+    Listed<test::OfPlainBlocks, 0x475d3d9e0c63cf0d>, Listed<OfMossFormerBlocks, 0x84678717c4360d9e>,
+    Listed<test::OfTextTransformerBlocks, 0xe246f2cf1eda983b>, Listed<OfLightConvBlocks, 0x45f1c47d84453414>,
+    Listed<OfBranchformerLayers, 0x0e7ed08ecd62ba1f>, Listed<OfExternalAttention, 0x7c9fe0fb235f90e2>>;
 TYPED_TEST_SUITE(PortableTrunk, Kinds);
 
 TYPED_TEST(PortableTrunk, HasTheSameBitsInAllFormsAndBuilds) {
@@ -275,36 +293,56 @@ TEST_F(Portable, LongToeplitzWeightsHaveTheSameBitsInAllFormsAndBuilds) {
   }
 }
 
-/// Trains for 100 steps with dropout and stochastic depth. Compares the losses, and the outputs of the last and averaged model.
+/// Trains the model of examples/train_digits on its images for 100 steps, with dropout and stochastic depth. Compares the
+/// losses, and the outputs of the last and averaged model.
 TEST_F(Portable, TrainingHasTheSameBitsInAllFormsAndBuilds) {
   using Model = GmlpImageClassifier<float>;
   const Model::Config config{.image = {8, 8},
-                             .patch = {2, 2},
+                             .patch = {1, 1},
                              .image_channels = 1,
                              .classes = 10,
-                             .trunk = {.channels = 24, .hidden = 48, .depth = 2, .drop_path = 0.1}};
-  const Matrix<float> images = random_matrix<float>(16, 64, 4);
-  std::vector<Index> labels(16);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    labels[i] = static_cast<Index>(i * 7 % 10);
-  }
+                             .trunk = {.channels = 32, .hidden = 128, .depth = 4, .drop_path = 0.1}};
+  const Matrix<float> digits = read_csv<float>(GATED_REFERENCE_DIR "/../../examples/classify_digits/digits.csv");
+  constexpr Index batch = 8;
   const Matrix<float> losses_and_model = expect_same_in_all_forms([&] {
     Training<Model> training({.model = config,
-                              .schedule = {.form = ScheduleForm::cosine, .warmup = 10, .steps = 100},
+                              .optimizer = {.learning_rate = 6e-3, .weight_decay = 1},
+                              .schedule = {.form = ScheduleForm::cosine, .warmup = 40, .steps = 100},
                               .clip_norm = 1,
                               .average_decay = 0.9,
                               .tape = {.residual_dropout = 0.1}},
                              Random(5));
     Matrix<float> losses(1, 100);
+    std::vector<Index> labels(batch);
     for (Index step = 0; step < losses.cols(); ++step) {
+      const auto rows = digits.middleRows(batch * step, batch);
+      const Matrix<float> images = rows.leftCols(64) / 8.0F - Matrix<float>::Ones(batch, 64);  // pixels are 0 to 16
+      for (Index i = 0; i < batch; ++i) {
+        labels[static_cast<std::size_t>(i)] = static_cast<Index>(rows(i, 64));
+      }
       losses(0, step) = static_cast<float>(training.step(
           [&](auto& run) { return cross_entropy(run(training.model, images), labels, {.label_smoothing = 0.1}); }));
     }
-    EXPECT_LT(losses(0, 99), losses(0, 0));
+    EXPECT_LT(losses.rightCols(10).mean(), 0.9F * losses.leftCols(10).mean());
     Workspace<float> workspace;
+    const Matrix<float> images = digits.bottomRows(16).leftCols(64) / 16.0F;
     return joined<float>({losses, training.model.forward(images, workspace), training.average->forward(images, workspace)});
   });
-  EXPECT_EQ(hash_of_numbers(losses_and_model), "53e312c9e3dcdaa9");
+  EXPECT_EQ(hash_of_numbers(losses_and_model), "d0056a4381fb59d1");
+}
+
+/// Products, sums and activations of numbers below the smallest normal one: they keep their bits, and never become 0.
+TEST_F(Portable, SubnormalNumbersHaveTheSameBitsInAllFormsAndBuilds) {
+  Random random(1);
+  const FeedForward<float> up({.channels = 40, .hidden = 72, .bias = false}, random);
+  const Matrix<float> x = random_matrix<float>(9, 40, 2) * 1e-39F;
+  const Matrix<float> y = expect_same_in_all_forms([&] {
+    Workspace<float> workspace;
+    return up.forward(x, workspace);
+  });
+  EXPECT_GT(y.cwiseAbs().maxCoeff(), 0.0F);
+  EXPECT_LT(y.cwiseAbs().maxCoeff(), std::numeric_limits<float>::min());
+  EXPECT_EQ(hash_of_numbers(y), "cdfa606f2d16f334");
 }
 
 TEST_F(Portable, QuantizedGmlpsHaveTheSameBitsInAllFormsAndBuilds) {
@@ -567,6 +605,24 @@ TEST_F(Portable, SignaturesAreStoredInFilesAndVerified) {
     const std::string message = test::message_of<FileError>([&] { expect_signature(model, file); });
     EXPECT_NE(message.find("The model differs"), message.npos) << message;
   }
+  auto int8_only = signatures(model);
+  int8_only.erase("signature");
+  save_model(model, path, int8_only);
+  EXPECT_NO_THROW(expect_signature(model, SafetensorsFile(path)));
+  int8_only["signature_int8"] = "0123456789abcdef";
+  save_model(model, path, int8_only);
+  const std::string other = test::message_of<FileError>([&] { expect_signature(model, SafetensorsFile(path)); });
+  EXPECT_NE(other.find("the model's signature_int8 is "), other.npos) << other;
+
+  save_model(model, path, signatures(model));
+  {
+    std::fstream bytes(path, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(-1, std::ios::end);  // the last weight's sign
+    bytes.put('\x7f');
+  }
+  const std::string damaged = test::message_of<FileError>([&] { expect_signature(model, SafetensorsFile(path)); });
+  EXPECT_NE(damaged.find("damaged"), damaged.npos) << damaged;
+
   save_model(model, path);
   const SafetensorsFile unsigned_file(path);
   const std::string message = test::message_of<FileError>([&] { expect_signature(model, unsigned_file); });

@@ -121,7 +121,7 @@ TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
           ASSERT_EQ(row.back(), T{-7}) << "written past the row";
         }
       }
-      // Multiplies the weight by the identity: matmul() materialises the weight, or reads it in place.
+      // Multiplies the weight by the identity: matmul() materializes the weight, or reads it in place.
       for (const auto& [first, count] : {std::pair<Index, Index>{0, 9}, {0, 1}, {3, 4}, {8, 1}}) {
         const Index depth = config.causal ? first + count : 9;
         Matrix<T> rows(count, depth);

@@ -34,11 +34,11 @@ double loss_of(const Matrix<T>& x, const CrossEntropyOptions& options, Matrix<T>
 double literal_loss(const Matrix<double>& x, double smoothing) {
   double sum = 0;
   for (const Index i : {0, 2, 3}) {
-    const double normaliser = std::log(x.row(i).array().exp().sum());
+    const double normalizer = std::log(x.row(i).array().exp().sum());
     for (Index j = 0; j < x.cols(); ++j) {
       const double target =
           smoothing / static_cast<double>(x.cols()) + (j == targets[static_cast<std::size_t>(i)] ? 1 - smoothing : 0.0);
-      sum -= target * (x(i, j) - normaliser);
+      sum -= target * (x(i, j) - normalizer);
     }
   }
   return sum / 3;

@@ -41,11 +41,11 @@ Matrix<T> activated(const CaseFile& file, const std::string& input, gated::Activ
 }
 
 template <class T, gated::NormForm form>
-Matrix<T> normalised(const CaseFile& file, const std::string& name) {
+Matrix<T> normalized(const CaseFile& file, const std::string& name) {
   Matrix<T> y = file.matrix<T>(name + ".input");
   const T gain = form == gated::NormForm::layer_norm ? T{1} : parameter<T>(name, "_g");
   const gated::NormParameters<T> norm{.form = form, .eps = number_after(name, "_eps"), .gain = &gain};
-  gated::normalise<T>(y, norm, y, gated::Workspace<T>());
+  gated::normalize<T>(y, norm, y, gated::Workspace<T>());
   return y;
 }
 
@@ -163,9 +163,9 @@ constexpr Component<T> components[] = {
     {"silu", activation_of<T, gated::Activation::silu>},
     {"relu_squared", activation_of<T, gated::Activation::relu2>},
     {"laplace_attn_fn", activation_of<T, gated::Activation::laplace>},
-    {"layernorm_eps", normalised<T, gated::NormForm::layer_norm>},
-    {"lucid_scalenorm", normalised<T, gated::NormForm::scale_norm>},
-    {"junnyu_scalenorm", normalised<T, gated::NormForm::scale_norm_rsqrt>},
+    {"layernorm_eps", normalized<T, gated::NormForm::layer_norm>},
+    {"lucid_scalenorm", normalized<T, gated::NormForm::scale_norm>},
+    {"junnyu_scalenorm", normalized<T, gated::NormForm::scale_norm_rsqrt>},
     {"lucid_rotary_interleaved_",
      [](const CaseFile& f, const std::string& n) {
        return rotated<T>(f, n, gated::Rotary::interleaved, static_cast<Index>(number_after(n, "interleaved_")));

@@ -6,7 +6,7 @@
   GATED_HELD void detail::gemm::multiply<T>(const Operand<T>&, const Operand<T>&, const TileFunction<T>&, Workspace<T>&,      \
                                             Index);                                                                           \
   GATED_HELD void matmul<T>(const Operand<T>&, const Operand<T>&, View<T>, Workspace<T>&, const Epilogue<T>&);                \
-  GATED_HELD void normalise<T>(const ConstView<T>&, const NormParameters<T>&, View<T>, const Workspace<T>&, RowMoments<T>*);  \
+  GATED_HELD void normalize<T>(const ConstView<T>&, const NormParameters<T>&, View<T>, const Workspace<T>&, RowMoments<T>*);  \
   GATED_HELD void softmax<T>(View<T>, const Workspace<T>&, const SoftmaxOptions<T>&);                                         \
   GATED_HELD void attend<T>(const ConstView<T>&, const ConstView<T>&, const ConstView<T>&, Index, const Scoring<T>&, View<T>, \
                             Workspace<T>&, const Epilogue<T>&, const WeightsWatcher<T>&);

@@ -51,7 +51,7 @@ inline void ask_for_small_pages([[maybe_unused]] void* memory, [[maybe_unused]] 
 #endif
 }
 
-/// An uninitialised array that starts on a cache line. Requests 2 MiB pages for arrays of 4 MiB or more.
+/// An uninitialized array that starts on a cache line. Requests 2 MiB pages for arrays of 4 MiB or more.
 template <class T>
 class AlignedMemory {
  public:

@@ -77,7 +77,7 @@ class Arena {
 
   [[nodiscard]] Frame frame() { return Frame(*this); }
 
-  /// `count` uninitialised scalars, aligned to 64 bytes, valid until the enclosing frame ends.
+  /// `count` uninitialized scalars, aligned to 64 bytes, valid until the enclosing frame ends.
   T* take(Index count) {
     eigen_assert(depth_ > 0 && count >= 0);
     const std::size_t size = whole_cache_lines<T>(static_cast<std::size_t>(count));
@@ -98,7 +98,7 @@ class Arena {
     return result;
   }
 
-  /// An uninitialised rows × columns matrix with stride row_stride(), valid until the enclosing frame ends.
+  /// An uninitialized rows × columns matrix with stride row_stride(), valid until the enclosing frame ends.
   MatrixMap<T> matrix(Index rows, Index columns) {
     const Index stride = row_stride<T>(columns);
     return MatrixMap<T>(take(rows * stride), rows, columns, Eigen::OuterStride<>(stride));

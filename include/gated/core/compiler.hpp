@@ -14,7 +14,7 @@
 #endif
 
 #if defined(__GNUC__) && !defined(__OPTIMIZE__) && !defined(GATED_ALLOW_UNOPTIMIZED)
-#pragma message("gated is compiled without optimisation and is many times slower. Add -O2, or define GATED_ALLOW_UNOPTIMIZED.")
+#pragma message("gated is compiled without optimization and is many times slower. Add -O2, or define GATED_ALLOW_UNOPTIMIZED.")
 #endif
 
 #include <version>

@@ -17,11 +17,11 @@
 
 namespace gated {
 
-/// What a parameter is for. Optimisers apply weight decay by role; initialisers and reports use the role too.
+/// What a parameter is for. Optimizers apply weight decay by role; initializers and reports use the role too.
 enum class Role {
   weight,     ///< matrix of a channel projection
   bias,       ///< per-channel offset
-  norm,       ///< scale or shift of a normalisation
+  norm,       ///< scale or shift of a normalization
   spatial,    ///< mixes tokens: spatial weights and their biases
   position,   ///< encodes positions: class token, position tables, relative biases
   embedding,  ///< one row per token id

@@ -11,7 +11,7 @@ namespace gated {
 /// Σ f(j) over j < count: eight partial sums, added in a fixed order. f must pass products through rounded().
 template <class F>
 auto ordered_sum(Index count, const F& f) {
-  constexpr Index lanes = 8;  // independent sums, for vectorisation
+  constexpr Index lanes = 8;  // independent sums, for vectorization
   decltype(f(Index{})) sums[lanes] = {};
   Index j = 0;
   for (; j + lanes <= count; j += lanes) {

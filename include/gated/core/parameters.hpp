@@ -16,7 +16,7 @@
 /// @file
 /// Visits the parameters of any model that lists its fields().
 ///
-/// Loading, saving, counting, summaries, gradients and optimisers use for_each_parameter(). Gradients and an optimiser's
+/// Loading, saving, counting, summaries, gradients and optimizers use for_each_parameter(). Gradients and an optimizer's
 /// moments have the model's type, so for_each_parameter() can visit them in lockstep with the model.
 
 namespace gated {
@@ -184,7 +184,7 @@ void set_zero(Model& model) {
                      model);
 }
 
-/// A model of the same configuration whose parameters are all zero: a gradient, or an optimiser's moments.
+/// A model of the same configuration whose parameters are all zero: a gradient, or an optimizer's moments.
 template <class Model>
 Model zeros_like(const Model& model) {
   Model zeros = model;

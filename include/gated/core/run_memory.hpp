@@ -41,7 +41,7 @@ class RunMemory {
     return {part(widths)...};
   }
 
-  /// An uninitialised matrix, valid until the running layer returns. Uses the memory of the layer's result if that is free and
+  /// An uninitialized matrix, valid until the running layer returns. Uses the memory of the layer's result if that is free and
   /// has this shape.
   Matrix make(Index rows, Index columns) {
     if (place_ != nullptr && place_->use->count == 0 && place_->rows.rows() == rows && place_->rows.columns() == columns) {
@@ -60,7 +60,7 @@ class RunMemory {
     copy.assign(x);
     return copy;
   }
-  /// `number` uninitialised scalars, valid until the running layer returns.
+  /// `number` uninitialized scalars, valid until the running layer returns.
   T* take(Index number) const { return workspace_.take(number); }
   /// A matrix with contiguous rows, valid until the running layer returns.
   Matrix make_contiguous(Index rows, Index columns) { return make_rows(rows, columns, columns); }

@@ -14,7 +14,7 @@
 /// @file
 /// Settings of a configuration, listed once.
 ///
-/// A configuration is an aggregate with default member initialisers and a list of its members, fields():
+/// A configuration is an aggregate with default member initializers and a list of its members, fields():
 ///
 ///     struct Config {
 ///       Index depth = 6;

@@ -8,10 +8,10 @@
 #include "gated/core/parameter_budget.hpp"
 
 /// @file
-/// Uninitialised weights and their detection.
+/// The weights of new layers: uninitialized, or filled with one value.
 ///
-/// A model built without a Random is uninitialised until a checkpoint is loaded: its weights hold a special NaN. Running an
-/// uninitialised model raises ArgumentError. Only the first element of a weight is checked: if others are unset, the results
+/// A model built without a Random is uninitialized until a checkpoint is loaded: its weights hold a special NaN. Running an
+/// uninitialized model raises ArgumentError. Only the first element of a weight is checked: if others are unset, the results
 /// contain NaN. Any value that you assign counts as set, zero included. Copies, files and conversions between float and double
 /// keep the NaN.
 
@@ -71,7 +71,7 @@ bool is_elsewhere(const T& value) {
   return Eigen::numext::bit_cast<detail::BitsOf<T>>(value) == detail::elsewhere_bits<T>;
 }
 
-/// An uninitialised weight of `layer`.
+/// An uninitialized weight of `layer`.
 /// Errors: MemoryError.
 template <class T>
 Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_weight") {
@@ -86,6 +86,18 @@ Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_wei
     return hollow;
   }
   return Matrix<T>::Constant(rows.value(), columns.value(), unset);
+}
+
+/// A weight of `layer` whose elements are all `value`.
+/// Errors: MemoryError.
+template <class T>
+Matrix<T> filled_matrix(T value, Count rows, Count columns, const char* layer) {
+  expect_memory<T>(layer, rows, columns);
+  return Matrix<T>::Constant(rows.value(), columns.value(), value);
+}
+template <class T>
+Vector<T> filled_vector(T value, Count size, const char* layer) {
+  return Vector<T>::Constant(expect_memory<T>(layer, size), value);
 }
 
 /// Called by a layer's body to check its weight `member`.

@@ -69,7 +69,7 @@ class ParametersToWrite {
 /// Constants, such as rotary frequencies, are read if the file stores them and computed otherwise.
 /// Errors: one FileError of at most 12 lines for all missing, unexpected, mis-shaped and unconvertible tensors, with the count
 /// and the first names of each kind. Tensors whose names differ only in the block number share a line. The error also names
-/// the file's origin and the preset with these shapes, if recognised. FileError if SafetensorsFile::verify() fails.
+/// the file's origin and the preset with these shapes, if recognized. FileError if SafetensorsFile::verify() fails.
 /// ArgumentError as in NameMap::in_file(). After an error the model is unchanged.
 /// Cost: one pass to read the file, one to verify its checksum and, if values may overflow (F64 to float), one to check them.
 template <class Model>

@@ -73,13 +73,13 @@ class InPlaceKwMlp {
     for (std::size_t i = 0; i < sizes_.depth; ++i) {
       const Block& b = blocks_[i];
       project(b.in, x, z, activation_);               // N × F
-      normalise(b.gate_norm, z.columns(half, half));  // N × F/2
+      normalize(b.gate_norm, z.columns(half, half));  // N × F/2
       mix(b.spatial, z.columns(half, half), z.columns(0, half));
       project(b.out, z.columns(0, half), y);  // N × C
-      normalise(b.norm, y);
+      normalize(b.norm, y);
       add(y, x);
     }
-    normalise(norm_, x);
+    normalize(norm_, x);
     float* const mean = workspace_.take(sizes_.channels);
     kernels<RowKernels<float>>().mean_of_rows(x.data, x.stride, x.rows(), x.columns(), mean);
     project(head_, MatrixView<const float>(mean, 1, sizes_.channels, sizes_.channels), scores);
@@ -203,13 +203,13 @@ class InPlaceKwMlp {
     });
   }
 
-  void normalise(const LayerNorm& layer, const MatrixView<float>& x) {
+  void normalize(const LayerNorm& layer, const MatrixView<float>& x) {
     const auto frame = workspace_.frame();
     float* const weight = workspace_.take(x.columns());
     float* const bias = workspace_.take(x.columns());
     layer.weight.read(weight);
     layer.bias.read(bias);
-    gated::normalise<float>(x, {NormForm::layer_norm, layer.eps, weight, bias}, x, workspace_);
+    gated::normalize<float>(x, {NormForm::layer_norm, layer.eps, weight, bias}, x, workspace_);
   }
 
   /// y += x.

@@ -106,7 +106,7 @@ class LoadReport {
     if (missing_.empty() && unexpected.empty() && mis_shaped_.count() + unconvertible_.count() == 0) {
       return;
     }
-    const std::string hint = recognised();
+    const std::string hint = recognized();
     FoldedList missing("missing"), others("unexpected");
     for (const Missing& one : missing_) {
       missing.add(labelled(one.path, one.wanted.name), text(": expected ", describe_shape(one.wanted.shape), ", missing"), [&] {
@@ -179,7 +179,7 @@ class LoadReport {
   }
 
   /// A hint if the file's names are not those of the name map's origin, or if its shapes match a preset; otherwise empty.
-  std::string recognised() const {
+  std::string recognized() const {
     const Origin* const origin = origin_of(file_);
     if (origin == nullptr) {
       const auto ours = file_.metadata().find("architecture");

@@ -248,7 +248,7 @@ template <class Model>
 void expect_signature(const Model& model, const SafetensorsFile& file) {
   file.verify();
   const auto& metadata = file.metadata();
-  require<FileError>(metadata.contains("signature"), file.name(),
+  require<FileError>(metadata.contains("signature") || metadata.contains("signature_int8"), file.name(),
                      ": no signature in the metadata. Save the model with signatures(model) as metadata.");
   for (const auto& [name, expected] : metadata) {
     if (name == "signature" || name == "signature_int8") {

@@ -187,7 +187,7 @@ Config timm_preset(const std::string& entry, const Config& defaults, const std::
                          ".");
   Config config = preset->second(defaults.classes);
   read.ratio = TimmModels<Config>::published_ratio;
-  if (entry.find(".miil_") != std::string::npos) {  // trained on pixels in [0, 1], not normalised
+  if (entry.find(".miil_") != std::string::npos) {  // trained on pixels in [0, 1], not normalized
     config.pixel_mean = 0;
     config.pixel_deviation = 1;
     config.interpolation = Interpolation::bilinear;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/batch_norm.hpp"
 
@@ -29,9 +29,10 @@ struct BatchNorm : Layer<BatchNorm<T>> {
   explicit BatchNorm(Index channels, double eps_ = 1e-5) : eps(eps_) {
     require<ArgumentError>(channels > 0 && eps_ >= 0, "BatchNorm: channels = ", channels, " must be positive, and eps = ", eps_,
                            " must not be negative.");
-    expect_memory<T>(name, channels);
-    weight = variance = Vector<T>::Ones(channels);
-    bias = mean = Vector<T>::Zero(channels);
+    weight = filled_vector<T>(T{1}, channels, name);
+    bias = filled_vector<T>(T{0}, channels, name);
+    mean = filled_vector<T>(T{0}, channels, name);
+    variance = filled_vector<T>(T{1}, channels, name);
   }
 
   static constexpr auto fields() {
@@ -41,7 +42,7 @@ struct BatchNorm : Layer<BatchNorm<T>> {
 
   Contract contract() const { return {.in = weight.size(), .out = weight.size(), .sees = Sees::itself}; }
 
-  auto apply(auto& run, auto x) const { return batch_normalise(run, std::move(x), parameters()); }
+  auto apply(auto& run, auto x) const { return batch_normalize(run, std::move(x), parameters()); }
 
  private:
   BatchNormParameters<T> parameters() const { return {eps, &weight, &bias, &mean, &variance}; }

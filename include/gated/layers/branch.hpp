@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/norm_position.hpp"
 
 /// @file
@@ -15,7 +15,7 @@ namespace gated {
 struct BranchOptions {
   Index channels = 0;                              ///< C
   NormForm norm = NormForm::layer_norm;            ///< type of the norm
-  NormPosition norm_position = NormPosition::pre;  ///< normalises the mixer's input, the residual sum, or the mixer's output
+  NormPosition norm_position = NormPosition::pre;  ///< normalizes the mixer's input, the residual sum, or the mixer's output
   double norm_eps = 1e-5;                          ///< ε of the norm
   double layer_scale = 0;                          ///< initial value of the per-channel scales; 0 for none
   double drop_path = 0;                            ///< probability that training drops the branch: see TapeOptions
@@ -45,7 +45,7 @@ struct Branch : Layer<Branch<Mixer>> {
   Vector<T> scale;  ///< C, or empty
 
   Branch() = default;
-  /// Uninitialised weights, for a checkpoint. `mixer_config` is passed to the mixer's constructor.
+  /// Uninitialized weights, to be loaded from a checkpoint. `mixer_config` is passed to the mixer's constructor.
   template <class MixerConfig = typename Mixer::Config>
   Branch(const BranchOptions& o, const MixerConfig& mixer_config) : norm_position(o.norm_position), drop_path(o.drop_path) {
     require<ArgumentError>(o.drop_path >= 0 && o.drop_path < 1, name, ": drop_path = ", o.drop_path,
@@ -62,9 +62,8 @@ struct Branch : Layer<Branch<Mixer>> {
                            contract.rows, ", expected equal numbers of rows for the residual.");
     require<ArgumentError>(o.factor == 1 || o.layer_scale == 0, name, ": factor = ", o.factor,
                            " and layer_scale = ", o.layer_scale, " are both given, expected one of them.");
-    expect_memory<T>(name, o.layer_scale > 0 || o.factor != 1 ? o.channels : 0);
-    scale = Vector<T>::Constant(o.layer_scale > 0 ? o.channels : 0, static_cast<T>(o.layer_scale));
-    factors_ = Vector<T>::Constant(o.factor != 1 ? o.channels : 0, static_cast<T>(o.factor));
+    scale = filled_vector<T>(static_cast<T>(o.layer_scale), o.layer_scale > 0 ? o.channels : 0, name);
+    factors_ = filled_vector<T>(static_cast<T>(o.factor), o.factor != 1 ? o.channels : 0, name);
   }
 
   static constexpr auto fields() {

@@ -74,7 +74,7 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
     return std::tuple(field("norm", &U::norm), field("conv", &U::conv), field("linear", &U::linear));
   }
 
-  /// ESPnet's initialisation: weights from N(0, (1e-6)²) and biases of 1. Training starts from y = act(1) · a.
+  /// ESPnet's initialization: weights from N(0, (1e-6)²) and biases of 1. Training starts from y = act(1) · a.
   void initialize(Random& random) {
     fill_normal(conv.weight, 1e-6, random);
     conv.bias.setOnes();

@@ -55,7 +55,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
     require<ArgumentError>(!c.skip || c.inputs == 1, name, ": skip adds x, which has ", c.inputs,
                            " channels per channel of y. Set inputs = 1 or skip = false.");
     weight = unset_weight<T>(c.channels, Count(c.inputs) * c.kernel, name);
-    bias = Vector<T>::Zero(c.bias ? c.channels : 0);
+    bias = filled_vector<T>(T{0}, c.bias ? c.channels : 0, name);
   }
   DepthwiseConvolution(const Config& c, Random& random) : DepthwiseConvolution(c) { initialize(random); }
 
@@ -66,7 +66,7 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   /// The shape in which Conv1d stores `weight`.
   Shape weight_shape() const { return {weight.rows(), config.inputs, config.kernel}; }
 
-  /// PyTorch's initialisation: weight and bias uniform in ±1 / √(inputs · K).
+  /// PyTorch's initialization: weight and bias uniform in ±1 / √(inputs · K).
   void initialize(Random& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(weight.cols()));
     fill_uniform(weight, bound, random);

@@ -29,7 +29,7 @@ struct Embedding : Layer<Embedding<T>> {
   Matrix<T> weight;  ///< V × C
 
   Embedding() = default;
-  /// Uninitialised vectors, to be loaded from a checkpoint.
+  /// Uninitialized vectors, to be loaded from a checkpoint.
   Embedding(Index vocabulary, Index channels) {
     require<ArgumentError>(vocabulary > 0 && channels > 0, "Embedding: vocabulary = ", vocabulary, " and channels = ", channels,
                            " must be positive.");

@@ -65,9 +65,9 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
                            " does not divide hidden = ", c.hidden_channels(), ".");
     query = Linear<T>(c.channels, c.hidden_channels());
     key = unset_weight<T>(c.memories, c.head_width(), name);
-    key_bias = Vector<T>::Zero(c.memory_bias ? c.memories : 0);
+    key_bias = filled_vector<T>(T{0}, c.memory_bias ? c.memories : 0, name);
     value = unset_weight<T>(c.head_width(), c.memories, name);
-    value_bias = Vector<T>::Zero(c.memory_bias ? c.head_width() : 0);
+    value_bias = filled_vector<T>(T{0}, c.memory_bias ? c.head_width() : 0, name);
     proj_out = Linear<T>(c.hidden_channels(), c.channels, c.out_bias);
   }
   ExternalAttention(const ExternalAttentionConfig& c, Random& random) : ExternalAttention(c) { this->initialize(random); }
@@ -79,7 +79,7 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
                       field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
   }
 
-  /// The authors' initialisation: weights from N(0, 0.02²), M_v = M_kᵀ, biases of 0.
+  /// The authors' initialization: weights from N(0, 0.02²), M_v = M_kᵀ, biases of 0.
   void initialize(Random& random) {
     fill_normal(query.weight, 0.02, random);
     fill_normal(key, 0.02, random);

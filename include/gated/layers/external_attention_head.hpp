@@ -55,7 +55,7 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
     return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
   }
 
-  /// The authors' initialisation: W_q, M_k and W_o from N(0, 2 / rows of the weight), M_v = M_kᵀ. The batch norm starts with
+  /// The authors' initialization: W_q, M_k and W_o from N(0, 2 / rows of the weight), M_v = M_kᵀ. The batch norm starts with
   /// weight = variance = 1 and bias = mean = 0.
   void initialize(Random& random) {
     const auto fill = [&](Matrix<T>& weight) {

@@ -94,7 +94,7 @@ struct Fsmn : Layer<Fsmn<T>> {
       : config(c), proj_in(c.channels, c.hidden_width()), proj_out(c.hidden_width(), c.channels, false) {
     require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");
     require<ArgumentError>(!c.dilated || !c.causal, name,
-                           ": the dilated form normalises over the whole sequence, so it cannot be causal. Set dilated "
+                           ": the dilated form normalizes over the whole sequence, so it cannot be causal. Set dilated "
                            "= false or causal = false.");
     if (c.dilated) {
       memory.emplace(c.channels, c.kernel());

@@ -53,7 +53,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     rotary = RotaryEmbedding<T>(c.rotary, c.rotated(), c.rotary_base);
     relative_bias = RelativeBias<T>(c.relative_bias, c.causal, static_cast<T>(c.relative_bias_scale), c.max_length);
     proj_out = Linear<T>(c.value, config.out, c.bias);
-    residual_scale = Vector<T>::Ones(c.residual == Residual::scaled ? config.out : 0);
+    residual_scale = filled_vector<T>(T{1}, c.residual == Residual::scaled ? config.out : 0, name);
   }
   GatedAttentionUnit(const GatedAttentionUnitConfig& c, Random& random) : GatedAttentionUnit(c) { this->initialize(random); }
 

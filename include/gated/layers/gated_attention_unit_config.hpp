@@ -44,7 +44,7 @@ struct GatedAttentionUnitConfig {
   bool offset_bias = true;                                ///< adds a shift β to queries and keys
   Activation activation = Activation::silu;               ///< activation of u, v and z
   NormForm norm = NormForm::layer_norm;                   ///< type of the norm
-  NormPosition norm_position = NormPosition::pre;         ///< normalises the input, the residual sum, or the branch's output
+  NormPosition norm_position = NormPosition::pre;         ///< normalizes the input, the residual sum, or the branch's output
   double norm_eps = 1e-5;                                 ///< ε of the norm
   ScoreKernel kernel = ScoreKernel::relu2;                ///< maps scores to attention weights
   ScoreScale score_scale = ScoreScale::length;            ///< the divisor of the scores

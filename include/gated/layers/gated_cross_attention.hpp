@@ -77,7 +77,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
         proj_key(c.key_width(), c.query_key, c.bias),
         proj_value(c.value_width(), c.value, c.bias),
         proj_out(c.value, c.channels, c.bias),
-        residual_scale(Vector<T>::Ones(c.residual == Residual::scaled ? c.channels : 0)) {}
+        residual_scale(filled_vector<T>(T{1}, c.residual == Residual::scaled ? c.channels : 0, name)) {}
   GatedCrossAttention(const GatedCrossAttentionConfig& c, Random& random) : GatedCrossAttention(c) { this->initialize(random); }
 
   static constexpr auto fields() {

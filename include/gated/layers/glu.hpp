@@ -46,7 +46,7 @@ struct Glu : Layer<Glu<T, ConfigType>> {
 
   Contract contract() const { return config.contract(gate.contract()); }
 
-  /// If the gate has a bias, initialises it as timm does: weights from N(0, (1e-6)²) and a bias of 1. The gate is then almost
+  /// If the gate has a bias, initializes it as timm does: weights from N(0, (1e-6)²) and a bias of 1. The gate is then almost
   /// constant, and training starts from an MLP without activation.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);

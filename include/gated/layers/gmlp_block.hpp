@@ -35,7 +35,7 @@ struct GmlpConfig {
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< bias of the tiny attention's q, k and v: see TinyAttentionConfig
   Index token_shift = 0;        ///< largest shift in tokens: see TokenShift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< normalises the branch's input or output, or the residual sum
+  NormPosition norm_position = NormPosition::pre;     ///< normalizes the branch's input or output, or the residual sum
   Activation activation = Activation::gelu;           ///< activation σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< activation of the gate, before the product
   double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm uses 1e-6
@@ -77,7 +77,7 @@ struct GmlpConfig {
 /// y = x + V s(σ(U LN(x))): norm, channel projection, activation, spatial gate, channel projection, residual
 /// (arXiv:2105.08050, §2). This is pre-norm; for post-norm and res-post-norm, see NormPosition.
 ///
-/// With `attention`, this is an aMLP block: the output of tiny attention on the normalised (and shifted) input is added to the
+/// With `attention`, this is an aMLP block: the output of tiny attention on the normalized (and shifted) input is added to the
 /// gate.
 /// Shapes: x and y are rows × C.
 /// Errors: ShapeError for wrong sizes.

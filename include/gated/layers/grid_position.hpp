@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/patch_embedding.hpp"
 #include "gated/ops/grid_position.hpp"
 
@@ -13,7 +13,7 @@ namespace gated {
 /// ViT-FF, arXiv:2105.02723).
 ///
 /// One vector is stored per cell of a grid. If the patch grid has a different size, the vectors are interpolated bilinearly, as
-/// in PyTorch without align_corners and antialiasing. A class token, if present, comes first and has its own vector.
+/// in PyTorch with align_corners=False and antialias=False. A class token, if present, comes first and has its own vector.
 /// Shapes: x and y are rows × C. weight is C × cells, as in checkpoints, with the cells in row-major order.
 /// Errors: ArgumentError for invalid sizes, or if streamed; ShapeError for a wrong number of tokens.
 /// Cost: one pass over x, which reads four vectors per patch.
@@ -32,9 +32,8 @@ struct GridPosition : Layer<GridPosition<T>> {
     require<ArgumentError>(channels > 0 && cells.height > 0 && cells.width > 0 && patches.height > 0 && patches.width > 0, name,
                            ": channels = ", channels, ", a grid of ", cells.height, " × ", cells.width,
                            " positions and a grid of ", patches.height, " × ", patches.width, " patches must all be positive.");
-    expect_memory<T>(name, channels, cells.area());
-    weight = Matrix<T>::Zero(channels, cells.area());
-    class_token = Vector<T>::Zero(with_class_token ? channels : 0);
+    weight = filled_matrix<T>(T{0}, channels, cells.area(), name);
+    class_token = filled_vector<T>(T{0}, with_class_token ? channels : 0, name);
   }
 
   static constexpr auto fields() {

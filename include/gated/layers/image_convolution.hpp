@@ -39,7 +39,7 @@ struct ImageConvolution : Layer<ImageConvolution<T>> {
                            "ImageConvolution: an image of ", image.height, " × ", image.width, " pixels in ", channels,
                            " channels is too large.");
     weight = unset_weight<T>(maps, Count(channels) * kernel * kernel, name);
-    bias = Vector<T>::Zero(maps);
+    bias = filled_vector<T>(T{0}, maps, name);
   }
 
   static constexpr auto fields() {

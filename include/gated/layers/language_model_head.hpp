@@ -70,7 +70,7 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
     if (c.form == HeadForm::untied) {
       output.emplace(channels, vocabulary, c.bias);
     }
-    bias = Vector<T>::Zero(c.form == HeadForm::tied && c.bias ? vocabulary : 0);
+    bias = filled_vector<T>(T{0}, c.form == HeadForm::tied && c.bias ? vocabulary : 0, name);
   }
 
   static constexpr auto fields() {

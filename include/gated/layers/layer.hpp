@@ -13,7 +13,7 @@
 #include "gated/ops/join.hpp"
 
 /// @file
-/// The base class of layers: forward pass, streaming and initialisation.
+/// The base class of layers: forward pass, streaming and initialization.
 ///
 /// A layer is a struct of parameters that derives from Layer and has
 ///
@@ -22,10 +22,10 @@
 ///     Contract contract() const;                     // requirements on x, shape of y: see core/contract.hpp
 ///     auto apply(auto& run, auto x) const;           // the body: see core/run.hpp
 ///
-/// A layer may also define `void initialize(Random&)`; the default initialises its sub-layers. If apply() ends with a matmul,
+/// A layer may also define `void initialize(Random&)`; the default initializes its sub-layers. If apply() ends with a matmul,
 /// it may accept an epilogue as its last argument and pass it to that matmul: a residual then costs no extra pass.
 ///
-/// A constructor without a Random leaves weights uninitialised, to be loaded from a checkpoint; one with a Random calls
+/// A constructor without a Random leaves weights uninitialized, to be loaded from a checkpoint; one with a Random calls
 /// initialize().
 
 namespace gated {
@@ -78,7 +78,7 @@ void expect_initialized(Where where, const char* field, const Member& member) {
 
 }  // namespace detail
 
-/// Initialises each sub-layer of `layer`, in the order of fields().
+/// Initializes each sub-layer of `layer`, in the order of fields().
 template <class L>
 void initialize_sublayers(L& layer, Random& random) {
   std::apply([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); }, L::fields());
@@ -102,7 +102,7 @@ struct Layer {
   /// True if no output depends on a later token.
   bool is_causal() const { return contract_of_self().is_causal(); }
 
-  /// Sets initial parameters for training; by default, initialises the sub-layers.
+  /// Sets initial parameters for training; by default, initializes the sub-layers.
   /// Errors: ArgumentError from the default if a weight of the layer itself is unset.
   void initialize(Random& random) {
     Self& self = static_cast<Self&>(*this);

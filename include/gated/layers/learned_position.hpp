@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/random.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/embedding.hpp"
 
@@ -26,8 +26,7 @@ struct LearnedPosition : Layer<LearnedPosition<T>> {
   LearnedPosition(Index max_length, Index channels) {
     require<ArgumentError>(max_length > 0 && channels > 0, name, ": max_length = ", max_length, " and channels = ", channels,
                            " must be positive.");
-    expect_memory<T>(name, max_length, channels);
-    weight = Matrix<T>::Zero(max_length, channels);
+    weight = filled_matrix<T>(T{0}, max_length, channels, name);
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &LearnedPosition::weight, Role::position)}; }

@@ -75,7 +75,7 @@ struct LightConv : Layer<LightConv<T>> {
                       field("proj_out", &LightConv::proj_out));
   }
 
-  /// fairseq's initialisation: Xavier-uniform projections (W₁ and W_g count as one matrix), and biases of 0.
+  /// fairseq's initialization: Xavier-uniform projections (W₁ and W_g count as one matrix), and biases of 0.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     for (Linear<T>* const linear : {&proj_in, gate ? &*gate : nullptr, &proj_out}) {

@@ -77,8 +77,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
     }
     require<ArgumentError>(Count(c.channels) * c.kernel * Index{sizeof(T)} != Count::most, name, ": ", c.channels,
                            " channels of ", c.kernel, " taps are too many.");
-    expect_memory<T>(name, c.bias ? c.channels : 0);
-    bias = Vector<T>::Zero(c.bias ? c.channels : 0);
+    bias = filled_vector<T>(T{0}, c.bias ? c.channels : 0, name);
   }
   LightweightConvolution(const LightweightConvolutionConfig& c, Random& random) : LightweightConvolution(c) {
     initialize(random);
@@ -92,7 +91,7 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
   /// The shape in which fairseq stores `weight`.
   Shape weight_shape() const { return {config.heads, 1, config.kernel}; }
 
-  /// fairseq's initialisation: W uniform in ±√(6 / (K (1 + H))); for predicted taps, W and s uniform in ±1 / √C; b = 0.
+  /// fairseq's initialization: W uniform in ±√(6 / (K (1 + H))); for predicted taps, W and s uniform in ±1 / √C; b = 0.
   void initialize(Random& random) {
     if (scores) {
       scores->initialize_as_pytorch(random);

@@ -30,20 +30,20 @@ struct Linear : Layer<Linear<T>> {
   Linear(Index in, Index out, bool with_bias = true) {
     require<ArgumentError>(in > 0 && out > 0, "Linear: in = ", in, " and out = ", out, " must be positive.");
     weight = unset_weight<T>(out, in, name);
-    bias = Vector<T>::Zero(with_bias ? out : 0);
+    bias = filled_vector<T>(T{0}, with_bias ? out : 0, name);
   }
 
   static constexpr auto fields() {
     return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
   }
 
-  /// timm's initialisation of MLP projections: Xavier-uniform weight, bias from N(0, (1e-6)²).
+  /// timm's initialization of MLP projections: Xavier-uniform weight, bias from N(0, (1e-6)²).
   void initialize(Random& random) {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(weight.rows() + weight.cols())), random);
     fill_normal(bias, 1e-6, random);
   }
 
-  /// PyTorch's initialisation: weight and bias uniform in ±1 / √in.
+  /// PyTorch's initialization: weight and bias uniform in ±1 / √in.
   void initialize_as_pytorch(Random& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(weight.cols()));
     fill_uniform(weight, bound, random);

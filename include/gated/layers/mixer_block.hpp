@@ -17,7 +17,7 @@ struct MixerBlockConfig {
   bool channels_first = false;                     ///< applies the channel mixer before the token mixer
   NormForm token_norm = NormForm::layer_norm;      ///< type of the norm in the token mixer's branch
   NormForm channel_norm = NormForm::layer_norm;    ///< type of the norm in the channel mixer's branch
-  NormPosition norm_position = NormPosition::pre;  ///< normalises each mixer's input, the residual sum, or the mixer's output
+  NormPosition norm_position = NormPosition::pre;  ///< normalizes each mixer's input, the residual sum, or the mixer's output
   double norm_eps = 1e-5;                          ///< ε of both norms
   double layer_scale = 0;                          ///< initial value of each branch's per-channel scales; 0 for no scales
   double drop_path = 0;                            ///< in training, probability of dropping a branch or block: see TapeOptions
@@ -68,7 +68,7 @@ inline constexpr const char* mixer_block_word = "gated.MixerBlock";
 ///     using Block = MixerBlock<TokenMlp<float>, FeedForward<float>>;   // MLP-Mixer; swap either
 ///     Stack<Block> model({.depth = 12, .block = {.channels = 768, .token_mixer = {.length = 196, .hidden = 384}}}, random);
 ///
-/// A mixer is any layer whose y has the shape of x, and which defines `Config` and `architecture` as in examples/custom_layer.
+/// A mixer is any layer that defines `Config` and `architecture` (see examples/custom_layer) and whose y has the shape of x.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: that of the mixers. Scratch: that of the mixers, plus rows × C elements.

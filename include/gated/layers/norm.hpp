@@ -1,7 +1,7 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/norm.hpp"
 
@@ -12,7 +12,7 @@ namespace gated {
 
 /// A norm over the channels of each token, of a type listed in NormForm; by default LayerNorm.
 ///
-/// With several heads, each group of C adjacent channels is normalised separately, with the same parameters.
+/// With several heads, each group of C adjacent channels is normalized separately, with the same parameters.
 /// Shapes: x and y are N × heads·C.
 /// Errors: ShapeError for wrong sizes.
 /// Cost: O(N·C).
@@ -34,10 +34,9 @@ struct Norm : Layer<Norm<T>> {
       : form(form_), channels(channels_), heads(heads_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && eps_ >= 0, "Norm: channels = ", channels_, " must be positive, and eps = ", eps_,
                            " must not be negative.");
-    expect_memory<T>(name, has_weight(form) ? channels : 0);
-    weight = Vector<T>::Ones(has_weight(form) ? channels : 0);
-    bias = Vector<T>::Zero(has_bias(form) ? channels : 0);
-    gain = Vector<T>::Ones(has_gain(form) ? 1 : 0);
+    weight = filled_vector<T>(T{1}, has_weight(form) ? channels : 0, name);
+    bias = filled_vector<T>(T{0}, has_bias(form) ? channels : 0, name);
+    gain = filled_vector<T>(T{1}, has_gain(form) ? 1 : 0, name);
   }
 
   static constexpr auto fields() {
@@ -45,7 +44,7 @@ struct Norm : Layer<Norm<T>> {
                       field("gain", &Norm::gain, Role::norm)};
   }
 
-  /// The arguments of normalise().
+  /// The arguments of normalize().
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 
   Contract contract() const {
@@ -55,7 +54,7 @@ struct Norm : Layer<Norm<T>> {
 
   auto apply(auto& run, auto x) const {
     expect_whole(name, weight.size() == (has_weight(form) ? channels : 0) && gain.size() == (has_gain(form) ? 1 : 0));
-    return normalise(run, std::move(x), parameters(), heads);
+    return normalize(run, std::move(x), parameters(), heads);
   }
 
  private:

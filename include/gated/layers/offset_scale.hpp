@@ -29,7 +29,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
     require<ArgumentError>(rows >= 0 && width >= 0, "OffsetScale: rows = ", rows, " and width = ", width,
                            " must not be negative.");
     weight = unset_weight<T>(rows, width, name);
-    bias = Matrix<T>::Zero(with_bias ? rows : 0, with_bias ? width : 0);
+    bias = filled_matrix<T>(T{0}, with_bias ? rows : 0, with_bias ? width : 0, name);
   }
 
   static constexpr auto fields() {

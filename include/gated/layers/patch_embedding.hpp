@@ -58,7 +58,7 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
     require<ArgumentError>(Count(channels) * image.height * image.width != Count::most, "PatchEmbedding: an image of ",
                            image.height, " × ", image.width, " pixels in ", channels, " channels is too large.");
     weight = unset_weight<T>(out, Count(channels) * patch.area(), name);
-    bias = Vector<T>::Zero(out);
+    bias = filled_vector<T>(T{0}, out, name);
   }
 
   static constexpr auto fields() {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/elementwise.hpp"
 
@@ -26,8 +26,7 @@ struct Prelu : Layer<Prelu<T>> {
   explicit Prelu(Index channels_, bool per_channel_slopes = false) : channels(channels_) {
     require<ArgumentError>(channels_ > 0, name, ": channels = ", channels_, " must be positive.");
     const Index slopes = per_channel_slopes ? channels_ : 1;
-    expect_memory<T>(name, slopes);
-    slope = Vector<T>::Constant(slopes, static_cast<T>(0.25));
+    slope = filled_vector<T>(static_cast<T>(0.25), slopes, name);
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &Prelu::slope, Role::norm)}; }

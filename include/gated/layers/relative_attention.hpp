@@ -82,7 +82,8 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
       require<ArgumentError>(c.channels % 2 == 0, name, ": channels = ", c.channels,
                              ", expected an even number for pairs of sine and cosine. Or set position = none.");
       position.emplace(c.channels, c.channels, false);
-      content_bias = position_bias = Matrix<T>::Zero(c.heads, c.width());
+      content_bias = filled_matrix<T>(T{0}, c.heads, c.width(), name);
+      position_bias = filled_matrix<T>(T{0}, c.heads, c.width(), name);
       frequencies_ = rotary_frequencies<double>(c.channels);
     }
   }
@@ -95,7 +96,7 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
                       field("position_bias", &A::position_bias, Role::position), field("proj_out", &A::proj_out));
   }
 
-  /// Initialises the projections, and draws u and v as Xavier-uniform matrices.
+  /// Initializes the projections, and draws u and v as Xavier-uniform matrices.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     const double bound = std::sqrt(6.0 / static_cast<double>(config.heads + config.width()));

@@ -4,10 +4,10 @@
 
 #include "gated/core/contract.hpp"
 #include "gated/core/fields.hpp"
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/random.hpp"
 #include "gated/core/settings.hpp"
 #include "gated/core/stream.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/ops/position_bias.hpp"
 
 /// @file
@@ -58,7 +58,7 @@ struct RelativeBias {
     const Count numbers = form == RelativeBiasForm::toeplitz ? positions + (max_length - 1)
                           : form == RelativeBiasForm::t5     ? Count(buckets)
                                                              : Count(0);
-    weight = Vector<T>::Zero(expect_memory<T>(name, heads, numbers));
+    weight = filled_vector<T>(T{0}, heads * numbers, name);
   }
 
   static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }

@@ -86,7 +86,7 @@ struct SelfAttentionConfig {
 /// With grouped-query attention (G < H), query head h uses key and value head ⌊h·G / H⌋ (arXiv:2305.13245).
 /// With a window, token i attends to tokens j with i - W < j ≤ i if causal (arXiv:2310.06825), otherwise |i - j| ≤ ⌊W / 2⌋
 /// (arXiv:2004.05150).
-/// With `query_key_norm`, each head's queries and keys are normalised, with weights shared by all heads (arXiv:2010.04245).
+/// With `query_key_norm`, each head's queries and keys are normalized, with weights shared by all heads (arXiv:2010.04245).
 /// With `rotary`, queries and keys are rotated by position, head by head (arXiv:2104.09864).
 /// With a gate, the heads' outputs are multiplied by σ(W_g x + b_g) before W_o (arXiv:2505.06708, arXiv:2309.02612).
 /// With `relative_bias`, A = softmax(q kᵀ / √a + B), where B_ij depends on the offset j - i: one value per bucket of T5

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/token_norm.hpp"
 
@@ -12,7 +12,7 @@ namespace gated {
 /// y = (x - mean) / √(var + eps) ⊙ weight + bias, with mean and variance over the tokens of each sequence, per channel
 /// (InstanceNorm1d, arXiv:1607.08022) or over all channels together (GroupNorm with one group, arXiv:1803.08494).
 ///
-/// Each output depends on the whole sequence, so part of a sequence cannot be normalised on its own.
+/// Each output depends on the whole sequence, so part of a sequence cannot be normalized on its own.
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed; ShapeError for wrong sizes.
 /// Cost: three passes over x.
@@ -31,9 +31,8 @@ struct SequenceNorm : Layer<SequenceNorm<T>> {
                            " must not be negative.");
     require<ArgumentError>(form != TokenNormForm::layer_norm, name,
                            ": form = layer_norm has weights per token. Use TokenNorm.");
-    expect_memory<T>(name, channels);
-    weight = Vector<T>::Ones(channels);
-    bias = Vector<T>::Zero(channels);
+    weight = filled_vector<T>(T{1}, channels, name);
+    bias = filled_vector<T>(T{0}, channels, name);
   }
 
   static constexpr auto fields() {
@@ -46,7 +45,7 @@ struct SequenceNorm : Layer<SequenceNorm<T>> {
   }
 
   auto apply(auto& run, auto x) const {
-    return normalise_over_tokens(run, std::move(x), TokenNormParameters<T>{form, eps, &weight, &bias});
+    return normalize_over_tokens(run, std::move(x), TokenNormParameters<T>{form, eps, &weight, &bias});
   }
 };
 

@@ -23,7 +23,7 @@ struct SeriesMixerBlockConfig {
   bool mixes_single_patch = true;                  ///< keeps the patch mixer even if a series has a single patch
   double norm_eps = 1e-5;                          ///< ε of the norms
   double dropout = 0;                              ///< dropout of each MLP, in training
-  NormPosition norm_position = NormPosition::pre;  ///< normalises each mixer's input, the residual sum, or the mixer's output
+  NormPosition norm_position = NormPosition::pre;  ///< normalizes each mixer's input, the residual sum, or the mixer's output
   double layer_scale = 0;                          ///< initial value of each branch's per-channel scales; 0 for no scales
   double drop_path = 0;                            ///< in training, probability of dropping a branch or block: see TapeOptions
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "gated/core/ordered_sum.hpp"
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/gradients.hpp"
 #include "gated/ops/position_bias.hpp"
@@ -48,13 +48,12 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
     if (form == PositionForm::none) {
       return;
     }
-    scale = Vector<T>::Constant(1, initial_scale);
+    scale = filled_vector<T>(initial_scale, 1, name);
     frequencies = rotary_frequencies<T>(channels);
     if (form == PositionForm::sinusoid_table) {
       require<ArgumentError>(max_length > 0, "SinusoidPosition: max_length = ", max_length,
                              ", expected the number of rows of the table.");
-      expect_memory<T>(name, max_length, channels);
-      table = Matrix<T>::Zero(max_length, channels);
+      table = filled_matrix<T>(T{0}, max_length, channels, name);
       add_sinusoid<T>(frequencies, 0, T{1}, table);
       frequencies.resize(0);
     }

@@ -52,7 +52,7 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
 
   Contract contract() const { return mlp.contract(); }
 
-  /// PyTorch's default initialisation of linear layers.
+  /// PyTorch's default initialization of linear layers.
   void initialize(Random& random) {
     mlp.proj_in.initialize_as_pytorch(random);
     mlp.proj_out.initialize_as_pytorch(random);

@@ -16,7 +16,7 @@ enum class GateForm {
   multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
   additive,        ///< Z + f(Z)
   linear,          ///< f(Z) (eq. 4)
-  identity         ///< Z: no token mixing, W or norm; any sequence length, so start() needs a capacity
+  identity         ///< Z: no token mixing, no W, no norm; any sequence length, so start() needs a capacity
 };
 
 constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear", "identity"); }
@@ -36,9 +36,9 @@ struct SpatialGatingUnitConfig {
 /// y = u ⊙ act(W LN(v) + b + a), where u and v are the halves of x, and `a` is an optional term: the output of aMLP's tiny
 /// attention.
 ///
-/// This is the split form; see GateForm for the others. At initialisation the unit hardly mixes tokens, so a block starts as a
-/// feed-forward layer: W ≈ 0 with b = 1 (products) or b = 0 (sum), or W ≈ I with b = 0 (linear). With `identity`, y = act(x +
-/// a), and a block stays a feed-forward layer.
+/// This is the split form; see GateForm for the others. At initialization the unit hardly mixes tokens, so a block starts as a
+/// feed-forward layer: W ≈ 0 with b = 1 (split, multiplicative) or b = 0 (additive), or W ≈ I with b = 0 (linear). With
+/// `identity`, y = act(x + a), and a block stays a feed-forward layer.
 /// In a layer's body: run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
 /// Errors: ShapeError for a wrong number of rows or channels, or a wrong sequence length.
@@ -52,7 +52,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   SpatialProjection<T> proj;
 
   SpatialGatingUnit() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint; biases of 1, or of 0 if the gate does not multiply.
+  /// Uninitialized weights, to be loaded from a checkpoint; biases of 1, or of 0 if the gate does not multiply.
   explicit SpatialGatingUnit(const SpatialGatingUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && (c.form != GateForm::split || c.channels % 2 == 0),
                            "SpatialGatingUnit: channels = ", c.channels, ", expected a positive",

@@ -26,7 +26,7 @@ struct SpatialProjectionConfig {
   Index length = 0;                                  ///< N, input tokens
   Index heads = 1;                                   ///< number of matrices; head k mixes channels [k·C/heads, (k+1)·C/heads)
   bool causal = false;                               ///< no token sees a later one
-  SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
+  SpatialForm form = SpatialForm::dense;             ///< how W is parameterized
   LengthPolicy length_policy = LengthPolicy::exact;  ///< policy for sequences shorter than N tokens
   Index fourier_from = fourier_crossover;            ///< Toeplitz weights use the FFT from this length: see SpatialProjection
   Index outputs = 0;                                 ///< M, output tokens; 0 for N
@@ -66,7 +66,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   Matrix<T> position_y;  ///< heads × N, scaled_toeplitz only
 
   SpatialProjection() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint; biases of 1, as in a gate.
+  /// Uninitialized weights, to be loaded from a checkpoint; biases of 1, as in a gate.
   explicit SpatialProjection(const SpatialProjectionConfig& c) : config(c) {
     require<ArgumentError>(c.length > 0 && c.heads > 0, "SpatialProjection: length = ", c.length, " and heads = ", c.heads,
                            " must be positive.");
@@ -80,8 +80,9 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     weight = c.form == SpatialForm::dense
                  ? unset_weight<T>(Count(c.heads) * c.rows(), c.length, name)
                  : unset_weight<T>(c.heads, scaled ? Count(c.length) : Count(c.length) + (c.length - 1), name);
-    bias = Matrix<T>::Ones(c.heads, c.rows());
-    position_x = position_y = Matrix<T>::Ones(scaled ? c.heads : 0, scaled ? c.length : 0);
+    bias = filled_matrix<T>(T{1}, c.heads, c.rows(), name);
+    position_x = filled_matrix<T>(T{1}, scaled ? c.heads : 0, scaled ? c.length : 0, name);
+    position_y = filled_matrix<T>(T{1}, scaled ? c.heads : 0, scaled ? c.length : 0, name);
   }
 
   /// A projection with biases of 0: a linear layer over the tokens.
@@ -108,13 +109,13 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     fill_uniform(weight, std::sqrt(6.0 / static_cast<double>(config.length + config.rows())), random);
   }
 
-  /// Initialises like Linear::initialize(), but over the tokens.
+  /// Initializes like Linear::initialize(), but over the tokens.
   void initialize(Random& random) {
     fill_xavier(random);
     fill_normal(bias, 1e-6, random);
   }
 
-  /// PyTorch's initialisation of a linear layer over the tokens: weights and biases uniform in ±1 / √N.
+  /// PyTorch's initialization of a linear layer over the tokens: weights and biases uniform in ±1 / √N.
   void initialize_as_pytorch(Random& random) {
     const double bound = 1 / std::sqrt(static_cast<double>(config.length));
     fill_uniform(weight, bound, random);

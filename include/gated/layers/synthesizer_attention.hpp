@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "gated/core/parameter_budget.hpp"
 #include "gated/core/settings.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/linear.hpp"
 #include "gated/ops/synthesizer.hpp"
 
@@ -14,7 +14,7 @@
 
 namespace gated {
 
-/// How a Synthesizer parameterises its scores S. q_i is the query of token i; R, R₁, R₂, Π, A and B are learned. For L, a, k, c
+/// How a Synthesizer parameterizes its scores S. q_i is the query of token i; R, R₁, R₂, Π, A and B are learned. For L, a, k, c
 /// and b, see SynthesizerAttentionConfig.
 enum class SynthesizerForm {
   random,             ///< S_ij = R_ij, learned: L² values per head
@@ -62,7 +62,7 @@ struct SynthesizerAttentionConfig {
 /// y = Σ_heads softmax(S) V W_o with the scores S of a SynthesizerForm (arXiv:2005.00743). Shorter sequences use the leading
 /// rows and columns of S.
 ///
-/// There are no biases. The factor 1/√a is part of the initialisation of W_q. The paper does not say how factorized dense
+/// There are no biases. The factor 1/√a is part of the initialization of W_q. The paper does not say how factorized dense
 /// scores are tiled. Here column j of S uses rows ⌊j/b⌋ of A and j mod b of B, so every column uses a different pair of rows.
 /// Without the softmax, the random form would be a spatial projection.
 /// Shapes: x and y are rows × C.
@@ -88,7 +88,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   Vector<T> share;                 ///< α: 1 element, or empty
 
   SynthesizerAttention() = default;
-  /// Uninitialised projections, to be loaded from a checkpoint; the parameters of the scores are 0.
+  /// Uninitialized projections, to be loaded from a checkpoint; the parameters of the scores are 0.
   explicit SynthesizerAttention(const SynthesizerAttentionConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.heads > 0 && c.max_length > 0 && c.head_width >= 0, name,
                            ": channels = ", c.channels, ", heads = ", c.heads, " and max_length = ", c.max_length,
@@ -106,29 +106,26 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
     proj_out = Linear<T>(all, c.channels, false);
     switch (c.form) {
       case SynthesizerForm::random:
-        expect_memory<T>(name, rows, c.max_length);
-        random = Matrix<T>::Zero(rows, c.max_length);
+        random = filled_matrix<T>(T{0}, rows, c.max_length, name);
         break;
       case SynthesizerForm::factorized_random:
         require<ArgumentError>(c.rank > 0, name, ": rank = ", c.rank, " must be positive.");
-        expect_memory<T>(name, rows, c.rank);
-        left = right = Matrix<T>::Zero(rows, c.rank);
+        left = filled_matrix<T>(T{0}, rows, c.rank, name);
+        right = filled_matrix<T>(T{0}, rows, c.rank, name);
         break;
       case SynthesizerForm::dense:
-        expect_memory<T>(name, c.max_length, a);
-        dense = Matrix<T>::Zero(c.max_length, a);
+        dense = filled_matrix<T>(T{0}, c.max_length, a, name);
         break;
       case SynthesizerForm::factorized_dense:
         require<ArgumentError>(c.factors[0] > 0 && c.factors[1] > 0 && c.factors[0] <= c.max_length &&
                                    Count(c.factors[0]) * c.factors[1] == c.max_length,
                                name, ": factors = ", c.factors[0], " and ", c.factors[1],
                                ", expected factors with a product of max_length = ", c.max_length, ".");
-        expect_memory<T>(name, Count(c.factors[0]) + c.factors[1], a);
-        outer = Matrix<T>::Zero(c.factors[0], a);
-        inner = Matrix<T>::Zero(c.factors[1], a);
+        outer = filled_matrix<T>(T{0}, c.factors[0], a, name);
+        inner = filled_matrix<T>(T{0}, c.factors[1], a, name);
         break;
     }
-    share = Vector<T>::Zero(c.mixture == SynthesizerMixture::learned ? 1 : 0);
+    share = filled_vector<T>(T{0}, c.mixture == SynthesizerMixture::learned ? 1 : 0, name);
   }
   SynthesizerAttention(const SynthesizerAttentionConfig& c, Random& rng) : SynthesizerAttention(c) { this->initialize(rng); }
 
@@ -144,7 +141,7 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   Shape random_shape() const { return {config.heads, config.max_length, config.max_length}; }
   Shape factor_shape() const { return {config.heads, config.max_length, config.rank}; }
 
-  /// The authors' initialisation: N(0, 1/(C·a)) for queries, N(0, 1/C) for keys and values, N(0, 1/(h·a)) for the output,
+  /// The authors' initialization: N(0, 1/(C·a)) for queries, N(0, 1/C) for keys and values, N(0, 1/(h·a)) for the output,
   /// Glorot-uniform values for the scores, α = 0.
   void initialize(Random& rng) {
     const double channels = static_cast<double>(config.channels), a = static_cast<double>(config.width());

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "gated/core/parameter_budget.hpp"
+#include "gated/core/unset.hpp"
 #include "gated/layers/layer.hpp"
 #include "gated/ops/token_norm.hpp"
 
@@ -27,9 +27,8 @@ struct TokenNorm : Layer<TokenNorm<T>> {
   TokenNorm(Index channels_, Index length, double eps_) : channels(channels_), eps(eps_) {
     require<ArgumentError>(channels_ > 0 && length > 0 && eps_ >= 0, name, ": channels = ", channels_, " and length = ", length,
                            " must be positive, and eps = ", eps_, " must not be negative.");
-    expect_memory<T>(name, length);
-    weight = Vector<T>::Ones(length);
-    bias = Vector<T>::Zero(length);
+    weight = filled_vector<T>(T{1}, length, name);
+    bias = filled_vector<T>(T{0}, length, name);
   }
 
   static constexpr auto fields() {
@@ -45,7 +44,7 @@ struct TokenNorm : Layer<TokenNorm<T>> {
             .unstreamable = "A norm over the tokens needs all tokens of a sequence."};
   }
 
-  auto apply(auto& run, auto x) const { return normalise_over_tokens(run, std::move(x), parameters()); }
+  auto apply(auto& run, auto x) const { return normalize_over_tokens(run, std::move(x), parameters()); }
 
  private:
   TokenNormParameters<T> parameters() const { return {TokenNormForm::layer_norm, eps, &weight, &bias}; }

@@ -13,7 +13,7 @@ struct TokenProjectionConfig {
   Index length = 0;                                  ///< N, tokens
   Index heads = 1;                                   ///< number of matrices W; each applies to C / heads channels
   bool causal = false;                               ///< no token sees a later one
-  SpatialForm form = SpatialForm::dense;             ///< how W is parameterised
+  SpatialForm form = SpatialForm::dense;             ///< how W is parameterized
   LengthPolicy length_policy = LengthPolicy::exact;  ///< policy for sequences shorter than N tokens
   Index fourier_from = fourier_crossover;            ///< Toeplitz weights use the FFT from this length: see SpatialProjection
 
@@ -51,7 +51,7 @@ struct TokenProjection : Layer<TokenProjection<T>> {
   SpatialProjection<T> proj;
 
   TokenProjection() = default;
-  /// Uninitialised weights, to be loaded from a checkpoint; biases of 0.
+  /// Uninitialized weights, to be loaded from a checkpoint; biases of 0.
   explicit TokenProjection(const TokenProjectionConfig& c) : config(c), proj(SpatialProjection<T>::linear(c.spatial())) {
     require<ArgumentError>(c.channels > 0, name, ": channels = ", c.channels, " must be positive.");
     require<ArgumentError>(c.channels % c.heads == 0, name, ": heads = ", c.heads, " does not divide channels = ", c.channels,
@@ -61,7 +61,7 @@ struct TokenProjection : Layer<TokenProjection<T>> {
 
   static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }
 
-  /// timm's initialisation: Xavier-uniform weights and a bias of 0.
+  /// timm's initialization: Xavier-uniform weights and a bias of 0.
   void initialize(Random& random) { proj.fill_xavier(random); }
 
   Contract contract() const {

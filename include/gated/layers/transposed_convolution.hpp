@@ -38,7 +38,7 @@ struct TransposedConvolution {
   /// The shape in which ConvTranspose1d stores `weight`.
   Shape weight_shape() const { return {weight.rows(), 1, weight.cols()}; }
 
-  /// PyTorch's initialisation: uniform in ±1 / √window.
+  /// PyTorch's initialization: uniform in ±1 / √window.
   void initialize(Random& random) { fill_uniform(weight, 1 / std::sqrt(static_cast<double>(weight.cols())), random); }
 
   /// Converts the frames x to waves, one per sequence. Backward: ∂x = ∂frames weightᵀ and ∂weight = xᵀ ∂frames, where ∂frames

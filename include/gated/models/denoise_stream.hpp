@@ -40,8 +40,8 @@ Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples,
 /// into blocks. The stream has a workspace of its own, without an engine. The model must outlive the stream. NaN and infinite
 /// samples count as 0: a failing microphone must not silence the stream for good.
 /// Errors: ArgumentError if two threads use the stream at the same time.
-/// Cost: one step of the model and two transforms per hop; a call that completes no frame only copies samples. After the first
-/// frame, no call allocates memory, takes a lock, makes a system call or throws.
+/// Cost: one step of the model and two transforms per hop; a call that completes no frame only copies samples. With valid
+/// arguments, no call allocates memory, takes a lock, makes a system call or throws.
 template <class T>
 class DenoiseStream {
  public:

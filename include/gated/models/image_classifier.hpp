@@ -90,7 +90,7 @@ void expect_pixel_scales(const char* where, const ImageClassifierConfig<TrunkCon
 
 }  // namespace detail
 
-/// Normalises pixels p in [0, 1] in place, as the model expects: (p - mean) / deviation, channel by channel. `images` has one
+/// Normalizes pixels p in [0, 1] in place, as the model expects: (p - mean) / deviation, channel by channel. `images` has one
 /// row per image.
 /// Errors: ShapeError if `images` has the wrong width; ArgumentError if means or deviations differ by channel and the model
 /// does not have three channels.
@@ -157,7 +157,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     if (c.stem_norm) {
       stem_norm.emplace(channels, c.norm_eps, c.norm);
     }
-    class_token = Vector<T>::Zero(c.pooling == Pooling::class_token ? channels : 0);
+    class_token = filled_vector<T>(T{0}, c.pooling == Pooling::class_token ? channels : 0, name);
     if (c.has_positions()) {
       position.emplace(channels, c.position_grid, c.grid(), c.pooling == Pooling::class_token);
     }
@@ -180,7 +180,7 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
                       field("head", &M::head));
   }
 
-  /// timm's initialisation: LeCun-normal patches, Xavier-uniform projections, near-zero gates, a zero head. Logits start at 0.
+  /// timm's initialization: LeCun-normal patches, Xavier-uniform projections, near-zero gates, a zero head. Logits start at 0.
   void initialize(Random& random) {
     patch_embedding.initialize(random);
     fill_normal(class_token, 1e-6, random);

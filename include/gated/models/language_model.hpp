@@ -108,7 +108,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
                       field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
   }
 
-  /// Initialises the layers, and scales sinusoids to the magnitude of the embeddings: unscaled, they would hamper learning.
+  /// Initializes the layers, and scales sinusoids to the magnitude of the embeddings: unscaled, they would hamper learning.
   void initialize(Random& random) {
     initialize_sublayers(*this, random);
     position.scale.setConstant(static_cast<T>(Embedding<T>::initial_deviation));
@@ -177,7 +177,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
       vectors = run(*pooler_norm, std::move(vectors));
     }
     if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides a vector by its length
-      vectors = normalise<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
+      vectors = normalize<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
     }
     return classifier ? run(*classifier, std::move(vectors)) : vectors;  // sequences × classes, or × C
   }

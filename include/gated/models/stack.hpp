@@ -98,7 +98,7 @@ inline constexpr const char* stack_word = "gated.Stack";
 ///     Workspace<float> workspace;
 ///     Matrix<float> y = model.forward(x, Sequences::uniform(8, 196), workspace);   // x: 8·196 × 256
 ///
-/// `Block` is a layer with equal numbers of input and output channels. A model constructed without a Random has uninitialised
+/// `Block` is a layer with equal numbers of input and output channels. A model constructed without a Random has uninitialized
 /// weights and refuses to run until a checkpoint is loaded. forward() and extend() are const: many threads may share a model,
 /// each with its own workspace.
 /// Shapes: x and y are rows × C.

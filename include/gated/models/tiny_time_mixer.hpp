@@ -81,7 +81,7 @@ struct TinyTimeMixer {
                       field("forecast_mixer", &M::forecast_mixer));
   }
 
-  /// PyTorch's initialisation of each part.
+  /// PyTorch's initialization of each part.
   void initialize(Random& random) {
     backbone.initialize(random);
     if (decoder) {

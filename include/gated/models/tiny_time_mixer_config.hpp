@@ -58,7 +58,7 @@ struct ForecastMixingConfig {
 enum class PatchPosition {
   none,
   learned,  ///< a learned vector per patch
-  sinusoid  ///< a fixed table of sines and cosines, standardised and divided by 10
+  sinusoid  ///< a fixed table of sines and cosines, standardized and divided by 10
 };
 
 constexpr auto names_of(PatchPosition) { return words_for<PatchPosition>("none", "learned", "sinusoid"); }

@@ -20,7 +20,7 @@ struct BatchNormParameters {
 /// Shapes: x and y are N × C.
 /// Cost: one pass over x, and two in the backward pass.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> batch_normalise(Run& run, MatrixOf<Run> x, const BatchNormParameters<T>& norm) {
+MatrixOf<Run> batch_normalize(Run& run, MatrixOf<Run> x, const BatchNormParameters<T>& norm) {
   const auto y = run.reuse(x);
   T* const factors = run.take(run.columns(x));  // 1 / √(variance + eps)
   for (Index c = 0; c < run.columns(x); ++c) {

@@ -67,7 +67,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
     add_column_sums<T>(dy, to, workspace);
   }
   matmul(transposed(*memory.value), transposed(dy), gradient, workspace);
-  // With the unnormalised weights s = `shares` and A = s · factor per token: ∂s = factor · (∂A - Σ_k A_k ∂A_k).
+  // With the unnormalized weights s = `shares` and A = s · factor per token: ∂s = factor · (∂A - Σ_k A_k ∂A_k).
   std::fill(means, means + tokens, T{0});
   add_column_sums<T>(memories, tokens, means, workspace, reader<T>(weights) * reader<T>(gradient));
   assign<T>(gradient, workspace, (reader<T>(gradient) - per_channel<T>(means)) * per_channel<T>(factors));

@@ -11,7 +11,7 @@ namespace gated {
 
 namespace detail::gemm {
 
-/// Products with at least this many rows run slab by slab. With several threads, which synchronise after each slab, the
+/// Products with at least this many rows run slab by slab. With several threads, which synchronize after each slab, the
 /// threshold is higher.
 inline Index slab_rows(const Threads& threads) { return threads.count() == 1 ? 128 : 1024; }
 /// The largest size of a slab in bytes: at most half of a typical L2 cache.

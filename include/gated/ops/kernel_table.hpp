@@ -11,7 +11,7 @@
 #include "gated/ops/scoring.hpp"
 
 /// @file
-/// Tables of kernels: `kernels<RowKernels<T>>().normalise_rows(…)` calls a kernel of the chosen form.
+/// Tables of kernels: `kernels<RowKernels<T>>().normalize_rows(…)` calls a kernel of the chosen form.
 ///
 /// The code in ops/kernels/ fills the tables of each form (instruction set). A program compiles every kernel of each table it
 /// uses, so kernels that only some programs need, such as derivatives, have their own tables.
@@ -78,7 +78,7 @@ template <class T>
 struct RowKernels {
   void (*activate_rows)(Activation activation, Index rows, Index columns, const T* x, Index x_stride, T* y, Index y_stride);
   void (*mean_of_rows)(const T* x, Index stride, Index rows, Index columns, T* y);
-  void (*normalise_rows)(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm, T* to,
+  void (*normalize_rows)(const T* from, Index from_stride, Index rows, Index channels, const NormParameters<T>& norm, T* to,
                          Index to_stride, RowMoments<T>* saved);
   void (*rotate_rows)(T* x, Index stride, Index rows, const T* table, Index table_stride, Index pairs, bool interleaved);
 };
@@ -177,7 +177,7 @@ template <class T>
 struct DerivativeKernels {
   DerivativeKernel<T> activate_and_save_derivative;
   void (*activation_backward_rows)(const ActivationBackward<T>& b, Index first, Index rows);
-  void (*normalise_backward_rows)(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows, Index channels,
+  void (*normalize_backward_rows)(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows, Index channels,
                                   const NormParameters<T>& norm, const RowMoments<T>* moments, T* dots, T* dx, Index dx_stride,
                                   bool adds, T* sums);
   void (*scores_backward_rows)(const Scoring<T>& scoring, const std::optional<Activation>& kernel, Index first, Index rows,
@@ -192,7 +192,7 @@ struct LossKernels {
                              bool adds);
 };
 
-/// Optimisers.
+/// Optimizers.
 template <class T>
 struct OptimizerKernels {
   void (*adamw_step)(const AdamWFactors<T>& f, Index count, T* p, const T* g, T* m, T* v);

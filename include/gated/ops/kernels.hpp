@@ -55,7 +55,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-// GCC optimises the kernels even in unoptimised builds: otherwise they would be a hundred times slower. Clang has no such
+// GCC optimizes the kernels even in unoptimized builds: otherwise they would be a hundred times slower. Clang has no such
 // pragma.
 #if EIGEN_COMP_GNUC_STRICT
 #pragma GCC push_options

@@ -3,7 +3,7 @@
 #include "gated/ops/gradients.hpp"
 
 /// @file
-/// Normalisation of each row (token) over its channels, in the forms of NormForm.
+/// Normalization of each row (token) over its channels, in the forms of NormForm.
 
 namespace gated {
 
@@ -11,7 +11,7 @@ namespace gated {
 /// Shapes: x and y are N × C; y may be x.
 /// Cost: three passes over each row while it is in cache.
 template <class T>
-void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters<T>& norm, std::type_identity_t<View<T>> y,
+void normalize(const std::type_identity_t<ConstView<T>>& x, const NormParameters<T>& norm, std::type_identity_t<View<T>> y,
                const Workspace<T>& workspace, RowMoments<T>* saved = nullptr) {
   if (norm.form == NormForm::none) {
     if (y.data() != x.data()) {
@@ -20,13 +20,13 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
     return;
   }
   for_each_block_of_rows(x.rows(), workspace, [&](Index row, Index rows) {
-    kernels<RowKernels<T>>().normalise_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
+    kernels<RowKernels<T>>().normalize_rows(x.data() + row * x.outerStride(), x.outerStride(), rows, x.cols(), norm,
                                             y.data() + row * y.outerStride(), y.outerStride(),
                                             saved == nullptr ? nullptr : saved + row);
   });
 }
 
-/// Backward pass of normalise(), given the moments that it saved. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙
+/// Backward pass of normalize(), given the moments that it saved. For LayerNorm, with x̂ = (x - mean) · factor and g = ∂y ⊙
 /// weight, row by row:
 ///
 ///     ∂x = factor · (g - mean(g) - x̂ · mean(g ⊙ x̂))        ∂weight = Σ ∂y ⊙ x̂, ∂bias = Σ ∂y over the tokens
@@ -36,7 +36,7 @@ void normalise(const std::type_identity_t<ConstView<T>>& x, const NormParameters
 /// to eps. Adds to `dx`, or overwrites it if `fresh`; skips an empty `dx`.
 /// Cost: three passes over the rows.
 template <class Back, class T = typename Back::Scalar>
-void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<T>& dy, const NormParameters<T>& norm,
+void normalize_backward(Back& back, const ConstView<T>& values, const ConstView<T>& dy, const NormParameters<T>& norm,
                         const RowMoments<T>* moments, const MatrixView<T>& dx, bool fresh) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
@@ -49,7 +49,7 @@ void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<
   for_each_block_of_rows(rows, workspace, [&](Index first, Index count) {
     T* const own = sums_up ? &sums.coeffRef(first / rows_per_task, 0) : nullptr;
     std::fill_n(own, sums_up ? 2 * channels : 0, T{0});
-    kernels<DerivativeKernels<T>>().normalise_backward_rows(values.data() + first * values.outerStride(), values.outerStride(),
+    kernels<DerivativeKernels<T>>().normalize_backward_rows(values.data() + first * values.outerStride(), values.outerStride(),
                                                             dy.data() + first * dy.outerStride(), dy.outerStride(), count,
                                                             channels, norm, moments + first, dots + first,
                                                             dx ? dx.data + first * dx.stride : nullptr, dx.stride, !fresh, own);
@@ -67,12 +67,12 @@ void normalise_backward(Back& back, const ConstView<T>& values, const ConstView<
   }
 }
 
-/// y = norm(x) as an op; returns x for NormForm::none. With several heads, the C columns of each head are normalised
+/// y = norm(x) as an op; returns x for NormForm::none. With several heads, the C columns of each head are normalized
 /// separately, with the same parameters.
 /// Shapes: x and y are N × heads·C; y may be x.
 /// Cost: three passes over each row in cache, and three more for the backward pass; training keeps 3 values per row and head.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm, Index heads = 1) {
+MatrixOf<Run> normalize(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm, Index heads = 1) {
   if (norm.form == NormForm::none) {
     return x;
   }
@@ -89,13 +89,13 @@ MatrixOf<Run> normalise(Run& run, MatrixOf<Run> x, const NormParameters<T>& norm
         const ConstView<T> values = back[x].middleCols(head * width, width);
         const ConstView<T> dy = back.gradient(y).middleCols(head * width, width);
         const MatrixView<T> dx = MatrixView<T>(target.view).columns(head * width, width);
-        normalise_backward(back, values, dy, norm, moments + head * rows, wanted ? dx : MatrixView<T>(), target.fresh);
+        normalize_backward(back, values, dy, norm, moments + head * rows, wanted ? dx : MatrixView<T>(), target.fresh);
       }
     });
   }
   for (Index head = 0; head < heads; ++head) {
     const MatrixView<T> from = MatrixView<T>(run[x]).columns(head * width, width);
-    normalise<T>(from, norm, MatrixView<T>(run[y]).columns(head * width, width), run.workspace(),
+    normalize<T>(from, norm, MatrixView<T>(run[y]).columns(head * width, width), run.workspace(),
                  moments == nullptr ? nullptr : moments + head * rows);
   }
   return y;

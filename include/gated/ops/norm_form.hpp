@@ -4,11 +4,11 @@
 #include "gated/core/words.hpp"
 
 /// @file
-/// The forms of normalisation: options only, no loops.
+/// The forms of normalization: options only, no loops.
 
 namespace gated {
 
-/// A form of normalisation.
+/// A form of normalization.
 enum class NormForm {
   none,
   layer_norm,          ///< (x - mean) / √(var + eps) ⊙ weight + bias (Ba et al., arXiv:1607.06450)
@@ -18,7 +18,7 @@ enum class NormForm {
   scale_norm,          ///< x / max(‖x‖/√C, eps) · g: lucidrains, mmpose
   scale_norm_rsqrt,    ///< x / √(mean(x²) + eps) · g: the FLASH paper, JunnYu
   rms,                 ///< x / √(mean(x²) + eps), no parameters: GAU-α
-  affine               ///< x ⊙ weight + bias, no normalisation: ResMLP (arXiv:2105.03404)
+  affine               ///< x ⊙ weight + bias, no normalization: ResMLP (arXiv:2105.03404)
 };
 
 constexpr auto names_of(NormForm) {

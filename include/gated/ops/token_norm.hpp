@@ -88,9 +88,9 @@ void add_channel_sums(const ConstView<T>& given, const A& normed, T* to_weight, 
   }
 }
 
-/// Backward pass of normalise_over_tokens().
+/// Backward pass of normalize_over_tokens().
 template <class Back, class Variable, class T = typename Back::Scalar>
-void normalise_over_tokens_backward(Back& back, Variable x, Variable y, const TokenNormParameters<T>& norm,
+void normalize_over_tokens_backward(Back& back, Variable x, Variable y, const TokenNormParameters<T>& norm,
                                     const TokenMoments<T>& moments, const Sequences& sequences) {
   Workspace<T>& workspace = back.workspace();
   const auto frame = workspace.frame();
@@ -160,7 +160,7 @@ void find_token_moments(const ConstView<T>& x, const TokenNormParameters<T>& nor
 /// Errors: ArgumentError in a stream.
 /// Cost: three passes over x, five more backward.
 template <class Run, class T = typename Run::Scalar>
-MatrixOf<Run> normalise_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormParameters<T>& norm) {
+MatrixOf<Run> normalize_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormParameters<T>& norm) {
   expect_all_tokens(run, "a norm over the tokens");
   const Sequences& sequences = run.sequences();
   const Index count = sequences.count(), channels = run.columns(x);
@@ -177,7 +177,7 @@ MatrixOf<Run> normalise_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormPa
   }
   if constexpr (Run::records) {
     run.push([x, y, norm, moments, kept = run.kept_sequences()](auto& back) {
-      detail::normalise_over_tokens_backward(back, x, y, norm, moments, back.sequences(kept));
+      detail::normalize_over_tokens_backward(back, x, y, norm, moments, back.sequences(kept));
     });
   }
   return y;

@@ -17,7 +17,7 @@
 #include "gated/ops/kernel_calls.hpp"
 
 /// @file
-/// AdamW, the optimiser.
+/// AdamW, the optimizer.
 
 namespace gated {
 
@@ -29,7 +29,7 @@ constexpr auto names_of(Role) {
 struct ParameterGroup {
   std::string path = {};            ///< "head" or "trunk.blocks.*.gate": all parameters at this path and below; "" selects all
   double learning_rate_factor = 1;  ///< multiplies the learning rate
-  std::optional<double> weight_decay = {};  ///< replaces the optimiser's weight decay, for decayed_roles only
+  std::optional<double> weight_decay = {};  ///< replaces the optimizer's weight decay, for decayed_roles only
   bool frozen = false;                      ///< never updated
 
   template <class G = ParameterGroup>

@@ -119,11 +119,11 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 class MpiWorld {
  public:
   /// A world of all ranks of `communicator`, which is duplicated.
-  /// Errors: MpiError unless MPI is initialised.
+  /// Errors: MpiError unless MPI is initialized.
   explicit MpiWorld(MPI_Comm communicator = MPI_COMM_WORLD) {
     int running = 0;
     MPI_Initialized(&running);
-    require<MpiError>(running != 0, "MpiWorld: MPI is not initialised. Call run_mpi() or MPI_Init_thread() first.");
+    require<MpiError>(running != 0, "MpiWorld: MPI is not initialized. Call run_mpi() or MPI_Init_thread() first.");
     detail::check_mpi("MPI_Comm_dup", MPI_Comm_dup(communicator, &communicator_));
     MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(communicator_, &rank_);
@@ -258,7 +258,7 @@ class MpiWorld {
   std::tuple<std::vector<float>, std::vector<double>> buffers_;  // the flattened gradient, in the model's scalar type
 };
 
-/// Initialises MPI, calls `f(world)` and finalises MPI: all that main() needs. Returns 0.
+/// Initializes MPI, calls `f(world)` and finalizes MPI: all that main() needs. Returns 0.
 ///
 /// An exception that leaves `f` on any rank ends the whole job: the rank writes "rank 1 of 2: " and the message to stderr, then
 /// MPI_Abort() ends the other ranks, which would otherwise wait forever. mpirun then returns 1. If a signal kills a rank,

@@ -44,13 +44,13 @@ inline Index counted_targets(Targets targets, Index rows, Index classes, const C
 /// The loss of row i, given log Σ_j exp(x_j) as `largest` + `rest`.
 template <class T>
 double row_loss(const ConstView<T>& x, Index i, Index target, T largest, T rest, double smoothing) {
-  const double normaliser = static_cast<double>(largest) + static_cast<double>(rest);
-  const double own = rounded((1 - smoothing) * (normaliser - static_cast<double>(x(i, target))));
+  const double normalizer = static_cast<double>(largest) + static_cast<double>(rest);
+  const double own = rounded((1 - smoothing) * (normalizer - static_cast<double>(x(i, target))));
   if (smoothing == 0) {
     return own;
   }
   const double sum = ordered_sum(x.cols(), [&](Index j) { return static_cast<double>(x(i, j)); });
-  return own + rounded(smoothing * (normaliser - sum / static_cast<double>(x.cols())));
+  return own + rounded(smoothing * (normalizer - sum / static_cast<double>(x.cols())));
 }
 
 }  // namespace detail

@@ -18,7 +18,7 @@
 namespace gated {
 
 /// A run over whole sequences, recorded on a tape. See core/run.hpp for the interface of a run. Token ids, token types, masks
-/// and rows are copied, and may change or end before backward(); the layer may not.
+/// and rows are copied: they may change or be destroyed before backward(). The layer must stay unchanged until then.
 ///
 /// Dropout and stochastic depth (Huang et al., arXiv:1603.09382) need Tape::begin() with a generator: see TapeOptions.
 template <class T>

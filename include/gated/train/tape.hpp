@@ -93,7 +93,7 @@ class Tape {
     return variables_.copy(x, true);
   }
 
-  /// A new uninitialised matrix, for the output of a layer.
+  /// A new uninitialized matrix, for the output of a layer.
   Variable make(Index rows, Index columns) {
     const auto hold = hold_begun();
     return variables_.make(rows, columns);

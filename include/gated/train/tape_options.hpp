@@ -13,7 +13,7 @@ namespace gated {
 struct TapeOptions {
   bool recompute = false;        ///< keep only each block's input, and recompute the rest in the backward pass
   double attention_dropout = 0;  ///< dropout rate of attention weights in GAU, FLASH's local part, tiny and softmax attention
-  double embedding_dropout = 0;  ///< dropout rate of a text model's embeddings, after they are summed (and normalised)
+  double embedding_dropout = 0;  ///< dropout rate of a text model's embeddings, after they are summed (and normalized)
   double residual_dropout = 0;   ///< dropout rate of a layer's output, before the residual is added
   bool scaled_depth = false;     ///< true: stochastic depth drops sequences and divides survivors by 1 - drop_path, as in timm;
                                  ///< false: it drops whole blocks without scaling, as in lucidrains' g-mlp-pytorch

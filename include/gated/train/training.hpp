@@ -35,7 +35,7 @@ inline constexpr const char* training_word = "gated.Training";
 
 }  // namespace detail
 
-/// A training run: the model, its optimiser, an optional moving average, a generator, and the steps done.
+/// A training run: the model, its optimizer, an optional moving average, a generator, and the steps done.
 ///
 ///     Training<GmlpLanguageModel<float>> training({.model = …,
 ///                                                  .optimizer = {.learning_rate = 1e-3},
@@ -65,8 +65,8 @@ inline constexpr const char* training_word = "gated.Training";
 /// Errors: the constructor raises ArgumentError for an invalid configuration. A step raises TrainingError if the loss or the
 /// gradient is not finite, if the square of the gradient overflows the moments, or if a micro-batch added no gradient.
 /// If a step or its loss function throws, the model, moments, average and step count do not change; the gradient is dropped.
-/// Cost: memory for a gradient, two moments and the average, each as large as the model. A step runs the loss function, makes
-/// a few passes over the model and this memory, and allocates nothing.
+/// Cost: memory for a gradient, two moments and the average, each as large as the model. A step runs the loss function and
+/// makes a few passes over the model and this memory. From the third step with the same shapes on, it allocates nothing.
 template <ConfiguredModel ModelType>
 struct Training {
   using Model = ModelType;
@@ -80,12 +80,12 @@ struct Training {
   Random random;      ///< for batches and dropout
   Threads threads{};  ///< threads of a step; results are bit-equal for any number of threads
   /// The engine for the matrix products of recorded steps, `f(run)`, forward and backward, such as bf16_products(). It does not
-  /// apply to `f(model, gradient)`: pass it to the workspace of your tape. Parameters, sums, and the optimiser stay in float.
+  /// apply to `f(model, gradient)`: pass it to the workspace of your tape. Parameters, sums, and the optimizer stay in float.
   /// Not saved: set it again after load_model(). A step raises ArgumentError for int8_products(), whose backward pass would
   /// stay in float.
   const ProductEngine<Scalar>* products = nullptr;
 
-  /// Starts a training run with a model initialised by `generator`; `random` continues from the generator's state afterwards.
+  /// Starts a training run with a model initialized by `generator`; `random` continues from the generator's state afterwards.
   Training(const Config& config, Random generator)
       : Training(at_start(config), started(config.model, generator), generator, 0) {}
 
@@ -93,7 +93,7 @@ struct Training {
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
-  /// For load_model(): a training run at `config.progress` with an uninitialised model. load_model() then reads the parameters.
+  /// For load_model(): a training run at `config.progress` with an uninitialized model. load_model() then reads the parameters.
   explicit Training(const Config& config)
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 

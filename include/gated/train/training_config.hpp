@@ -44,7 +44,7 @@ struct TrainingConfig {
                       setting("progress", &C::progress));
   }
 
-  /// Raises ArgumentError for invalid settings. The optimiser and the model check their own settings.
+  /// Raises ArgumentError for invalid settings. The optimizer and the model check their own settings.
   void check() const {
     static_cast<void>(learning_rate(schedule, optimizer.learning_rate, 0));
     tape.check();

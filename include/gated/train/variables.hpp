@@ -64,7 +64,7 @@ class Variables {
     return result;
   }
 
-  /// A new uninitialised matrix.
+  /// A new uninitialized matrix.
   Variable make(Index rows, Index columns) {
     const Index stride = row_stride<T>(columns);
     return add(

@@ -1,4 +1,4 @@
-// Vectorised activations: value and derivative.
+// Vectorized activations: value and derivative.
 //
 // Each activation is a small type with `value(x)` and `derivative(x)`, shared by inference, streaming and training.
 // choose_activation() maps an Activation to its type, once per call.
@@ -95,18 +95,18 @@ template <bool legacy>
 struct LaplaceForm {
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
-    return normal_distribution(standardised(x));
+    return normal_distribution(standardized(x));
   }
   template <class T>
   EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {  // the density of N(μ, σ²)
-    return normal_density(standardised(x)) * Simd<T>(T(inverse_sigma));
+    return normal_density(standardized(x)) * Simd<T>(T(inverse_sigma));
   }
 
  private:
   // σ = √(1/(4π)) matches relu² and its derivative at x = μ. lucidrains' packages before 0.1.7 had σ = √(π/4).
   static constexpr double inverse_sigma = legacy ? 2 * std::numbers::inv_sqrtpi : 2 / std::numbers::inv_sqrtpi;
   template <class T>
-  static EIGEN_ALWAYS_INLINE Simd<T> standardised(Simd<T> x) {
+  static EIGEN_ALWAYS_INLINE Simd<T> standardized(Simd<T> x) {
     // √½ in two parts. A long double could hold both, but on some machines it is no wider than double.
     constexpr double root = std::numbers::sqrt2 / 2, rest_of_root = -4.8336466567264565e-17;
     constexpr T mean = T(root), rest = T(root - double{mean} + rest_of_root);

@@ -1,4 +1,4 @@
-// Normalisation of rows: see NormForm.
+// Normalization of rows: see NormForm.
 
 /// True if the form subtracts the mean of a row.
 constexpr bool has_mean(NormForm form) { return form == NormForm::layer_norm || form == NormForm::layer_norm_no_bias; }
@@ -59,18 +59,18 @@ RowSize<T> row_size(const T* row, Index channels, double eps, NormForm form) {
 
 /// y = (x - mean) · factor ⊙ weight + bias for one row.
 template <class T>
-EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormParameters<T>& norm, const RowMoments<T>& moments,
+EIGEN_DONT_INLINE void normalize_row(const T* from, Index channels, const NormParameters<T>& norm, const RowMoments<T>& moments,
                                      T* to) {
   const T *const weight = norm.weight, *const bias = norm.bias;
   const Simd<T> mean(moments.mean), factor(moments.factor);
-  const auto normalised = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
+  const auto normalized = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(from + j, lanes) - mean) * factor; };
   if (weight != nullptr && bias != nullptr) {
     return for_each_vector<T>(channels, [&](Index j, Index lanes) {
-      fma(normalised(j, lanes), Simd<T>::load(weight + j, lanes), Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
+      fma(normalized(j, lanes), Simd<T>::load(weight + j, lanes), Simd<T>::load(bias + j, lanes)).store(to + j, lanes);
     });
   }
   for_each_vector<T>(channels, [&](Index j, Index lanes) {
-    Simd<T> value = normalised(j, lanes);
+    Simd<T> value = normalized(j, lanes);
     value = weight == nullptr ? value : value * Simd<T>::load(weight + j, lanes);
     value = bias == nullptr ? value : value + Simd<T>::load(bias + j, lanes);
     value.store(to + j, lanes);
@@ -79,7 +79,7 @@ EIGEN_DONT_INLINE void normalise_row(const T* from, Index channels, const NormPa
 
 /// Layer norm or affine map of `Rows` rows.
 template <class T, std::size_t Rows>
-EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Index channels, const NormParameters<T>& norm,
+EIGEN_DONT_INLINE void normalize_together(const T* from, Index from_stride, Index channels, const NormParameters<T>& norm,
                                           T* to, Index to_stride, RowMoments<T>* saved) {
   RowMoments<T> moments[Rows];
   if (norm.form == NormForm::affine) {
@@ -91,16 +91,16 @@ EIGEN_DONT_INLINE void normalise_together(const T* from, Index from_stride, Inde
   }
   for (std::size_t r = 0; r < Rows; ++r) {
     const Index row = static_cast<Index>(r);
-    normalise_row(from + row * from_stride, channels, norm, moments[r], to + row * to_stride);
+    normalize_row(from + row * from_stride, channels, norm, moments[r], to + row * to_stride);
     if (saved != nullptr) {
       saved[row] = moments[r];
     }
   }
 }
 
-/// y = norm(x), row by row: see normalise().
+/// y = norm(x), row by row: see normalize().
 template <class T>
-EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index rows, Index channels,
+EIGEN_DONT_INLINE void normalize_rows(const T* from, Index from_stride, Index rows, Index channels,
                                       const NormParameters<T>& norm, T* to, Index to_stride, RowMoments<T>* saved) {
   constexpr Index together = 4;
   const bool is_centred = has_mean(norm.form) || norm.form == NormForm::affine;
@@ -110,24 +110,24 @@ EIGEN_DONT_INLINE void normalise_rows(const T* from, Index from_stride, Index ro
     RowMoments<T>* const moments = saved == nullptr ? nullptr : saved + row;
     done = 1;
     if (is_centred && row + together <= rows) {
-      normalise_together<T, together>(x, from_stride, channels, norm, y, to_stride, moments);
+      normalize_together<T, together>(x, from_stride, channels, norm, y, to_stride, moments);
       done = together;
     } else if (is_centred) {
-      normalise_together<T, 1>(x, from_stride, channels, norm, y, to_stride, moments);
+      normalize_together<T, 1>(x, from_stride, channels, norm, y, to_stride, moments);
     } else {
       const RowSize<T> size = row_size(x, channels, norm.eps, norm.form);
       if (moments != nullptr) {
         *moments = {T{0}, T{1} / size.size, size.clamped ? T{0} : T{1}};
       }
-      normalise_row<T>(x, channels, norm, {T{0}, (norm.gain == nullptr ? T{1} : *norm.gain) / size.size}, y);
+      normalize_row<T>(x, channels, norm, {T{0}, (norm.gain == nullptr ? T{1} : *norm.gain) / size.size}, y);
     }
   }
 }
 
-/// Backward pass, row by row: see normalise_backward(). `dots` receives Σ ∂y ⊙ weight ⊙ x̂ per row. `dx` may be nullptr.
+/// Backward pass, row by row: see normalize_backward(). `dots` receives Σ ∂y ⊙ weight ⊙ x̂ per row. `dx` may be nullptr.
 /// `sums`, unless nullptr, accumulates Σ ∂y ⊙ x̂ per channel, followed by Σ ∂y.
 template <class T>
-EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
+EIGEN_DONT_INLINE void normalize_backward_rows(const T* x, Index x_stride, const T* dy, Index dy_stride, Index rows,
                                                Index channels, const NormParameters<T>& norm, const RowMoments<T>* moments,
                                                T* dots, T* dx, Index dx_stride, bool adds, T* sums) {
   const T* const weight = norm.weight;
@@ -135,7 +135,7 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
   const T centred = has_mean(norm.form) ? T{1} : T{0};
   for (Index i = 0; i < rows; ++i, x += x_stride, dy += dy_stride) {
     const Simd<T> mean(moments[i].mean), factor(moments[i].factor);
-    const auto normalised = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(x + j, lanes) - mean) * factor; };
+    const auto normalized = [&](Index j, Index lanes) GATED_INLINED { return (Simd<T>::load(x + j, lanes) - mean) * factor; };
     const auto scaled = [&](Index j, Index lanes) GATED_INLINED {
       const Simd<T> gradient = Simd<T>::load(dy + j, lanes);
       return weight == nullptr ? gradient : gradient * Simd<T>::load(weight + j, lanes);
@@ -144,12 +144,12 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
     for_each_vector<T>(channels, [&](Index j, Index lanes) {
       const Simd<T> g = scaled(j, lanes);
       gradients.at(j) = gradients.at(j) + g;
-      products.at(j) = fma(g, normalised(j, lanes), products.at(j));
+      products.at(j) = fma(g, normalized(j, lanes), products.at(j));
     });
     if (sums != nullptr) {
       for_each_vector<T>(channels, [&](Index j, Index lanes) {
         const Simd<T> gradient = Simd<T>::load(dy + j, lanes);
-        fma(gradient, normalised(j, lanes), Simd<T>::load(sums + j, lanes)).store(sums + j, lanes);
+        fma(gradient, normalized(j, lanes), Simd<T>::load(sums + j, lanes)).store(sums + j, lanes);
         (gradient + Simd<T>::load(sums + channels + j, lanes)).store(sums + channels + j, lanes);
       });
     }
@@ -161,7 +161,7 @@ EIGEN_DONT_INLINE void normalise_backward_rows(const T* x, Index x_stride, const
     const Simd<T> scale(gain * moments[i].factor);
     T* const to = dx + i * dx_stride;
     for_each_vector<T>(channels, [&](Index j, Index lanes) {
-      const Simd<T> change = scale * (scaled(j, lanes) - mean_g - normalised(j, lanes) * mean_product);
+      const Simd<T> change = scale * (scaled(j, lanes) - mean_g - normalized(j, lanes) * mean_product);
       (adds ? Simd<T>::load(to + j, lanes) + change : change).store(to + j, lanes);
     });
   }

@@ -154,12 +154,12 @@ inline constexpr AssignAndSumKernels<T, A> table<AssignAndSumKernels<T, A>> = {.
 template <class T>
 inline constexpr RowKernels<T> table<RowKernels<T>> = {.activate_rows = &activate_rows<T>,
                                                        .mean_of_rows = &mean_of_rows<T>,
-                                                       .normalise_rows = &normalise_rows<T>,
+                                                       .normalize_rows = &normalize_rows<T>,
                                                        .rotate_rows = &rotate_rows<T>};
 
 template <class T>
 inline constexpr DerivativeKernels<T> table<DerivativeKernels<T>> = {
     .activate_and_save_derivative = &activate_and_save_derivative<T>,
     .activation_backward_rows = &activation_backward_rows<T>,
-    .normalise_backward_rows = &normalise_backward_rows<T>,
+    .normalize_backward_rows = &normalize_backward_rows<T>,
     .scores_backward_rows = &scores_backward_rows<T>};

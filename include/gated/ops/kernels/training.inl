@@ -1,4 +1,4 @@
-// Loss and optimiser: see cross_entropy() and AdamW.
+// Loss and optimizer: see cross_entropy() and AdamW.
 
 /// `largest` = max_j x_j and `rest` = log Σ_j exp(x_j - largest).
 template <class T>
