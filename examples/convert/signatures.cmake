@@ -19,3 +19,11 @@ foreach(kernels ${KERNELS})
     message(FATAL_ERROR "gated_signature with GATED_KERNELS=${kernels}: exit code ${code}, printed\n${got}${said}\nexpected\n${expected}")
   endif()
 endforeach()
+
+if(KERNELS MATCHES "sse2")
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env GATED_KERNELS=sse3 ${EMULATOR} ${PROGRAM} ${files} WORKING_DIRECTORY ${EXAMPLES}
+                  OUTPUT_VARIABLE said ERROR_VARIABLE said RESULT_VARIABLE code)
+  if(NOT code EQUAL 1 OR NOT said MATCHES "GATED_KERNELS is \"sse3\", expected one of sse2")
+    message(FATAL_ERROR "gated_signature with GATED_KERNELS=sse3: exit code ${code}, printed\n${said}")
+  endif()
+endif()

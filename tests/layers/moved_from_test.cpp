@@ -36,6 +36,8 @@ TEST(MovedFrom, IsRefused) {
   expect_refused_after_move(GatedAttentionUnit<float>({.channels = 6, .value = 8, .query_key = 4, .max_length = 8}), 4, 6);
   expect_refused_after_move(SelfAttention<float>({.channels = 6, .heads = 2}), 4, 6);
   expect_refused_after_move(Linear<float>(4, 6), 3, 4);
+  const TinyTimeMixerConfig series{.series = 1, .context = 12, .patch = 3, .stride = 3, .horizon = 2};
+  expect_refused_after_move(SeriesTrunk<float>(series, {.channels = 8, .depth = 1, .levels = 2}, 0), series.tokens(), 8);
 }
 
 }  // namespace

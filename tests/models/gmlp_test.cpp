@@ -92,6 +92,8 @@ TEST(Gmlp, RefusesInvalidConfigurations) {
   refused([](GmlpConfig& c) { c.length = 0; });
   refused([](GmlpConfig& c) { c.length = -4; });
   refused([](GmlpConfig& c) { c.channels = -1; });
+  const std::string negative = message_of<ArgumentError>([] { Gmlp<float>({.length = 4, .channels = -1, .hidden = 8}); });
+  EXPECT_NE(negative.find("channels = -1"), negative.npos) << negative;
   refused([](GmlpConfig& c) { c.hidden = 0; });
   refused([](GmlpConfig& c) { c.hidden = 7; });
   refused([](GmlpConfig& c) { c.depth = -1; });

@@ -546,6 +546,26 @@ TEST_F(Portable, ARunKeepsItsArithmetic) {
   EXPECT_EQ(arithmetic(), Arithmetic::fastest);
 }
 
+TEST_F(Portable, ATrainingStepKeepsItsArithmetic) {
+  using Model = GmlpImageClassifier<float>;
+  const Model::Config config{.image = {8, 8}, .patch = {2, 2}, .classes = 10, .trunk = {.channels = 24, .hidden = 48}};
+  const Matrix<float> images = random_matrix<float>(2, 3 * 64, 4);
+  const std::vector<Index> labels{3, 7};
+  const auto gradient = [&](Arithmetic after_the_loss) {
+    use_arithmetic(Arithmetic::portable);
+    Training<Model> training({.model = config}, Random(5));
+    training.step([&](auto& run) {
+      const auto loss = cross_entropy(run(training.model, images), labels);
+      use_arithmetic(after_the_loss);
+      return loss;
+    });
+    std::vector<Matrix<float>> parts;
+    append_parameters(training.optimizer.first, parts);
+    return joined(parts);
+  };
+  EXPECT_TRUE(same_bits(gradient(Arithmetic::fastest), gradient(Arithmetic::portable)));
+}
+
 TEST_F(Portable, KeywordsEqualThoseOfAMicrocontroller) {  // as in tests/bare_metal/words.cpp
   const std::string folder = GATED_REFERENCE_DIR "/../../examples/spot_words/";
   const auto model = load_model<GmlpImageClassifier<float>>(folder + "ten_words.safetensors");

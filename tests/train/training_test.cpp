@@ -68,7 +68,7 @@ TEST(Training, ParametersAreModelMomentsAndAverage) {
 TEST(Training, RefusesHugeModelsBeforeAllocating) {
   using T = Training<test::Regression<float>>;
   EXPECT_THROW(T(T::Config{.model = {.in = Count::most, .out = 4}}), MemoryError);
-  const ParameterBudget budget(20, "too many values");
+  const ParameterBudget budget(24, "too many values");
   EXPECT_NO_THROW(T(T::Config{.model = {.in = 5, .out = 4}}));
   EXPECT_THROW(T(T::Config{.model = {.in = 5, .out = 4}}), FileError) << "the first model used the whole budget";
 }

@@ -46,6 +46,7 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
+    expect_whole(run.outermost(), static_cast<Index>(levels.size()) == config.stacks());
     const Index items = run.rows(x) / item;
     for (std::size_t i = 0; i < levels.size(); ++i) {
       const Index parts = parts_of(config, static_cast<Index>(i));

@@ -12,6 +12,7 @@
 
 #include "gated/core/count.hpp"
 #include "gated/core/joined_name.hpp"
+#include "gated/core/kernel_choice.hpp"
 #include "gated/core/parameters.hpp"
 #include "gated/train/clip.hpp"
 #include "gated/train/moving_average.hpp"
@@ -291,10 +292,12 @@ struct Training {
     return hash;
   }
 
-  /// A scope: its destructor clears the gradient for the next step, unless `done` is set to keep it.
+  /// A scope of half a step, with one form of kernels. Its destructor clears the gradient for the next step, unless `done` is
+  /// set to keep it.
   struct DropUnlessDone {
     Training& training;
     bool done = false;
+    detail::KernelChoice one_form_of_kernels{};
     ~DropUnlessDone() {
       if (!done) {
         training.clear_gradient();
