@@ -88,13 +88,15 @@ Matrix<T> unset_weight(Count rows, Count columns, const char* layer = "unset_wei
   return Matrix<T>::Constant(rows.value(), columns.value(), unset);
 }
 
-/// A weight of `layer` whose elements are all `value`.
+/// A matrix of `layer` whose elements are all `value`.
 /// Errors: MemoryError.
 template <class T>
 Matrix<T> filled_matrix(T value, Count rows, Count columns, const char* layer) {
   expect_memory<T>(layer, rows, columns);
   return Matrix<T>::Constant(rows.value(), columns.value(), value);
 }
+/// A vector of `layer` whose elements are all `value`.
+/// Errors: MemoryError.
 template <class T>
 Vector<T> filled_vector(T value, Count size, const char* layer) {
   return Vector<T>::Constant(expect_memory<T>(layer, size), value);
