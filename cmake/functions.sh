@@ -63,5 +63,5 @@ legs_by_age() {
 # `entries` is the number of its ctest entries.
 note_leg() {
   others=$(grep -v "^$2 " "$1")
-  printf '%s\n%-12s | %-15s | %s | %3s | %3s\n' "$others" "$2" "$3" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$4" "$5" > "$1"
+  printf '%s\n%-13s | %-15s | %s | %3s | %3s\n' "$others" "$2" "$3" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$4" "$5" > "$1"
 }

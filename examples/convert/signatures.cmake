@@ -1,4 +1,5 @@
-# Run by ctest: checks that `gated_signature` prints exactly the lines of signatures.txt for the models that ship with gated.
+# Run by ctest: checks that `gated_signature` prints exactly the lines of signatures.txt for the models that ship with gated, and
+# that it refuses an unknown GATED_KERNELS.
 # Changing a signature is a deliberate decision, to be listed in the changes of the next version.
 
 file(STRINGS ${LIST} lines)

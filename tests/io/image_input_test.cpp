@@ -34,7 +34,7 @@ TEST(ImageInput, CropsToNonSquareSizes) {
   }
 }
 
-TEST(ImageInput, NormalisesEachChannel) {
+TEST(ImageInput, NormalizesEachChannel) {
   const Image image{2, 1, 3, {0, 51, 102, 153, 204, 255}};
   GmlpImageClassifierConfig config{
       .image = {1, 2}, .patch = {1, 1}, .pixel_mean = 0.5, .pixel_deviation = 0.25, .crop_share = 1};

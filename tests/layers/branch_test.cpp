@@ -86,7 +86,7 @@ TEST(Branch, EqualsItsFormulaInEveryForm) {
   expect_formula<GatedAttentionUnit<double>>(attention, sequences);
 }
 
-TEST(Branch, InitialisesItsScale) {
+TEST(Branch, InitializesItsScale) {
   const FeedForwardConfig mixer{.channels = channels};
   EXPECT_EQ(Branch<FeedForward<float>>({.channels = channels}, mixer).scale.size(), 0);
   EXPECT_EQ(Branch<FeedForward<float>>({.channels = channels, .layer_scale = 0.5}, mixer).scale,

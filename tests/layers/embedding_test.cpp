@@ -77,7 +77,7 @@ TEST(Embedding, RefusesNonPositiveSizes) {
   EXPECT_THROW(Embedding<float>(-1, 3), ArgumentError);
 }
 
-TEST(Embedding, InitialisesWithStandardDeviation0_02) {
+TEST(Embedding, InitializesWithStandardDeviation0_02) {
   Embedding<double> embedding(200, 100);
   Random random(1);
   embedding.initialize(random);

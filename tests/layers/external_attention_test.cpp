@@ -121,7 +121,7 @@ TEST(BatchNorm, KeepsItsPromises) {
   test::expect_promises([](auto zero) { return BatchNorm<decltype(zero)>(7); });
 }
 
-TEST(BatchNorm, NormalisesWithItsStoredStatistics) {
+TEST(BatchNorm, NormalizesWithItsStoredStatistics) {
   BatchNorm<double> norm(2, 0.25);
   norm.weight << 3, 1;
   norm.bias << 1, -1;
@@ -160,7 +160,7 @@ TEST(ExternalAttention, HasAsManyParametersAsTheOriginals) {
   EXPECT_EQ(parameter_count(ExternalAttentionHead<float>({.channels = 512})), 2 * 512 * 512 + 512 + 128 * 512 + 2 * 512);
 }
 
-TEST(ExternalAttention, InitialisesLikeTheOriginal) {
+TEST(ExternalAttention, InitializesLikeTheOriginal) {
   Random random(1);
   const auto deviation = [](const Matrix<double>& m) { return std::sqrt(m.squaredNorm() / static_cast<double>(m.size())); };
   const ExternalAttention<double> layer(eamlp_attention(64, 2), random);

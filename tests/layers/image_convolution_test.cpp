@@ -102,7 +102,7 @@ TEST(ImageConvolution, ReportsKernelShapeAndSizes) {
   EXPECT_EQ(parameter_count(layer), 6 * 3 * 49 + 6);
 }
 
-TEST(ImageConvolution, InitialisesWithLecunNormal) {
+TEST(ImageConvolution, InitializesWithLecunNormal) {
   ImageConvolution<double> layer(30, {2, 2}, 50, 5);
   Random random(1);
   layer.initialize(random);

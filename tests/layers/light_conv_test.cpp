@@ -113,7 +113,7 @@ TEST(LightConvBlock, HasAsManyParametersAsFairseqsLayers) {
   expect(1024, 4096, 16, true, {80828752, 83267584, 69281632, 71213056});
 }
 
-TEST(LightConv, InitialisesLikeFairseq) {
+TEST(LightConv, InitializesLikeFairseq) {
   Random random(1);
   const LightConv<double> mixer({.channels = 64, .hidden = 96, .heads = 8}, random);
   const double bound = std::sqrt(6.0 / (64 + 2 * 96));

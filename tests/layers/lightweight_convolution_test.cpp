@@ -65,7 +65,7 @@ TEST(LightweightConvolution, EqualsItsFormula) {
   expect_formula<double>();
 }
 
-TEST(LightweightConvolution, NormalisesOverAllTapsEvenAtTheStart) {
+TEST(LightweightConvolution, NormalizesOverAllTapsEvenAtTheStart) {
   for (const auto form : {ConvolutionForm::lightweight, dynamic}) {
     LightweightConvolution<double> conv({.channels = 2, .kernel = 5, .form = form, .causal = true});
     (form == dynamic ? conv.scores->weight : conv.weight).setZero();
@@ -98,7 +98,7 @@ TEST(LightweightConvolution, StreamsForeverWithAStateOfConstantSize) {
   }
 }
 
-TEST(LightweightConvolution, InitialisesLikeFairseq) {
+TEST(LightweightConvolution, InitializesLikeFairseq) {
   Random random(1);
   const LightweightConvolution<double> learned({.channels = 64, .heads = 32, .kernel = 31, .bias = true}, random);
   const auto deviation = [](const auto& m) { return std::sqrt(m.squaredNorm() / static_cast<double>(m.size())); };

@@ -26,7 +26,7 @@ TEST(SequenceNorm, KeepsItsPromises) {
   }
 }
 
-TEST(SequenceNorm, NormalisesEachSequence) {
+TEST(SequenceNorm, NormalizesEachSequence) {
   const auto sequences = Sequences::of_lengths({9, 0, 30});
   const auto x = test::random_matrix<double>(39, 4, 1);
   for (const auto form : {TokenNormForm::instance, TokenNormForm::group}) {

@@ -98,7 +98,7 @@ TEST(OffsetScale, RefusesUnknownRowsAndWrongShapes) {
   EXPECT_TRUE(test::is_untouched(y) && test::is_untouched(low) && test::is_untouched(broad));
 }
 
-TEST(OffsetScale, InitialisesSmallWeightsAndZeroBiases) {
+TEST(OffsetScale, InitializesSmallWeightsAndZeroBiases) {
   OffsetScale<double> layer(2, 500, true);
   Random random(1);
   layer.initialize(random);

@@ -96,7 +96,7 @@ TEST(PatchEmbedding, ReportsItsWeightAsAConvolutionKernel) {
   EXPECT_EQ(parameter_count(layer), 5 * 72 + 5);
 }
 
-TEST(PatchEmbedding, InitialisesLecunNormalWeights) {
+TEST(PatchEmbedding, InitializesLecunNormalWeights) {
   PatchEmbedding<double> layer(3, {16, 16}, {16, 16}, 50);
   Random random(1);
   layer.initialize(random);

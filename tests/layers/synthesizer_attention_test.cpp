@@ -166,7 +166,7 @@ TEST(SynthesizerAttention, HasThePapersParameterCounts) {
   expect(SynthesizerForm::dense, SynthesizerMixture::sum, 4 * d * all + 128 * l);
 }
 
-TEST(SynthesizerAttention, InitialisesLikeTheAuthorsCode) {
+TEST(SynthesizerAttention, InitializesLikeTheAuthorsCode) {
   Random random(1);
   const SynthesizerAttention<double> layer(
       {.channels = 64, .heads = 4, .max_length = 100, .mixture = SynthesizerMixture::learned}, random);

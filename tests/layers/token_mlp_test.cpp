@@ -65,7 +65,7 @@ TEST(TokenMlp, EqualsAFeedForwardOnTheTranspose) {
   }
 }
 
-TEST(TokenMlp, NormalisesEachChannelOverTokensIfAsked) {
+TEST(TokenMlp, NormalizesEachChannelOverTokensIfAsked) {
   const auto layer = random_layer<TokenMlp<double>>({.channels = 5, .length = 9, .hidden = 4, .norm = true, .norm_eps = 0.25});
   const auto x = random_matrix<double>(18, 5, 2);
   Workspace<double> workspace;

@@ -40,7 +40,7 @@ TEST(TokenProjection, EqualsItsFormula) {
   }
 }
 
-TEST(TokenProjection, InitialisesSmallWeightsAndZeroBias) {
+TEST(TokenProjection, InitializesSmallWeightsAndZeroBias) {
   Random random(1);
   const TokenProjection<float> layer({.channels = 4, .length = 12}, random);
   EXPECT_LE(layer.proj.weight.cwiseAbs().maxCoeff(), 0.5f);  // √(3/12)

@@ -94,7 +94,7 @@ TYPED_TEST(GauEncoderOf, MasksPaddingByDefault) {
   }
 }
 
-TEST(GauEncoder, InitialisesPositionsAtTheScaleOfEmbeddings) {
+TEST(GauEncoder, InitializesPositionsAtTheScaleOfEmbeddings) {
   Random random(1);
   const GauEncoder<float> model(flash_quad(), random);
   EXPECT_FLOAT_EQ(model.position.scale(0), 0.02F) << "the deviation of the word embeddings";

@@ -222,7 +222,7 @@ TYPED_TEST(ImageClassifierOf, ChargesItsParametersToTheBudget) {
   }
 }
 
-TYPED_TEST(ImageClassifierOf, InitialisesItsHeadToZero) {
+TYPED_TEST(ImageClassifierOf, InitializesItsHeadToZero) {
   using T = typename TypeParam::T;
   Random random(1);
   const typename TypeParam::Model model(configs_of<TypeParam>()[0], random);

@@ -112,7 +112,7 @@ TEST(PoseHead, DecodingAllocatesNothing) {
   EXPECT_EQ(test::allocations_during([&] { head.decode(logits, points); }), 0);
 }
 
-TEST(PoseHead, InitialisesLikeMmpose) {
+TEST(PoseHead, InitializesLikeMmpose) {
   Random random(1);
   const PoseHead<double> head(rtmpose_t_head(), random);
   const auto deviation = [](const Matrix<double>& m) { return std::sqrt(m.squaredNorm() / static_cast<double>(m.size())); };

@@ -141,7 +141,7 @@ TYPED_TEST(MixedChunkOf, NeverReadsLaterTokensIfCausal) {
   }
 }
 
-TEST(Remember, InitialisesOrUpdatesAMemory) {
+TEST(Remember, InitializesOrUpdatesAMemory) {
   const auto k = random_matrix<double>(5, 3, 1), v = random_matrix<double>(5, 4, 2);
   Matrix<double> memory = Matrix<double>::Constant(3, 4, std::numeric_limits<double>::quiet_NaN());
   Workspace<double> workspace;

@@ -183,7 +183,7 @@ TYPED_TEST(NormalizeOf, KeepsNaNInItsRow) {
   }
 }
 
-TYPED_TEST(NormalizeOf, NormalisesEachRowIndependently) {
+TYPED_TEST(NormalizeOf, NormalizesEachRowIndependently) {
   using T = TypeParam;
   const Matrix<T> larger = random_matrix<T>(2 * rows_per_task + 7, 40, 15), x = larger.block(1, 5, 2 * rows_per_task + 5, 27);
   for (const NormForm form : forms) {
@@ -243,7 +243,7 @@ TYPED_TEST(NormalizeOf, IsBitEqualInBatchesAndRecordings) {
   }
 }
 
-TEST(NormaliseBackward, GradientsAreCorrectForEveryForm) {
+TEST(NormalizeBackward, GradientsAreCorrectForEveryForm) {
   for (const NormForm form : forms) {
     for (const Index channels : {1, 5, 8, 19}) {
       for (const double deviation : {1.0, 0.03}) {  // 0.03 is below eps = 0.1: scale_norm clamps to eps
