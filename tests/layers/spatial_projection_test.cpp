@@ -115,7 +115,7 @@ TYPED_TEST(SpatialProjectionOf, EqualsAHandComputedMix) {
   EXPECT_TRUE(test::same_bits(project(scaled, v, Sequences::single(2)), expected));
 }
 
-TYPED_TEST(SpatialProjectionOf, MaterialisesTheWeightOfItsForm) {
+TYPED_TEST(SpatialProjectionOf, MaterializesTheWeightOfItsForm) {
   using T = TypeParam;
   for (const auto& config : all_forms(6)) {
     const auto layer = random_projection<T>(config);
@@ -372,7 +372,7 @@ TEST(SpatialProjection, HasOnlyTheParametersOfItsForm) {
 }
 
 /// Scratch memory must stay below a quarter of an n × n weight.
-TEST(SpatialProjection, NeverMaterialisesAToeplitzWeight) {
+TEST(SpatialProjection, NeverMaterializesAToeplitzWeight) {
   constexpr Index n = 1000;
   for (const SpatialForm form : {SpatialForm::toeplitz, SpatialForm::scaled_toeplitz}) {
     for (const bool causal : {false, true}) {

@@ -102,7 +102,7 @@ class SpatialOf : public ::testing::Test {};
 using Scalars = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SpatialOf, Scalars, );
 
-TYPED_TEST(SpatialOf, MaterialisesRowsOfEveryForm) {
+TYPED_TEST(SpatialOf, MaterializesRowsOfEveryForm) {
   using T = TypeParam;
   Workspace<T> workspace;
   const auto frame = workspace.frame();

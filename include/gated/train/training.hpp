@@ -14,6 +14,7 @@
 #include "gated/core/joined_name.hpp"
 #include "gated/core/kernel_choice.hpp"
 #include "gated/core/parameters.hpp"
+#include "gated/train/added_gradient.hpp"
 #include "gated/train/clip.hpp"
 #include "gated/train/moving_average.hpp"
 #include "gated/train/training_config.hpp"
@@ -159,9 +160,10 @@ struct Training {
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
     return add_micro_batch([&] {
-      const std::uint64_t before = gradient_sample();
+      const std::uint64_t before = detail::gradient_sample(gradient_);
       const double loss = static_cast<double>(f(std::as_const(model), gradient_));
-      const bool is_unchanged = pending_ == 0 ? !has_gradient() : before != 0 && gradient_sample() == before;
+      const bool is_unchanged =
+          pending_ == 0 ? !detail::has_gradient(gradient_) : before != 0 && detail::gradient_sample(gradient_) == before;
       if (loss != 0 && is_unchanged && !first_nonfinite(gradient_)) {
         refuse_missing_gradient(text(" of micro-batch ", pending_ + 1, " is ", shown(loss)));
       }
@@ -188,8 +190,8 @@ struct Training {
   /// The second half of a step: updates the model with the mean gradient and returns the mean loss.
   double update() {
     require<ArgumentError>(pending_ > 0, "Training::update: there is no gradient; call accumulate() first.");
-    const DropUnlessDone drop{*this};  // drops this step's gradient on every exit
-    if (!has_gradient()) {             // not require(): every step would call text(), which allocates
+    const DropUnlessDone drop{*this};        // drops this step's gradient on every exit
+    if (!detail::has_gradient(gradient_)) {  // not require(): every step would call text(), which allocates
       refuse_missing_gradient(text(" is ", shown(loss_)));
     }
     const auto count = static_cast<double>(pending_);
@@ -223,7 +225,7 @@ struct Training {
         config_(config),
         gradient_(optimizer.first) {
     config.check();
-    clear_gradient();
+    detail::clear_gradient(gradient_);
     optimizer.steps = steps;
     if (config.average_decay > 0) {
       average = model;
@@ -262,36 +264,6 @@ struct Training {
     return loss;
   }
 
-  /// Sets the gradient to -0.0: adding any other value, even 0.0, changes it.
-  void clear_gradient() {
-    for_each_parameter([](const ParameterInfo&, auto values) { std::fill(values.begin(), values.end(), -Scalar{0}); },
-                       gradient_);
-  }
-  /// True if anything was added since clear_gradient().
-  bool has_gradient() const {
-    bool found = false;
-    for_each_parameter(
-        [&](const ParameterInfo&, auto values) {
-          found = found || std::any_of(values.begin(), values.end(), [](Scalar g) { return g != 0 || !std::signbit(g); });
-        },
-        gradient_);
-    return found;
-  }
-
-  /// A hash of the first elements of each parameter's gradient, except embeddings: a micro-batch skips most of their rows. 0 if
-  /// these elements are 0.
-  std::uint64_t gradient_sample() const {
-    std::uint64_t hash = 0;
-    for_each_parameter(
-        [&](const ParameterInfo& info, auto values) {
-          for (const Scalar g : values.first(info.role == Role::embedding ? 0 : std::min<std::size_t>(values.size(), 4))) {
-            hash = g != 0 ? 31 * hash + Eigen::numext::bit_cast<detail::BitsOf<Scalar>>(g) : hash;
-          }
-        },
-        gradient_);
-    return hash;
-  }
-
   /// A scope of half a step, with one form of kernels. Its destructor clears the gradient for the next step, unless `done` is
   /// set to keep it.
   struct DropUnlessDone {
@@ -300,7 +272,7 @@ struct Training {
     detail::KernelChoice one_form_of_kernels{};
     ~DropUnlessDone() {
       if (!done) {
-        training.clear_gradient();
+        detail::clear_gradient(training.gradient_);
         training.pending_ = 0;
         training.loss_ = 0;
       }
