@@ -53,9 +53,13 @@ python_with() {
   return 1
 }
 
-# legs_by_age <legs.txt> <legs_passed.txt>: prints the legs that never passed, then the others, least recently passed first.
+# legs_by_age <legs.txt> <legs_passed.txt> [minutes]: prints the legs that never passed, then the others, least recently passed
+# first. With `minutes`, leaves out the legs that needed more processor time when they passed.
 legs_by_age() {
-  awk -F ' *[|] *' '/^#/ { next } FNR == NR { passed[$1] = $3; next } { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \
+  awk -F ' *[|] *' -v limit="${3:-}" '
+    /^#/ { next }
+    FNR == NR { passed[$1] = $3; minutes[$1] = $4; next }
+    limit == "" || minutes[$1] + 0 <= limit + 0 { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \
     "$2" "$1" | LC_ALL=C sort -k 1,1 -k 2,2n | cut -d ' ' -f 3
 }
 
