@@ -20,6 +20,8 @@ struct ConvolutionTaps {
 
   /// How many tokens back the first tap reads.
   Index before() const { return own * dilation; }
+  /// How many tokens ahead the last tap reads.
+  Index after() const { return (count - 1 - own) * dilation; }
   /// The taps of the backward pass: token t gathers from the tokens that read it in the forward pass.
   ConvolutionTaps reversed() const { return {count, dilation, count - 1 - own}; }
 };
@@ -46,22 +48,20 @@ struct ConvolutionTile {
 template <class F>
 void for_each_convolution_tile(const ConvolutionTaps& taps, const Sequences& sequences, Index known, Index first, Index rows,
                                const F& f) {
-  const auto row_tile = [&](Index row, Index token, Index length) {
-    const Index missing = std::max<Index>(taps.before() - token - known, 0), later = length - 1 - token + taps.before();
-    const Index tap = (missing + taps.dilation - 1) / taps.dilation;
-    return ConvolutionTile{row, 1, tap, std::min(later / taps.dilation + 1, taps.count) - tap};
-  };
-  const Index end = first + rows;
+  const Index more = depthwise_tile_rows - 1, end = first + rows;
   Index b = sequences.first_from(first + 1) - 1;
   for (Index row = first; row < end;) {
     while (row >= sequences.offset(b) + sequences.length(b)) {
       ++b;
     }
-    const Index token = row - sequences.offset(b), length = sequences.length(b), more = depthwise_tile_rows - 1;
-    ConvolutionTile tile = row_tile(row, token, length);
-    const bool whole = token + more < length && row + more < end && tile.tap_count == taps.count &&
-                       row_tile(row + more, token + more, length).tap_count == taps.count;
-    tile.rows = whole ? depthwise_tile_rows : 1;
+    const Index token = row - sequences.offset(b), later = sequences.length(b) - 1 - token;
+    const Index missing = std::max<Index>(taps.before() - token - known, 0);
+    ConvolutionTile tile{row, depthwise_tile_rows, 0, taps.count};
+    if (missing > 0 || later < more + taps.after() || row + more >= end) {
+      tile.rows = 1;
+      tile.first = (missing + taps.dilation - 1) / taps.dilation;
+      tile.tap_count = std::min((later + taps.before()) / taps.dilation + 1, taps.count) - tile.first;
+    }
     f(tile);
     row += tile.rows;
   }

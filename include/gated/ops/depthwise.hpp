@@ -80,8 +80,13 @@ struct DepthwisePass {
       weights.pack(panel * width, columns_of(panel), packed + panel * panel_size);
     }
     for_each_block_of_rows(y.rows(), workspace, [&](Index first, Index rows) {
-      for (Index panel = 0; panel < panels; ++panel) {
-        run_block(packed + panel * panel_size, {first, rows, panel * width, columns_of(panel)}, y, epilogue);
+      // A few rows at a time: processors prefetch along few rows at once.
+      constexpr Index few = 2 * depthwise_tile_rows;
+      for (Index row = first; row < first + rows; row += few) {
+        for (Index panel = 0; panel < panels; ++panel) {
+          run_block(packed + panel * panel_size, {row, std::min(few, first + rows - row), panel * width, columns_of(panel)}, y,
+                    epilogue);
+        }
       }
     });
   }
