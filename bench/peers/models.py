@@ -279,7 +279,7 @@ def flash(causal):
 def granite(what, lengths):
     """The shape of granite-embedding-small-english-r2: ids in, a vector per text out."""
     model = {"vocab_size": 50368, "hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 12,
-             "num_attention_heads": 12, "global_attn_every_n_layers": 3, "local_attention": 128, "global_rope_theta": 160000.0,
+             "num_attention_heads": 12, "global_attn_every_n_layers": 3, "local_attention": 128, "global_rope_theta": 80000.0,
              "local_rope_theta": 10000.0, "norm_eps": 1e-5, "pad_token_id": 50283}
     return Work(f"granite-embedding-small L12 d384, {len(lengths)} texts {what}", "text_encoder", len(lengths), max(lengths),
                 {"channels": 384, "model": model, "lengths": lengths}, quantizes=False)

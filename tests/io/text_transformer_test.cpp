@@ -6,6 +6,7 @@
 
 #include "attention_files.hpp"
 #include "gated/io/prepared_model.hpp"
+#include "gated/models/text_presets.hpp"
 
 namespace gated::io_text_transformer_test {
 namespace {
@@ -211,6 +212,11 @@ TEST(TextConfig, ReadsTheOptionsOfEachModel) {
   EXPECT_EQ(mistral.trunk.block.token_mixer.reach(), 4);
   EXPECT_EQ(mistral.head.form, HeadForm::untied);
   EXPECT_EQ(mistral.final_norm_eps, 1e-6);
+  const auto ministral = llama_config(R"({"model_type": "mistral", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 4,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "sliding_window": 5,
+      "layer_types": ["full_attention", "sliding_attention"]})");
+  EXPECT_EQ(ministral.trunk.of(0).token_mixer.reach(), unlimited_reach);
+  EXPECT_EQ(ministral.trunk.of(1).token_mixer.reach(), 4);
   const auto qwen = llama_config(R"({"model_type": "qwen2", "vocab_size": 7, "hidden_size": 8, "intermediate_size": 4,
       "num_hidden_layers": 3, "num_attention_heads": 2, "sliding_window": 5, "use_sliding_window": true,
       "max_window_layers": 1, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}})");
@@ -226,6 +232,37 @@ TEST(TextConfig, ReadsTheOptionsOfEachModel) {
   EXPECT_EQ(bert.trunk.of(0).token_mixer.reach(), 3);
   EXPECT_EQ(bert.trunk.of(0).token_norm, NormForm::none);
   EXPECT_EQ(bert.trunk.of(2).token_mixer.rotary_base, 160000);
+}
+
+TEST(TextConfig, PublishedFilesGiveThePresets) {
+  namespace decoders = decoder_presets;
+  const auto decoder = [](const TextTransformerConfig& preset, const std::string& fields) {
+    EXPECT_EQ(to_json(llama_config("{" + fields + "}")), to_json(preset)) << fields;
+  };
+  decoder(decoders::smollm2_135m(), R"("model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "head_dim": null,
+      "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
+      "rope_theta": 100000, "rms_norm_eps": 1e-05, "tie_word_embeddings": true, "attention_bias": false, "mlp_bias": false)");
+  decoder(decoders::tinyllama_1_1b(), R"("model_type": "llama", "vocab_size": 32000, "hidden_size": 2048,
+      "intermediate_size": 5632, "num_hidden_layers": 22, "num_attention_heads": 32, "num_key_value_heads": 4,
+      "rope_theta": 10000.0, "rms_norm_eps": 1e-05, "tie_word_embeddings": false)");
+  decoder(decoders::qwen2_5_0_5b(), R"("model_type": "qwen2", "vocab_size": 151936, "hidden_size": 896,
+      "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14, "num_key_value_heads": 2,
+      "rope_theta": 1000000.0, "rms_norm_eps": 1e-06, "tie_word_embeddings": true, "sliding_window": 32768,
+      "use_sliding_window": false)");
+  decoder(decoders::qwen3_0_6b(), R"("model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024,
+      "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+      "head_dim": 128, "rope_theta": 1000000, "rms_norm_eps": 1e-06, "tie_word_embeddings": true, "sliding_window": null)");
+  decoder(decoders::mistral_7b(), R"("model_type": "mistral", "vocab_size": 32000, "hidden_size": 4096,
+      "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "rope_theta": 10000.0, "rms_norm_eps": 1e-05, "tie_word_embeddings": false, "sliding_window": 4096)");
+  auto granite = encoder_presets::granite_embedding_small_r2();
+  EXPECT_TRUE(granite.unit_length);  // stated in modules.json
+  granite.unit_length = false;
+  EXPECT_EQ(to_json(modernbert_config(R"({"model_type": "modernbert", "vocab_size": 50368, "hidden_size": 384,
+      "intermediate_size": 1536, "num_hidden_layers": 12, "num_attention_heads": 12, "global_attn_every_n_layers": 3,
+      "local_attention": 128, "global_rope_theta": 80000, "local_rope_theta": 10000.0, "norm_eps": 1e-05,
+      "classifier_pooling": "cls"})")),
+            to_json(granite));
 }
 
 TEST(TextConfig, AMissingTypeIsThatOfTheClass) {
@@ -308,6 +345,8 @@ TEST(TextConfig, NamesTheUnsupportedField) {
         std::pair{R"(, "rope_scaling": "linear")", "rope_scaling is \"linear\", expected a JSON object"},
         std::pair{R"(, "rope_parameters": {"partial_rotary_factor": 0.5})", "rope_parameters: partial_rotary_factor = 0.5"},
         std::pair{R"(, "rope_parameters": {"full_attention": {"rope_type": "yarn"}})", "rope_parameters: full_attention = "},
+        std::pair{R"(, "rope_scaling": {"rope_theta": 5})", "rope_scaling: rope_theta = 5, expected in rope_parameters."},
+        std::pair{R"(, "auto_map": {"AutoModel": "a.B"})", "auto_map = {\"AutoModel\":\"a.B\"}, but models with Python code"},
         std::pair{R"(, "is_causal": false)", "is_causal = false"},
         std::pair{R"(, "sliding_window": -1)", "sliding_window = -1, expected 0 to 2147483647"},
         std::pair{R"(, "architectures": ["Qwen2ForCausalLM"])",
@@ -404,10 +443,9 @@ TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
     write_text(folder / "1_Pooling" / "config.json", json_text);
     EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, pooling) << json_text;
   }
-  for (const auto& [json_text, message] :
-       {std::pair{R"({"pooling_mode_lasttoken": true})", "pooling_mode_lasttoken = true"},
-        std::pair{R"({"pooling_mode": "lasttoken"})", "pooling_mode = \"lasttoken\""},
-        std::pair{R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})", "are both true"}}) {
+  for (const auto& [json_text, message] : {std::pair{R"({"pooling_mode_lasttoken": true})", "pooling_mode_lasttoken = true"},
+                                           std::pair{R"({"pooling_mode": "lasttoken"})", "pooling_mode = \"lasttoken\""},
+                                           std::pair{R"({"pooling_mode_cls_token": true})", "are both true"}}) {
     write_text(folder / "1_Pooling" / "config.json", json_text);
     EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, message));
   }
@@ -423,6 +461,21 @@ TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
     write_text(folder / "modules.json", text("[{", module, "}]"));
     EXPECT_TRUE(refuses<ArgumentError>([&] { (void)load_text_transformer<float>(folder); }, message));
   }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TextTransformerFolder, AClassifierKeepsItsOwnPooling) {
+  const auto folder = test::temporary("classifier");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "1_Pooling");
+  const std::string json = R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertForSequenceClassification"]})";
+  const auto config = modernbert_config(json);
+  save_parameters(random_layer<TextTransformer<float>>(config), folder / "model.safetensors", {}, text_names(config));
+  write_text(folder / "config.json", json);
+  write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode": "mean"})");
+  write_text(folder / "modules.json", R"([{"type": "models.Pooling", "path": "1_Pooling"}, {"type": "models.Normalize"}])");
+  EXPECT_EQ(to_json(load_text_transformer<float>(folder).config), to_json(config));
   std::filesystem::remove_all(folder);
 }
 

@@ -157,21 +157,29 @@ TEST(TextTransformer, DecodesWithQuantizedWeights) {
 }
 
 TEST(TextTransformer, EmbeddingsDoNotDependOnOtherTexts) {
+  const std::vector<Index> lengths{30, 1, 7, 150, 2, 64};
+  const Sequences sequences = Sequences::of_lengths(lengths);
+  const auto ids = random_ids(sequences.total(), 23, 3);
   for (const TextPooling pooling : {TextPooling::first, TextPooling::mean}) {
     EncoderSizes sizes = small_encoder();
     sizes.pooling = pooling;
     sizes.unit_length = true;
     const auto model = random_layer<TextTransformer<float>>(transformer_encoder(sizes));
-    const std::vector<Index> lengths{30, 1, 7, 150, 2, 64};
-    const Sequences sequences = Sequences::of_lengths(lengths);
-    const auto ids = random_ids(sequences.total(), 23, 3);
-    Workspace<float> workspace(Threads{2}), alone;
-    const Matrix<float> together = model.pooled(ids, sequences, workspace);
-    for (Index b = 0; b < sequences.count(); ++b) {
-      const auto text = Tokens(ids).subspan(static_cast<std::size_t>(sequences.offset(b)),
-                                            static_cast<std::size_t>(lengths[static_cast<std::size_t>(b)]));
-      EXPECT_TRUE(same_bits(Matrix<float>(together.row(b)), model.pooled(text, Sequences::single(std::ssize(text)), alone)));
-      EXPECT_NEAR(together.row(b).norm(), 1, 1e-6);
+    for (const WeightFormat format : {WeightFormat::float32, WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
+      SCOPED_TRACE(testing::Message() << name_of(pooling) << ", " << name_of(format));
+      auto rounded = model;
+      round_weights(rounded, format);
+      const auto prepared = prepare(model, format);
+      Workspace<float> workspace(Threads{2}), plain;
+      workspace.use(prepared);
+      const Matrix<float> together = model.pooled(ids, sequences, workspace);
+      for (Index b = 0; b < sequences.count(); ++b) {
+        const auto text = Tokens(ids).subspan(static_cast<std::size_t>(sequences.offset(b)),
+                                              static_cast<std::size_t>(lengths[static_cast<std::size_t>(b)]));
+        const Matrix<float> alone = rounded.pooled(text, Sequences::single(std::ssize(text)), plain);
+        EXPECT_TRUE(same_bits(Matrix<float>(together.row(b)), alone));
+        EXPECT_NEAR(together.row(b).norm(), 1, 1e-6);
+      }
     }
   }
 }

@@ -48,7 +48,7 @@ inline TextPooling pooling_in(const JsonFile& file) {
                                   "pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken"}) {
     f.expect(other, {false, nullptr}, why);
   }
-  const bool first = f.get("pooling_mode_cls_token", false), mean = f.get("pooling_mode_mean_tokens", !first);
+  const bool first = f.get("pooling_mode_cls_token", false), mean = f.get("pooling_mode_mean_tokens", true);
   require<ArgumentError>(first != mean, file.where, ": pooling_mode_cls_token and pooling_mode_mean_tokens are both ",
                          first ? "true" : "false", ", expected one of them to be true.");
   return mean ? TextPooling::mean : TextPooling::first;
@@ -65,9 +65,13 @@ inline std::string config_of_module(const std::string& where, const Json& module
   return path.generic_string();
 }
 
-/// Reads how a sentence-transformers model pools its tokens into an embedding, from the files beside its `config.json`.
+/// Reads how a sentence-transformers model pools its tokens into an embedding, from the files beside its `config.json`. A
+/// classifier keeps its own pooling.
 /// Errors: ArgumentError for a module other than Transformer, Pooling and Normalize; those of pooling_in().
 inline void read_pooling(const JsonFiles& files, TextTransformerConfig& config) {
+  if (config.classes > 0) {
+    return;
+  }
   const JsonFile modules = files("modules.json");
   if (!modules.json) {
     const JsonFile pooling = files("1_Pooling/config.json");

@@ -82,7 +82,11 @@ class TextFields : public ConfigFields {
   double rotary_base(const char* key, double missing, const char* kind = nullptr) const {
     expect_plain(*this, "partial_rotary_factor", 1.0);
     if (find_set("rope_scaling") != nullptr) {
-      expect_plain(inner("rope_scaling"));
+      const ConfigFields scaling = inner("rope_scaling");
+      expect_plain(scaling);
+      for (const char* const other : {"rope_theta", full_attention, sliding_attention}) {
+        scaling.expect(other, {nullptr}, "expected in rope_parameters.");
+      }
     }
     const double base = get_set(key, missing);
     if (find_set("rope_parameters") == nullptr) {
@@ -140,6 +144,7 @@ inline void read_windows(const TextFields& f, DecoderSizes& s) {
   const Index window = f.tokens("sliding_window", f.find("sliding_window") == nullptr ? 4096 : 0);
   if (model == "mistral") {
     s.window = window;
+    s.windowed = f.windowed(s.depth);
   } else if (model != "llama" && f.get_set("use_sliding_window", false)) {
     s.window = window;
     s.windowed = f.is_gated() ? std::vector<bool>() : f.windowed(s.depth);
@@ -163,6 +168,9 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   f.expect_architecture({family.with_head, family.bare});
   f.expect_no_codes();
   f.expect("is_causal", {true, nullptr}, "expected true: only causal decoders are supported.");
+  if (!f.is_gated()) {  // gated attention is such code
+    f.expect("auto_map", {nullptr}, "but models with Python code of their own are not supported.");
+  }
   const std::string_view model = family.type;
   const bool per_head = f.get_set("headwise_attn_output_gate", false),
              per_channel = f.get_set("elementwise_attn_output_gate", false);

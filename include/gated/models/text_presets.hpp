@@ -125,7 +125,8 @@ inline TextTransformerConfig ettin_400m(EncoderHead head = EncoderHead::none) { 
 inline TextTransformerConfig ettin_1b(EncoderHead head = EncoderHead::none) { return ettin(1792, 3840, 28, 28, head); }
 /// granite-embedding-small-english-r2: 47,662,464 parameters. The embedding is the first token's state, scaled to length 1.
 inline TextTransformerConfig granite_embedding_small_r2() {
-  return transformer_encoder({.channels = 384, .hidden = 1536, .depth = 12, .heads = 12, .unit_length = true});
+  return transformer_encoder(
+      {.channels = 384, .hidden = 1536, .depth = 12, .heads = 12, .global_base = 80000, .unit_length = true});
 }
 
 }  // namespace encoder_presets
