@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "gated/io/model_file.hpp"
+#include "gated/models/denoise_stream.hpp"
 #include "gated/models/speech_denoiser.hpp"
 #include "gated/models/speech_enhancement.hpp"
 #include "tests/core/allocations.hpp"
@@ -66,34 +67,70 @@ TEST(SpeechDenoiser, TheShippedModelIsSmall) {
   EXPECT_LE(gated::parameter_count(model), 500'000);
 }
 
-#if defined(__linux__) && GATED_TEST_COUNTS_MALLOC  // sanitizers keep freed memory
-TEST(SpeechDenoiser, MemoryDoesNotGrowWithTheLength) {
+/// A denoiser for sound at 8 kHz with random weights.
+gated::SpeechDenoiser<float> small_denoiser() {
   gated::Random random(1);
+  return gated::SpeechDenoiser<float>(
+      {.rate = 8000, .length = 1600, .hop = 800, .blocks = {.depth = 1, .block = {.channels = 4, .inner = 4, .causal = true}}},
+      random);
+}
+
+TEST(SpeechDenoiser, CleansEachChannelByItself) {
+  const auto model = small_denoiser();
+  const auto path = gated::test::temporary("denoiser.safetensors");
+  gated::save_model(model, path);
+  gated::Sound sound{Matrix<float>::Random(8000, 2), 8000};
+  const auto in = gated::test::temporary("stereo.wav");
+  gated::write_wav(in, sound, gated::WavFormat::float32);
+  Matrix<float> clean(0, 2);
+  denoise(path, Recording(in, 8000), 1, [&](gated::ConstView<float> next) {
+    clean.conservativeResize(clean.rows() + next.rows(), 2);
+    clean.bottomRows(next.rows()) = next;
+    return true;
+  });
+  gated::Workspace<float> workspace;
+  for (Index c = 0; c < 2; ++c) {
+    const gated::Vector<float> channel = sound.samples.col(c);
+    EXPECT_EQ(gated::Vector<float>(clean.col(c)), gated::denoise<float>(model, channel, workspace)) << c;
+  }
+}
+
+#if defined(__linux__) && GATED_TEST_COUNTS_MALLOC  // sanitizers keep freed memory
+/// The process's peak memory, in KiB, after cleaning `seconds` of silence.
+long peak_after(const std::filesystem::path& model, Index seconds) {
+  const Index rate = rate_of(model);
+  const Recording recording(silence("silence.wav", seconds), rate);
+  Index done = 0;
+  denoise(model, recording, 1, [&](gated::ConstView<float> next) {
+    done += next.rows();
+    return true;
+  });
+  EXPECT_EQ(done, seconds * rate);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+TEST(SpeechDenoiser, MemoryDoesNotGrowWithTheLength) {
   const auto model = gated::test::temporary("denoiser.safetensors");
-  gated::save_model(gated::SpeechDenoiser<float>(
-                        {.rate = 8000,
-                         .length = 1600,
-                         .hop = 800,
-                         .blocks = {.depth = 1, .block = {.channels = 4, .inner = 4, .causal = true}}},
-                        random),
-                    model);
-  /// The process's peak memory, in KiB, after cleaning `seconds` of silence.
-  const auto peak_after = [&](Index seconds) {
-    const Recording recording(silence("silence.wav", seconds), 8000);
-    Index done = 0;
-    denoise(model, recording, 1, [&](gated::ConstView<float> next) {
-      done += next.rows();
-      return true;
-    });
-    EXPECT_EQ(done, seconds * 8000);
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss;
-  };
-  const auto before = peak_after(10);
-  EXPECT_LE(peak_after(900) - before, 8192);  // 15 minutes: 28 MB as floats, 14 MB in the file
+  gated::save_model(small_denoiser(), model);
+  const auto before = peak_after(model, 10);
+  EXPECT_LE(peak_after(model, 900) - before, 8192);  // 15 minutes: 28 MB as floats, 14 MB in the file
+}
+
+TEST(MossFormer2, MemoryDoesNotGrowWithTheLength) {
+  const auto model = gated::test::temporary("se.safetensors");
+  gated::save_model(small_network(), model);
+  const auto before = peak_after(model, 30);
+  EXPECT_LE(peak_after(model, 150) - before, 8192);  // two minutes more: 23 MB as floats
 }
 #endif
+
+TEST(MossFormer2, DoesNotStream) {
+  const auto model = gated::test::temporary("se.safetensors");
+  gated::save_model(small_network(), model);
+  gated::test::expect_error<gated::ArgumentError>([&] { denoise_stream(model); }, {"MossFormer2 needs whole windows"});
+}
 
 TEST(MossFormer2, CleansAFileAsEnhanceDoes) {
   const Network network = small_network();

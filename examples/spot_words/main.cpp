@@ -66,9 +66,11 @@ int train(const Options& options) {
     start = load(options.model);
   }
   const Recordings recordings = read_recordings(options.train, options.words.empty() ? words_in(options.train) : options.words);
-  save({trained(recordings, std::move(start), options), recordings.labels}, options.out);
-  std::printf("\n  model     %s%s\n", options.out.string().c_str(),
-              examples::stop_signal != 0 ? ", stopped before its last step" : "");
+  if (auto model = trained(recordings, std::move(start), options)) {
+    save({std::move(*model), recordings.labels}, options.out);
+    std::printf("\n  model     %s%s\n", options.out.string().c_str(),
+                examples::stop_signal != 0 ? ", stopped before its last step" : "");
+  }
   return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
 }
 

@@ -12,7 +12,7 @@ Options parse_options(int count, char** arguments) {
       "word, its score. Ctrl-C ends training after the current step and keeps the model so far.",
       "spot_words");
   CLI::Option* const sound = examples::add_name(app, "sound", options.sound, "FILE.wav|-",
-                                                "a WAV file of any rate, or - for raw samples on stdin: signed\n"
+                                                "a WAV file (8 to 96 kHz), or - for raw samples on stdin: signed\n"
                                                 "16-bit, little-endian, mono, 16 kHz");
   examples::add_name(app, "--model", options.model, "FILE",
                      "a file from --train (default: the model shipped with the\n"

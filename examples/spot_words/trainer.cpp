@@ -33,13 +33,12 @@ double percent(Index part, Index whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<Index>(whole, 1));
 }
 
-/// In training, unknown words are r times as frequent as the average word. If r > 1, subtracts log(r) from their bias in the
-/// head (logit adjustment, Menon et al., arXiv:2007.07314).
-void forget_odds(const Recordings& recordings, Model& model) {
+/// log(r) if unknown words are r > 1 times as frequent as the average word, otherwise 0. A trained model's bias of unknown
+/// words is lowered by it (logit adjustment, Menon et al., arXiv:2007.07314).
+float log_odds_of_unknown(const Recordings& recordings) {
   const Index unknown = std::count(recordings.label_of.begin(), recordings.label_of.end(), recordings.unknown());
   const double of_a_word = static_cast<double>(recordings.count() - unknown) / static_cast<double>(recordings.unknown());
-  model.head->bias[recordings.unknown()] -=
-      static_cast<float>(std::log(std::max(1.0, static_cast<double>(unknown) / of_a_word)));
+  return static_cast<float>(std::log(std::max(1.0, static_cast<double>(unknown) / of_a_word)));
 }
 
 /// Formats the progress line.
@@ -65,11 +64,15 @@ class Status {
 
 }  // namespace
 
-Model trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options) {
+std::optional<Model> trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options) {
   const Index count = recordings.count(), per_step = shard * shards_per_step;
   const Index steps = std::max<Index>(options.epochs * count / per_step, 2);
   gated::require<gated::ArgumentError>(!start || start->labels == recordings.labels,
                                        "--model: the model's words differ from the folder's. Set --words to the model's.");
+  const float log_odds = log_odds_of_unknown(recordings);
+  if (start) {
+    start->model.head->bias[recordings.unknown()] += log_odds;  // lowered when it was trained
+  }
   const auto config = training_of(options, std::ssize(recordings.labels), steps);
   Random random(options.seed);
   gated::Training<Model> training(config, start ? std::move(start->model) : Model(config.model, random), random);
@@ -84,7 +87,9 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
   const Status status(steps);
   examples::ProgressLine progress;
   double loss = 0;
-  for (Index step = 1; step <= steps && examples::stop_signal == 0; ++step) {
+  Index step = 0;
+  while (step < steps && examples::stop_signal == 0) {
+    ++step;
     const double now = training.step([&](auto& run) {
       for (Index i = 0; i < shard; ++i) {
         if (order.empty()) {
@@ -104,8 +109,11 @@ Model trained(const Recordings& recordings, std::optional<Keywords> start, const
       progress.show(status.line(step, loss));
     }
   }
+  if (step == 0) {
+    return std::nullopt;
+  }
   Model result = training.result();
-  forget_odds(recordings, result);
+  result.head->bias[recordings.unknown()] -= log_odds;
   return result;
 }
 

@@ -10,8 +10,9 @@
 namespace words {
 
 /// Trains `start`, or a new KW-MLP if it is empty, on `recordings`, until the last step or Ctrl-C. Returns the moving average
-/// of the weights. Errors: ArgumentError if the labels of `start` differ from those of the recordings.
-Model trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options);
+/// of the weights; nothing if Ctrl-C came before the first step. Errors: ArgumentError if the labels of `start` differ from
+/// those of the recordings.
+std::optional<Model> trained(const Recordings& recordings, std::optional<Keywords> start, const Options& options);
 
 /// Prints the share of recordings that the model classifies correctly, without and with added noise.
 void measure(const Keywords& keywords, const Recordings& recordings, const Options& options);

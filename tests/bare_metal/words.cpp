@@ -2,6 +2,7 @@
 // of sound. The decisions and the bits of the scores equal those on a desktop (decisions.hpp).
 
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 
 #include "gated/audio/in_place_mfcc.hpp"
@@ -118,6 +119,9 @@ void decide() {
 int main() {
   gated::use_arithmetic(gated::Arithmetic::portable);
   stack(true);
+  void* volatile block = std::malloc(1);
+  std::free(block);
+  expect(allocations > 0, "allocations are counted");
   const int before = allocations;
   decide();
   expect(allocations == before, "nothing is allocated from construction to destruction");

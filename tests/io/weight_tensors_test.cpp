@@ -162,7 +162,8 @@ TEST(WeightTensors, APreparedModelRefusesUnsupportedCalls) {
             "save_parameters: embedding.weight is stored outside the model, by load_prepared() or load_mapped(). Save a model "
             "from load_model().");
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(opened.model); }),
-            "prepare: embedding.weight is stored outside the model, by load_prepared() or load_mapped().");
+            "prepare: embedding.weight is stored outside the model, by load_prepared() or load_mapped(). Prepare a model from "
+            "load_model().");
   EXPECT_NO_THROW((void)load_model<Text>(path));  // the file is unchanged
 }
 

@@ -423,7 +423,7 @@ TEST(GatedAttentionUnit, RefusesInvalidConfigurations) {
         config.score_scale = ScoreScale::max_length;
         config.max_length = 0;
       },
-      "score_scale = max_length needs max_length");
+      "score_scale = max_length, but max_length = 0.");
 }
 
 }  // namespace

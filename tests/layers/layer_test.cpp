@@ -70,7 +70,7 @@ TEST(Layer, InitializesEachWeightOrRefuses) {
   Random random(1);
   Careless careless;
   EXPECT_EQ(message_of<ArgumentError>([&] { careless.initialize(random); }),
-            "Careless: nothing has set weight. Define `void initialize(Random& random)` in this layer; see fill_normal().");
+            "Careless: weight is uninitialized. Define `void initialize(Random& random)` in this layer; see fill_normal().");
   OfParts whole;
   whole.initialize(random);
   EXPECT_FALSE(is_unset(whole.parts.inner.weight(0, 0)));

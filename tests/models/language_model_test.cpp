@@ -226,7 +226,8 @@ TYPED_TEST(LanguageModelOf, MasksPaddingByDefault) {
       model.config.pad_token = -1;
       EXPECT_TRUE(near(model.forward(tokens, sequences, workspace), test::wide(unmasked)));
     } else {
-      EXPECT_TRUE(refuses<ArgumentError>([&] { Model{config}; }, "pad_token = 0, but the trunk takes no mask"));
+      EXPECT_TRUE(
+          refuses<ArgumentError>([&] { Model{config}; }, "pad_token = 0, but the trunk takes no mask. Set pad_token = -1 and"));
     }
   }
 }

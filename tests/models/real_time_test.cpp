@@ -145,13 +145,16 @@ TEST_F(RealTime, RunsForwardPasses) {
 }
 
 TEST_F(RealTime, DenoisesBlocksOfSpeech) {
-  const SpeechDenoiser<float> model(
-      {.rate = 8000, .length = 16, .hop = 8, .blocks = {.depth = 1, .block = {.channels = 8, .inner = 8, .causal = true}}},
-      random);
-  DenoiseStream<float> stream(model);
-  std::vector<float> block(8, 0.5f);
-  expect_real_time(
-      100'000, [&] { stream.process(block, block); }, WarmUp::none);
+  const auto expect = [&](Index count, const SpeechDenoiserConfig& config) {
+    const SpeechDenoiser<float> model(config, random);
+    DenoiseStream<float> stream(model);
+    std::vector<float> block(static_cast<std::size_t>(config.hop), 0.5f);
+    expect_real_time(
+        count, [&] { stream.process(block, block); }, WarmUp::none);
+  };
+  expect(100'000,
+         {.rate = 8000, .length = 16, .hop = 8, .blocks = {.depth = 1, .block = {.channels = 8, .inner = 8, .causal = true}}});
+  expect(300, {.blocks = {.depth = 6, .block = {.channels = 128, .inner = 96, .causal = true}}});  // as in examples/denoise
 }
 
 DecoderSizes small_decoder() {

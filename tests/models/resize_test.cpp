@@ -578,7 +578,8 @@ TEST(ResizeGrid, RefusesByOffsetForMlpsOverTokens) {
       message_of<ArgumentError>([&] {
         resize_grid(layer, {2, 3}, {3, 3}, GridResize::bilinear);
       }),
-      "resize_grid: from 2 × 3 to 3 × 3 patches of 5 tokens: grids must not be empty, nor have more patches than tokens.");
+      "resize_grid: the old grid has 2 × 3 patches, the new one 3 × 3, and the layer 5 tokens, expected non-empty grids and at "
+      "most 5 old patches.");
 }
 
 TEST(ResizeLength, ErrorsNameTheExpectedValue) {

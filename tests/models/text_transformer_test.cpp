@@ -224,8 +224,8 @@ TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   config.trunk.kinds = {0, 1};
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].token_mixer.causal = false;
-  EXPECT_TRUE(
-      refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "its blocks differ in channels, causality"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); },
+                                     "block 1 differs from block 0 in channels, causality"));
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].drop_path = 0.5;
   EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "masks or drop_path"));

@@ -16,7 +16,7 @@ namespace gated {
 /// mfcc() in memory provided by the caller. Neither the constructor nor operator() allocates, and operator() takes no lock and
 /// makes no system call.
 ///
-///     alignas(64) static std::byte memory[60'000];
+///     alignas(64) static std::byte memory[120'000];
 ///     InPlaceMfcc mfcc(keyword_mlp_mfcc(), memory);                    // needs required_bytes(keyword_mlp_mfcc())
 ///     mfcc(std::span<const std::int16_t>(samples), coefficients);      // 98 × 40: bit-equal to mfcc()
 ///

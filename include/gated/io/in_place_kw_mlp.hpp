@@ -19,7 +19,7 @@ namespace gated {
 /// runs in the caller's memory. Neither its constructor nor forward() allocates, and forward() takes no lock and makes no
 /// system call.
 ///
-///     alignas(64) static std::byte memory[180'000];
+///     alignas(64) static std::byte memory[200'000];
 ///     const GmlpImageClassifierConfig config = …;                       // of the model in the file
 ///     InPlaceKwMlp model(file_in_flash, config, memory);                // needs required_bytes(config)
 ///     model.forward(coefficients, scores);                              // bit-equal to load_model(file).forward()

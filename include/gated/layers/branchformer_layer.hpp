@@ -73,7 +73,7 @@ struct BranchformerLayerConfig {
 ///     x ← x + ½ FF(LN(x))                         only with `macaron`
 ///     m = [attention(LN(x)) | cgMLP(LN(x))]
 ///     x ← x + W (m + conv(m)) + b
-///     x ← x + ½ FF(LN(x))                         without `macaron`, the factor is 1
+///     x ← x + ½ FF(LN(x))                         only with `feed_forward`; without `macaron`, the factor is 1
 ///     y = LN(x)
 ///
 /// FF is a FeedForward with SiLU, the attention is a RelativeAttention, cgMLP a ConvolutionalGatingMlp, and conv a depthwise

@@ -41,9 +41,9 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     config.out = c.output();
     require<ArgumentError>(c.residual == Residual::none || config.out == c.channels, "GatedAttentionUnit: out = ", c.out,
                            " differs from channels = ", c.channels, ", so there can be no residual. Set residual = none.");
-    require<ArgumentError>(
-        c.score_scale != ScoreScale::max_length || c.max_length > 0,
-        "GatedAttentionUnit: score_scale = max_length needs max_length. Set it to the model's number of positions.");
+    require<ArgumentError>(c.score_scale != ScoreScale::max_length || c.max_length > 0,
+                           "GatedAttentionUnit: score_scale = max_length, but max_length = ", c.max_length,
+                           ". Set it to the model's number of positions.");
     require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.query_key,
                            "GatedAttentionUnit: rotary_dimensions = ", c.rotary_dimensions,
                            ", expected at most query_key = ", c.query_key, ".");

@@ -37,7 +37,7 @@ struct GatedFsmnConfig {
 ///
 /// Shapes: x and y are N × c.
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong sizes.
-/// Cost: 8·N·c² + 2·N·c·(2·K + K′) flops for K′ taps in the FSMN.
+/// Cost: 4·N·c·(c + K) flops, plus the FSMN's: see Fsmn.
 template <class T>
 struct GatedFsmn : Layer<GatedFsmn<T>> {
   using Config = GatedFsmnConfig;

@@ -64,6 +64,7 @@ struct GatedProjection {
     MatrixOf<Run> u, v, z;
   };
 
+  /// Computes u, v and z for the tokens x.
   template <class Run>
   Parts<Run> project(Run& run, MatrixOf<Run> x) const {
     const Index e = config.value;

@@ -47,7 +47,7 @@ struct LanguageModelHeadConfig {
 ///
 /// In a layer's body: run(head, x, model.embedding.weight).
 /// Shapes: x is N × C, logits is N × V.
-/// Errors: ShapeError for wrong sizes.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: 2·N·C·V flops, plus 2·N·C² with the dense projection.
 template <class T>
 struct LanguageModelHead : Layer<LanguageModelHead<T>> {

@@ -71,8 +71,8 @@ void initialize_member(Member& member, Random& random) {
 template <class Member>
 void expect_initialized(Where where, const char* field, const Member& member) {
   if constexpr (std::derived_from<Member, Eigen::EigenBase<Member>>) {
-    require<ArgumentError>(member.size() == 0 || !is_unset(*member.data()), where, ": nothing has set ", field,
-                           ". Define `void initialize(Random& random)` in this layer; see fill_normal().");
+    require<ArgumentError>(member.size() == 0 || !is_unset(*member.data()), where, ": ", field,
+                           " is uninitialized. Define `void initialize(Random& random)` in this layer; see fill_normal().");
   }
 }
 

@@ -17,7 +17,7 @@ namespace gated {
 /// In a layer's body, run(linear, x, {.activation = …, .gate = …, .residual = …}) fuses these steps into the matmul: see
 /// Epilogue.
 /// Shapes: x is N × in, y is N × out, weight is out × in, as in checkpoints.
-/// Errors: ShapeError for wrong sizes.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: 2·N·in·out flops.
 template <class T>
 struct Linear : Layer<Linear<T>> {

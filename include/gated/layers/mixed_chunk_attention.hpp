@@ -62,8 +62,9 @@ struct MixedChunkAttentionConfig {
   }
 };
 
-/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) within each chunk and M = Σ KᵀV over chunks (arXiv:2202.10447,
-/// eq. 7). GatedProjection computes u, v and z. The local q and k and the global Q and K are scaled and shifted copies of z.
+/// y = x + (u ⊙ (A v + Q M)) W_o with A = relu²(q kᵀ / c + B) within each chunk and M = Σ KᵀV over the chunks, or the earlier
+/// chunks if causal, scaled as in LinearReduction (arXiv:2202.10447, eq. 7). GatedProjection computes u, v and z. The local q
+/// and k and the global Q and K are scaled and shifted copies of z.
 ///
 /// Masked tokens are not attended to, but count in the length n that LinearReduction divides by. The last chunk may be shorter.
 /// Shapes: x and y are rows × C.

@@ -14,7 +14,7 @@ namespace gated {
 ///
 /// With several heads, each group of C adjacent channels is normalized separately, with the same parameters.
 /// Shapes: x and y are N × heads·C.
-/// Errors: ShapeError for wrong sizes.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: O(N·C).
 template <class T>
 struct Norm : Layer<Norm<T>> {

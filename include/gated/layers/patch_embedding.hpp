@@ -34,8 +34,8 @@ struct ImageSize {
 /// patches) × C, patches in row-major order. weight is C × (channels · patch height · patch width), the flattened
 /// convolution kernel.
 /// Errors: ShapeError for a wrong number of pixels; ArgumentError from the constructor if the patches do not tile the image.
-/// Cost: 2·B·pixels·C flops and one copy of the images. The backward pass needs as many flops as the forward pass, or twice as
-/// many if the images need a gradient.
+/// Cost: 2·B·(channels · height · width)·C flops and one copy of the images. The backward pass needs as many flops as the
+/// forward pass, or twice as many if the images need a gradient.
 template <class T>
 struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   static constexpr const char* name = "PatchEmbedding";

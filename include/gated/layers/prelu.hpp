@@ -12,7 +12,7 @@ namespace gated {
 /// y = x where x > 0, else slope ⊙ x (PReLU, arXiv:1502.01852).
 ///
 /// Shapes: x and y are N × C.
-/// Errors: ShapeError for wrong sizes.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes.
 /// Cost: one pass over x.
 template <class T>
 struct Prelu : Layer<Prelu<T>> {

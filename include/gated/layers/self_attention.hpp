@@ -80,8 +80,8 @@ struct SelfAttentionConfig {
 /// y = W_o [concatenated heads] + b_o, with queries, keys and values from one projection (arXiv:1706.03762, §3.2).
 ///
 ///     SelfAttention<float> attention({.channels = 1024, .heads = 16, .key_value_heads = 8, .head_width = 128, .causal = true,
-///                                     .rotary = Rotary::half, .query_key_norm = NormForm::rms_norm, .bias = false,
-///                                     .out_bias = false});   // Qwen3-0.6B
+///                                     .rotary = Rotary::half, .rotary_base = 1e6, .query_key_norm = NormForm::rms_norm,
+///                                     .bias = false, .out_bias = false});   // Qwen3-0.6B
 ///
 /// With grouped-query attention (G < H), query head h uses key and value head ⌊h·G / H⌋ (arXiv:2305.13245).
 /// With a window, token i attends to tokens j with i - W < j ≤ i if causal (arXiv:2310.06825), otherwise |i - j| ≤ ⌊W / 2⌋
@@ -96,10 +96,10 @@ struct SelfAttentionConfig {
 /// baseline). None of the options above can be combined with mixed-chunk attention.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for wrong shapes, and for sequences
-/// longer than the Toeplitz bias.
+/// Errors: ArgumentError for invalid options, or if streamed without `causal` or, for softmax without a window or Toeplitz
+/// bias, without a capacity; ShapeError for wrong shapes, and for sequences longer than the Toeplitz bias.
 /// Cost: 4·rows·C·a·(H + G) flops, plus 4·N²·a·H per sequence of N tokens. With a window, at most N·(3W + 64) replaces N²; with
-/// mixed-chunk attention, the second term is 2·N·C·(2c + 4a) instead. A stream's state has capacity × 2·a·G elements; with a
+/// mixed-chunk attention, the second term is 4·N·C·(c + a) instead. A stream's state has capacity × 2·a·G elements; with a
 /// window min(capacity, 1¼·W) × 2·a·G; with mixed-chunk attention C·a + 3·c·C.
 template <class T>
 struct SelfAttention : Layer<SelfAttention<T>> {
@@ -146,6 +146,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
                       field("gate", &A::gate), field("proj_out", &A::proj_out));
   }
 
+  /// Initializes the projections, the gate and the relative bias. Norms and the scales of mixed-chunk attention are unchanged.
   void initialize(Random& random) {
     qkv.initialize(random);
     relative_bias.initialize(random);
@@ -182,9 +183,11 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     expect_chunk(name, c.chunk);
     require<ArgumentError>(!c.causal || c.reduction != LinearReduction::own_chunk, name,
                            ": reduction = own_chunk needs causal = false.");
-    require<ArgumentError>(c.rotary == Rotary::none || (c.form == AttentionForm::softmax && c.rotated() <= c.width()), name,
+    require<ArgumentError>(c.rotary == Rotary::none || c.form == AttentionForm::softmax, name,
+                           ": mixed-chunk attention has no RoPE. Set form = softmax or rotary = none.");
+    require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.width(), name,
                            ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
-                           ", and form = softmax.");
+                           ".");
     require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
                            ": mixed-chunk attention has no relative bias. Set form = softmax or relative_bias = none.");
     const bool is_plain = c.key_heads() == c.heads && c.heads * Count(c.width()) == Count(c.channels) && c.window == 0 &&

@@ -106,7 +106,8 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
 /// Shapes: x and y are rows × d; the n patches of a series are consecutive rows. A sequence consists of whole items (M · n
 /// rows each) if series are mixed, otherwise of whole series (n rows each).
 /// Errors: ArgumentError for invalid options, or if streamed; ShapeError for wrong sizes.
-/// Cost: 2·rows·(2e + 1)·(d + n + M) flops, where e is the expansion.
+/// Cost: 2·rows·d·(2e + 1)·(d + n + M) flops with all mixers and gates, where e is the expansion. Without gates, 2e replaces
+/// 2e + 1; without a series mixer, M = 0.
 template <class T>
 struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
   using Config = SeriesMixerBlockConfig;

@@ -22,7 +22,7 @@ struct SharedChunkAttentionConfig {
   Index kernel = 17;                     ///< K, number of taps of the projections' convolutions; odd unless causal
   NormForm norm = NormForm::scale_norm;  ///< norm of the projections' inputs
   double norm_eps = 1e-5;                ///< ε of the norms
-  Index rotary_dimensions = 32;          ///< r: rotates the first r channels of queries and keys, or all S if r > S
+  Index rotary_dimensions = 32;          ///< r: rotates the first r channels of queries and keys, all S if r > S; 0 for no RoPE
   double rotary_base = 10000.0;          ///< RoPE base; longest wavelength: about 2π · base
   bool token_shift = true;               ///< the first half of the channels is read from the previous token
   bool causal = false;                   ///< no token sees a later one
@@ -68,8 +68,9 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
   SharedChunkAttention() = default;
   explicit SharedChunkAttention(const Config& c) : config(c) {
     expect_chunk(name, c.chunk);
-    require<ArgumentError>(c.channels > 0 && c.values() > 0 && c.query_key > 0, name, ": channels = ", c.channels,
-                           ", value = ", c.value, ", query_key = ", c.query_key, ", chunk = ", c.chunk, " must be positive.");
+    require<ArgumentError>(c.channels > 0 && c.query_key > 0 && c.value >= 0, name, ": channels = ", c.channels,
+                           " and query_key = ", c.query_key, " must be positive, and value = ", c.value,
+                           " must not be negative.");
     hidden = ConvolutionalProjection<T>(c.projection(c.channels, (2 * Count(c.values())).value()));
     qk = ConvolutionalProjection<T>(c.projection(c.channels, c.query_key));
     offset_scale = OffsetScale<T>(4, c.query_key, true);

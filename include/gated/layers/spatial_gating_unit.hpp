@@ -41,7 +41,8 @@ struct SpatialGatingUnitConfig {
 /// `identity`, y = act(x + a), and a block stays a feed-forward layer.
 /// In a layer's body: run(unit, x, a).
 /// Shapes: x is rows × F; y and a are rows × F/2 (split) or rows × F.
-/// Errors: ShapeError for a wrong number of rows or channels, or a wrong sequence length.
+/// Errors: ArgumentError from the constructor for invalid options; ShapeError for a wrong number of rows or channels, or a
+/// wrong sequence length.
 /// Cost: N²·F flops per sequence of N tokens (split), none with `identity`. Scratch: rows × F/2 elements.
 template <class T>
 struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {

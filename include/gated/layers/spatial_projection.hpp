@@ -53,7 +53,7 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 /// tile; their outputs equal those of forward() up to the same error: see mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of the wrong length (see LengthPolicy), or channels not divisible by the heads;
-/// ArgumentError if streamed without a causal weight.
+/// ArgumentError for invalid options, or if streamed without a causal weight.
 /// Cost: 2·N²·C flops per sequence, about half of that if causal. For the FFT, see mix_tokens().
 template <class T>
 struct SpatialProjection : Layer<SpatialProjection<T>> {

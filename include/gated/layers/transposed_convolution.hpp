@@ -42,7 +42,7 @@ struct TransposedConvolution {
   void initialize(Random& random) { fill_uniform(weight, 1 / std::sqrt(static_cast<double>(weight.cols())), random); }
 
   /// Converts the frames x to waves, one per sequence. Backward: ∂x = ∂frames weightᵀ and ∂weight = xᵀ ∂frames, where ∂frames
-  /// are the frames of ∂wave.
+  /// are the frames of ∂wave. `samples` must be at least (frames - 1) · stride + window; this is not checked.
   template <class Run>
   MatrixOf<Run> wave(Run& run, const MatrixOf<Run>& x, Index samples) const {
     expect_set(run, "weight", weight);

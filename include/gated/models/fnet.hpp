@@ -10,7 +10,8 @@
 
 namespace gated {
 
-/// An FNet block: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)); F_n and F_d are DFT matrices.
+/// An FNet block: y = norm₁(x + Re(F_n x F_d)), then norm₂(y + feed-forward(y)); F_n and F_d are DFT matrices. This post-norm
+/// form needs norm_position = post, as set by fnet_encoder(); the default is pre-norm.
 template <class T>
 using FnetBlock = MixerBlock<FourierMixing<T>, FeedForward<T>>;
 /// The options of an FNet block.

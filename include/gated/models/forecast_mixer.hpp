@@ -68,7 +68,8 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
 
   Contract contract() const { return {.in = times, .out = times}; }
 
-  /// Shapes: `x`, the unscaled series, is (items · M) × L; `future` is (items · M) × F, and only rows of known series are read.
+  /// Shapes: `forecast` and the result are (items · predicted) × F; `x`, the unscaled series, is (items · M) × L; `future` is
+  /// (items · M) × F or wider, and only its rows of known series are read.
   template <class Run>
   auto apply(Run& run, MatrixOf<Run> forecast, const MatrixOf<Run>& x, const MatrixOf<Run>& future) const {
     const Index p = static_cast<Index>(predicted.size()), q = p + static_cast<Index>(known.size()), c = config.context;

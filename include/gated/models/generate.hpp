@@ -96,12 +96,12 @@ class Generation {
 ///       std::putchar(static_cast<int>(token));
 ///     }
 ///
-/// The range ends after `tokens` tokens or at the model's maximum length; without either limit, it continues until you leave
-/// the loop. It computes in float, on one thread. For an engine, quantized weights or threads, give it a workspace; to control
-/// the state, use Sampler and extend().
+/// The range ends after `tokens` tokens or, if `tokens` is omitted, at the model's maximum length; without either limit, it
+/// continues until you leave the loop. It computes in the model's scalar type, on one thread. For an engine, quantized weights
+/// or threads, give it a workspace; to control the state, use Sampler and extend().
 /// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream, or weights stored outside
 /// the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token (GAU, Transformer).
-/// ShapeError for more tokens than the model's maximum length.
+/// ShapeError if the prompt and `tokens` together exceed the model's maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},

@@ -66,8 +66,10 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   LanguageModel() = default;
   explicit LanguageModel(const Config& c) : config(c), trunk(c.trunk) {
     const Index channels = trunk.in();
-    require<ArgumentError>(c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
-                           ", but the trunk takes no mask. Leave the padding out: sequences of a batch may differ in length.");
+    require<ArgumentError>(
+        c.pad_token < 0 || trunk.contract().takes_mask, name, ": pad_token = ", c.pad_token,
+        ", but the trunk takes no mask. Set pad_token = -1 and leave the padding out: sequences of a batch may "
+        "differ in length.");
     require<ArgumentError>(c.token_types >= 0, name, ": token_types = ", c.token_types, " must not be negative.");
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
     embedding = Embedding<T>(c.vocabulary, channels);

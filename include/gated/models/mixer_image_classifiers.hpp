@@ -23,8 +23,8 @@ using MlpMixer = Stack<MixerBlock<TokenMlp<T>, FeedForward<T>>>;
 template <class T>
 using GMixer = Stack<MixerBlock<TokenGlu<T>, GluFeedForward<T>>>;
 
-/// The blocks of a ResMLP: a linear map over the tokens and an MLP over the channels, with affine maps in place of norms,
-/// and LayerScale on both branches (arXiv:2105.03404).
+/// The blocks of a ResMLP: a linear map over the tokens and an MLP over the channels (arXiv:2105.03404). timm_resmlp() also
+/// sets affine maps in place of norms and LayerScale on both branches; the default is LayerNorm without LayerScale.
 template <class T>
 using ResMlp = Stack<MixerBlock<TokenProjection<T>, FeedForward<T>>>;
 

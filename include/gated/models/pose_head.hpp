@@ -86,7 +86,8 @@ struct PoseHead : Layer<PoseHead<T>> {
                       field("head_x", &H::head_x),           field("head_y", &H::head_y)};
   }
 
-  /// Draws the convolution's weights from N(0, 0.001²) and those of the Linear layers from N(0, 0.01²), as in mmpose.
+  /// Draws the weights of the convolution from N(0, 0.001²), and of proj_in, head_x and head_y from N(0, 0.01²), as in mmpose.
+  /// The unit is initialized like any GatedAttentionUnit.
   void initialize(Random& random) {
     fill_normal(convolution.weight, 0.001, random);
     convolution.bias.setZero();

@@ -71,8 +71,9 @@ PreparedWeights<typename Model::Scalar> prepare(const Model& model, WeightFormat
         if (!may_be_quantized(info)) {
           return;
         }
-        require<ArgumentError>(!is_elsewhere(values.front()), "prepare: ", info.path(),
-                               " is stored outside the model, by load_prepared() or load_mapped().");
+        require<ArgumentError>(
+            !is_elsewhere(values.front()), "prepare: ", info.path(),
+            " is stored outside the model, by load_prepared() or load_mapped(). Prepare a model from load_model().");
         const Index rows = info.shape[0], columns = info.shape.count() / rows;
         if constexpr (std::is_same_v<T, float>) {
           if (format != WeightFormat::float32) {

@@ -28,7 +28,7 @@ constexpr auto names_of(GridResize) { return words_for<GridResize>("by_offset", 
 /// How weights are converted to another length.
 enum class LengthResize {
   exact,     ///< keeps the weights between tokens that both lengths have; ArgumentError if impossible
-  by_offset  ///< exact if possible; otherwise moves the filters like GridResize::by_offset
+  by_offset  ///< exact if possible; otherwise moves or repeats filters: see the table at resize_length()
 };
 
 constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", "by_offset"); }

@@ -122,9 +122,9 @@ struct GridRule {
   GridRule(Index length, ImageSize old_grid, ImageSize new_grid) {
     const Index others = length - old_grid.area(), tokens = others + new_grid.area();
     require<ArgumentError>(old_grid.area() > 0 && new_grid.height > 0 && new_grid.width > 0 && others >= 0,
-                           "resize_grid: from ", old_grid.height, " × ", old_grid.width, " to ", new_grid.height, " × ",
-                           new_grid.width, " patches of ", length,
-                           " tokens: grids must not be empty, nor have more patches than tokens.");
+                           "resize_grid: the old grid has ", old_grid.height, " × ", old_grid.width, " patches, the new one ",
+                           new_grid.height, " × ", new_grid.width, ", and the layer ", length,
+                           " tokens, expected non-empty grids and at most ", length, " old patches.");
     reading = spreading = Matrix<T>::Zero(tokens, length);
     for (Matrix<T>* m : {&reading, &spreading}) {
       m->topLeftCorner(others, others).setIdentity();

@@ -16,14 +16,14 @@
 
 namespace gated {
 
-/// A prefix vector that encodes the resolution of a series: W₃ gelu(W₁ E[token] + b₁) + b₃.
+/// A prefix vector that encodes the resolution of a series: W₂ gelu(W₁ E[token] + b₁) + b₂.
 template <class T>
 struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
   static constexpr const char* name = "ResolutionPrefix";
 
   Embedding<T> embedding;  ///< E: vocabulary × P
   Linear<T> proj_in;       ///< W₁: ⌊(P + d) / 2⌋ × P
-  Linear<T> proj_out;      ///< W₃: d × ⌊(P + d) / 2⌋
+  Linear<T> proj_out;      ///< W₂: d × ⌊(P + d) / 2⌋
 
   ResolutionPrefix() = default;
   ResolutionPrefix(Index vocabulary, Index patch, Index channels)

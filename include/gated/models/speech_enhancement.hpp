@@ -12,7 +12,7 @@ namespace gated {
 
 /// How sound is cut into frames for a mask network and reassembled.
 struct SpeechEnhancement {
-  LogMelOptions features{};    ///< input of the network; its frames match those of `spectrum`
+  LogMelOptions features{};    ///< input of the network; must have the frame length and hop of `spectrum`
   SpectrumOptions spectrum{};  ///< the spectrum that the mask multiplies
   DecodeWindows windows{};     ///< windows for long recordings
 };

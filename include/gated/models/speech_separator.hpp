@@ -12,7 +12,7 @@ namespace gated {
 /// The options of a speech separator.
 struct SpeechSeparatorConfig {
   Index window = 16;        ///< samples of a frame; frames are half a window apart
-  MaskNetworkConfig masks;  ///< masks.features = masks.outputs: channels of the learned spectrum
+  MaskNetworkConfig masks;  ///< features and outputs must both be the number of channels of the learned spectrum
 
   /// Samples from one frame to the next.
   Index stride() const { return window / 2; }

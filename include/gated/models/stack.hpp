@@ -16,7 +16,7 @@
 namespace gated {
 
 /// The options of a stack of blocks. Blocks can differ in options such as norms, windows and rotary bases, but must agree in
-/// channels, causality, length and masks. For example:
+/// channels, causality, length, masks and drop_path. For example:
 ///
 ///     {.depth = 12, .block = global, .others = {local}, .kinds = {0, 1, 1}}   // every third block is global
 template <class BlockConfig>
@@ -126,11 +126,12 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     const Contract contract = this->contract();
     for (Index i = 0; i < c.depth; ++i) {
       const Contract other = blocks[static_cast<std::size_t>(i)].contract();
-      require<ArgumentError>(
-          other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
-              other.longest == contract.longest && other.takes_mask == contract.takes_mask &&
-              drop_path_of(detail::block_of(c, i)) == drop_path_of(detail::block_of(c)),
-          "Stack: its blocks differ in channels, causality, length, masks or drop_path. Use the same for all blocks.");
+      require<ArgumentError>(other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
+                                 other.longest == contract.longest && other.takes_mask == contract.takes_mask &&
+                                 drop_path_of(detail::block_of(c, i)) == drop_path_of(detail::block_of(c)),
+                             "Stack: block ", i,
+                             " differs from block 0 in channels, causality, length, masks or drop_path. Use the same for all "
+                             "blocks.");
     }
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected equal input and output channels.");

@@ -43,7 +43,7 @@ struct DecoderSizes {
   bool query_key_norm = false;               ///< RMSNorm of each head's queries and keys
   AttentionGate gate = AttentionGate::none;  ///< gate on the heads' outputs
   Index window = 0;                          ///< tokens that a windowed layer sees; 0 for no windows
-  std::vector<bool> windowed = {};           ///< which layers have the window; empty for all
+  std::vector<bool> windowed = {};           ///< which layers have the window, repeated cyclically; empty for all
 };
 
 namespace detail {
@@ -98,17 +98,17 @@ enum class EncoderHead {
 
 /// The sizes and options of a ModernBERT-style encoder.
 struct EncoderSizes {
-  Index vocabulary = 50368;                       ///< V
-  Index channels = 768;                           ///< C
-  Index hidden = 1152;                            ///< F
-  Index depth = 22;                               ///< layers
-  Index heads = 12;                               ///< H
-  Index global_every = 3;                         ///< n: layers 0, n, 2n, … see all tokens; ignored if `local` is not empty
-  std::vector<bool> local = {};                   ///< which layers see only a window; if empty, `global_every` decides
-  Index window = 128;                             ///< local layers see ⌊window / 2⌋ tokens on each side
-  double global_base = 160000;                    ///< rotary base of global layers
-  double local_base = 10000;                      ///< rotary base of local layers
-  double eps = 1e-5;                              ///< ε of all norms
+  Index vocabulary = 50368;      ///< V
+  Index channels = 768;          ///< C
+  Index hidden = 1152;           ///< F
+  Index depth = 22;              ///< layers
+  Index heads = 12;              ///< H
+  Index global_every = 3;        ///< n: layers 0, n, 2n, … see all tokens; ignored if `local` is not empty
+  std::vector<bool> local = {};  ///< which layers see only a window; missing ones are global; empty: see `global_every`
+  Index window = 128;            ///< local layers see ⌊window / 2⌋ tokens on each side
+  double global_base = 160000;   ///< rotary base of global layers
+  double local_base = 10000;     ///< rotary base of local layers
+  double eps = 1e-5;             ///< ε of all norms
   Activation activation = Activation::gelu;       ///< activation of the feed-forward's gate
   bool norm_bias = false;                         ///< bias of all norms
   bool attention_bias = false;                    ///< bias of the attention's projections
