@@ -54,12 +54,17 @@ python_with() {
 }
 
 # legs_by_age <legs.txt> <legs_passed.txt> [minutes]: prints the legs that never passed, then the others, least recently passed
-# first. With `minutes`, leaves out the legs that needed more processor time when they passed.
+# first. With `minutes`, leaves out the legs that needed more processor time when they passed, and says so on stderr. A leg that
+# never passed counts as 0 minutes.
 legs_by_age() {
   awk -F ' *[|] *' -v limit="${3:-}" '
     /^#/ { next }
     FNR == NR { passed[$1] = $3; minutes[$1] = $4; next }
-    limit == "" || minutes[$1] + 0 <= limit + 0 { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \
+    limit != "" && minutes[$1] + 0 > limit + 0 {
+      print "leg " $1 ": left out, because it took " minutes[$1] " minutes of processor time" > "/dev/stderr"
+      next
+    }
+    { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \
     "$2" "$1" | LC_ALL=C sort -k 1,1 -k 2,2n | cut -d ' ' -f 3
 }
 

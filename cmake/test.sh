@@ -1,12 +1,12 @@
 #!/bin/sh
-# sh cmake/test.sh [--all | --leg <name> | --oldest [minutes] | --presets] [arguments of ctest]: builds and runs the tests. Installs
-# missing packages.
+# sh cmake/test.sh [--all | --leg <name>] [arguments of ctest], --oldest [minutes] or --presets: builds and runs the tests.
+# Installs missing packages.
 #
 #   sh cmake/test.sh -R layers/     only the tests whose name contains layers/
 #   sh cmake/test.sh --all          also all legs of cmake/legs.txt: sanitizers, other compilers, …
 #   sh cmake/test.sh --leg avx2     only this leg
 #   sh cmake/test.sh --oldest       the leg that passed longest ago, of those that this machine can run
-#   sh cmake/test.sh --oldest 25    the same, of those that take at most 25 minutes
+#   sh cmake/test.sh --oldest 25    the same, of those that took at most 25 minutes, or never passed
 #   sh cmake/test.sh --presets      configures every preset, and builds and runs one test in `dev`
 #
 # A leg that this machine cannot run is skipped with exit status 77. A leg that passes in full is recorded in
@@ -126,7 +126,7 @@ case ${1:-} in
         exec sh cmake/test.sh --leg "$leg"
       fi
     done
-    echo "no leg is left that takes at most ${2:-any number of} minutes"
+    echo "no leg ran: this machine can run none${2:+ that took at most $2 minutes}"
     ;;
   --presets)
     sh cmake/install_dependencies.sh

@@ -83,7 +83,7 @@ expect_shell("stdin: cannot be read: Is a directory.*code 1" "\$denoise --stream
 expect_shell("same.*code 130"
   "mkfifo idle; \$denoise --stream < idle > stream.raw & exec 3> idle; tail -c +45 ${NOISY} >&3; until [ \$(wc -c < stream.raw) -gt 90000 ]; do :; done; kill -INT \$!; wait \$!; code=\$?; head -c 90000 stream.raw > begin; tail -c +45 clean.wav | head -c 90000 | cmp - begin && echo same; echo code \$code")
 expect_shell("code 130.*3.0 s of 3.0 s"
-  "\$denoise --train speech stopped.safetensors --steps 100000 --batch 1 --channels 8 --depth 1 > train.log & until [ -s stopped.safetensors ]; do sleep 0.1; done; kill -INT \$!; wait \$!; echo code \$?; \$denoise ${NOISY} again.wav --model stopped.safetensors")
+  "\$denoise --train speech stopped.safetensors --steps 100000 --batch 1 --channels 8 --depth 1 > train.log & until [ -s stopped.safetensors ] || ! kill -0 \$! 2> /dev/null; do sleep 0.1; done; kill -INT \$!; wait \$!; echo code \$?; \$denoise ${NOISY} again.wav --model stopped.safetensors")
 expect_shell("stdout is closed or the disk is full.*code 1" "{ \$denoise --stream < long.wav; echo code \$? >&2; } | head -c 10 > ten_bytes")
 expect_shell("part.wav: cannot be written: File too large.*code 1.*1.3 s of 1.3 s"
   "(trap '' XFSZ; ulimit -f 80; \$denoise long.wav part.wav; echo code \$?); \$denoise part.wav again.wav")

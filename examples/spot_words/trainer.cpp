@@ -71,7 +71,8 @@ std::optional<Model> trained(const Recordings& recordings, std::optional<Keyword
                                        "--model: the model's words differ from the folder's. Set --words to the model's.");
   const float log_odds = log_odds_of_unknown(recordings);
   if (start) {
-    start->model.head->bias[recordings.unknown()] += log_odds;  // lowered when it was trained
+    start->model.head->bias[recordings.unknown()] +=
+        log_odds;  // a saved model favours no class; training expects the odds of these recordings
   }
   const auto config = training_of(options, std::ssize(recordings.labels), steps);
   Random random(options.seed);

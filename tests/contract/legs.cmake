@@ -54,18 +54,19 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 
-# expect_order(<legs> <minutes> <commands>) checks that, after the commands, legs_by_age prints the legs in this order. `minutes`
-# is a limit, or empty.
+# expect_order(<legs> <minutes> <commands>) checks that, after the commands, legs_by_age prints the legs in this order.
+# `minutes` is a limit, or empty.
 find_program(SH sh)
 function(expect_order expected minutes)
   set(work ${WORK_DIR}/legs_test)
   file(WRITE ${work}/legs.txt "# name | kind\nb-1 | preset\nb | preset\na | preset\n")
   file(WRITE ${work}/passed.txt "# name | commit\n")
-  execute_process(COMMAND ${SH} -c "set -eu; . ./functions.sh; ${ARGN} legs_by_age ${work}/legs.txt ${work}/passed.txt ${minutes}"
-                  WORKING_DIRECTORY ${SOURCE_DIR}/cmake OUTPUT_VARIABLE order ERROR_VARIABLE order)
+  set(files "${work}/legs.txt ${work}/passed.txt")
+  execute_process(COMMAND ${SH} -c "set -eu; . ./functions.sh; ${ARGN} legs_by_age ${files} ${minutes}"
+                  WORKING_DIRECTORY ${SOURCE_DIR}/cmake OUTPUT_VARIABLE order ERROR_VARIABLE said RESULT_VARIABLE code)
   string(REGEX REPLACE "[ \n]+" " " order "${order}")
-  if(NOT order STREQUAL "${expected}")
-    message(SEND_ERROR "After ${ARGN} the order is '${order}', expected '${expected}'")
+  if(NOT code EQUAL 0 OR NOT order STREQUAL "${expected}")
+    message(SEND_ERROR "After ${ARGN} the order is '${order}', expected '${expected}': ${said}")
   endif()
 endfunction()
 if(SH)
@@ -81,4 +82,5 @@ if(SH)
   expect_order("a " 9 "${passed}")
   expect_order("" 0 "${passed} on 2026-11-29 a 1;")
   expect_order("" -5 "${passed} on 2026-11-29 a 1;")
+  expect_order("a " 0 "${passed}")
 endif()

@@ -228,7 +228,8 @@ TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
                                      "block 1 differs from block 0 in channels, causality"));
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].drop_path = 0.5;
-  EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "masks or drop_path"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); },
+                                     "Stack: block 1 has drop_path = 0.5, expected 0 as in"));
 }
 
 }  // namespace

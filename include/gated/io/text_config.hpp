@@ -32,9 +32,11 @@ class TextFields : public ConfigFields {
   using ConfigFields::ConfigFields;
 
   /// Raises ArgumentError for a quantized checkpoint.
-  void expect_no_codes() const {
+  void expect_not_quantized() const {
     expect("quantization_config", {nullptr}, "but quantized checkpoints from other libraries are not supported.");
   }
+  /// Raises ArgumentError for a model with Python code of its own.
+  void expect_no_code() const { expect("auto_map", {nullptr}, "but models with Python code of their own are not supported."); }
   /// A size in a required field.
   Index size(const char* key) const {
     require<ArgumentError>(find_set(key) != nullptr, where(), ": ", key, " is missing.");
@@ -166,10 +168,10 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   f.expect_type({"llama", "mistral", "qwen2", "qwen3"});
   const detail::DecoderFamily& family = f.family();
   f.expect_architecture({family.with_head, family.bare});
-  f.expect_no_codes();
+  f.expect_not_quantized();
   f.expect("is_causal", {true, nullptr}, "expected true: only causal decoders are supported.");
-  if (!f.is_gated()) {  // gated attention is such code
-    f.expect("auto_map", {nullptr}, "but models with Python code of their own are not supported.");
+  if (!f.is_gated()) {  // published gated attention has such code, which is supported
+    f.expect_no_code();
   }
   const std::string_view model = family.type;
   const bool per_head = f.get_set("headwise_attn_output_gate", false),
@@ -206,7 +208,8 @@ inline TextTransformerConfig modernbert_config(std::string_view json, const std:
   const detail::TextFields f(json, where);
   f.expect_type({"modernbert"});
   f.expect_architecture({"ModernBertModel", "ModernBertForMaskedLM", "ModernBertForSequenceClassification"});
-  f.expect_no_codes();
+  f.expect_not_quantized();
+  f.expect_no_code();
   f.expect("classifier_pooling", {"cls", "mean"}, "expected \"cls\" or \"mean\".");
   const bool is_classifier = f.states("ModernBertForSequenceClassification");
   const double global_base = f.rotary_base("global_rope_theta", 160000, detail::full_attention);

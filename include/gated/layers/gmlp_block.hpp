@@ -35,8 +35,8 @@ struct GmlpConfig {
   Index attention_width = 0;    ///< width of aMLP's tiny attention, 64 or 128 in the paper; 0 for none (gMLP)
   bool attention_bias = false;  ///< bias of the tiny attention's q, k and v: see TinyAttentionConfig
   Index token_shift = 0;        ///< largest shift in tokens: see TokenShift; 0 for none
-  NormPosition norm_position = NormPosition::pre;     ///< normalizes the branch's input, the residual sum, or its output
-  Activation activation = Activation::gelu;           ///< activation σ, after the first projection
+  NormPosition norm_position = NormPosition::pre;  ///< normalizes the branch's input, the residual sum, or the branch's output
+  Activation activation = Activation::gelu;        ///< activation σ, after the first projection
   Activation gate_activation = Activation::identity;  ///< activation of the gate, before the product
   double norm_eps = 1e-5;                             ///< ε of the blocks' norms; timm uses 1e-6
   double gate_norm_eps = 1e-5;                        ///< ε of the norms inside the gates
@@ -78,11 +78,12 @@ struct GmlpConfig {
 /// (arXiv:2105.08050, §2). This is pre-norm; for post-norm and res-post-norm, see NormPosition.
 ///
 /// With `attention_width` > 0, this is an aMLP block: the output of tiny attention on the normalized (and shifted) input is
-/// added to the gate. Shapes: x and y are rows × C. Errors: ArgumentError for invalid options, or if streamed without a causal
-/// form; ShapeError for wrong sizes. Cost: 3·rows·C·F flops, plus N²·F per sequence (split gate, dense W), plus those of the
-/// attention. Scratch: rows × (C + F) elements, plus rows × 2F if the gate is not split, plus the attention's. A stream's state
-/// has N × (gated channels + 2·attention_width) elements, plus N × C with token shift, plus N × gated channels if a long
-/// Toeplitz weight uses the FFT.
+/// added to the gate.
+/// Shapes: x and y are rows × C.
+/// Errors: ArgumentError for invalid options, or if streamed without a causal form; ShapeError for wrong sizes.
+/// Cost: 3·rows·C·F flops, plus N²·F per sequence (split gate, dense W), plus those of the attention. Scratch: rows × (C + F)
+/// elements, plus rows × 2F if the gate is not split, plus the attention's. A stream's state has N × (gated channels +
+/// 2·attention_width) elements, plus N × C with token shift, plus N × gated channels if a long Toeplitz weight uses the FFT.
 template <class T>
 struct GmlpBlock : Layer<GmlpBlock<T>> {
   using Config = GmlpConfig;

@@ -31,7 +31,7 @@ struct RotaryEmbedding {
     if (layout != Rotary::none) {
       require<ArgumentError>(dimensions > 0 && dimensions % 2 == 0, "RotaryEmbedding: ", dimensions,
                              " dimensions, expected a positive even number: channels are rotated in pairs. Set "
-                             "rotary_dimensions to one.");
+                             "rotary_dimensions to an even number.");
       require<ArgumentError>(base > 0, "RotaryEmbedding: base = ", base, ", expected a positive number.");
       frequencies = rotary_frequencies<T>(dimensions, base);
     }

@@ -96,8 +96,9 @@ struct SelfAttentionConfig {
 /// baseline). None of the options above can be combined with mixed-chunk attention.
 /// Masked tokens are not attended to.
 /// Shapes: x and y are rows × C.
-/// Errors: ArgumentError for invalid options, or if streamed without `causal` or, for softmax without a window or Toeplitz
-/// bias, without a capacity; ShapeError for wrong shapes, and for sequences longer than the Toeplitz bias.
+/// Errors: ArgumentError for invalid options, and for a stream without `causal`. A stream of softmax attention with neither a
+/// window nor a Toeplitz bias also needs a capacity. ShapeError for wrong shapes, and for sequences longer than the Toeplitz
+/// bias.
 /// Cost: 4·rows·C·a·(H + G) flops, plus 4·N²·a·H per sequence of N tokens. With a window, at most N·(3W + 64) replaces N²; with
 /// mixed-chunk attention, the second term is 4·N·C·(c + a) instead. A stream's state has capacity × 2·a·G elements; with a
 /// window min(capacity, 1¼·W) × 2·a·G; with mixed-chunk attention C·a + 3·c·C.

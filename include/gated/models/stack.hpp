@@ -127,11 +127,12 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     for (Index i = 0; i < c.depth; ++i) {
       const Contract other = blocks[static_cast<std::size_t>(i)].contract();
       require<ArgumentError>(other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
-                                 other.longest == contract.longest && other.takes_mask == contract.takes_mask &&
-                                 drop_path_of(detail::block_of(c, i)) == drop_path_of(detail::block_of(c)),
+                                 other.longest == contract.longest && other.takes_mask == contract.takes_mask,
                              "Stack: block ", i,
-                             " differs from block 0 in channels, causality, length, masks or drop_path. Use the same for all "
-                             "blocks.");
+                             " differs from block 0 in channels, causality, length or masks. Use the same for all blocks.");
+      const double drop_path = drop_path_of(detail::block_of(c, i)), expected = drop_path_of(detail::block_of(c));
+      require<ArgumentError>(drop_path == expected, "Stack: block ", i, " has drop_path = ", drop_path, ", expected ", expected,
+                             " as in the other blocks.");
     }
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected equal input and output channels.");

@@ -98,17 +98,17 @@ enum class EncoderHead {
 
 /// The sizes and options of a ModernBERT-style encoder.
 struct EncoderSizes {
-  Index vocabulary = 50368;      ///< V
-  Index channels = 768;          ///< C
-  Index hidden = 1152;           ///< F
-  Index depth = 22;              ///< layers
-  Index heads = 12;              ///< H
-  Index global_every = 3;        ///< n: layers 0, n, 2n, … see all tokens; ignored if `local` is not empty
-  std::vector<bool> local = {};  ///< which layers see only a window; missing ones are global; empty: see `global_every`
-  Index window = 128;            ///< local layers see ⌊window / 2⌋ tokens on each side
-  double global_base = 160000;   ///< rotary base of global layers
-  double local_base = 10000;     ///< rotary base of local layers
-  double eps = 1e-5;             ///< ε of all norms
+  Index vocabulary = 50368;                       ///< V
+  Index channels = 768;                           ///< C
+  Index hidden = 1152;                            ///< F
+  Index depth = 22;                               ///< layers
+  Index heads = 12;                               ///< H
+  Index global_every = 3;                         ///< n: if `local` is empty, layers 0, n, 2n, … are global
+  std::vector<bool> local = {};                   ///< which layers see only a window; layers beyond its end are global
+  Index window = 128;                             ///< local layers see ⌊window / 2⌋ tokens on each side
+  double global_base = 160000;                    ///< rotary base of global layers
+  double local_base = 10000;                      ///< rotary base of local layers
+  double eps = 1e-5;                              ///< ε of all norms
   Activation activation = Activation::gelu;       ///< activation of the feed-forward's gate
   bool norm_bias = false;                         ///< bias of all norms
   bool attention_bias = false;                    ///< bias of the attention's projections

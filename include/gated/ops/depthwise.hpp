@@ -80,7 +80,7 @@ struct DepthwisePass {
       weights.pack(panel * width, columns_of(panel), packed + panel * panel_size);
     }
     for_each_block_of_rows(y.rows(), workspace, [&](Index first, Index rows) {
-      // A few rows at a time: processors prefetch along few rows at once.
+      // Few rows at a time, because a processor prefetches only a few rows at once.
       constexpr Index few = 2 * depthwise_tile_rows;
       for (Index row = first; row < first + rows; row += few) {
         for (Index panel = 0; panel < panels; ++panel) {
