@@ -27,3 +27,13 @@ function(expect_no_file)
   endforeach()
   file(REMOVE_RECURSE ${FOLDER}/no_file)
 endfunction()
+
+# expect_shell(<pattern> <script>): runs the script by ${SH} in ${FOLDER}. Its output must match the pattern. In the script,
+# $program is ${PROGRAM}.
+function(expect_shell pattern script)
+  set(ENV{program} ${PROGRAM})
+  execute_process(COMMAND ${SH} -c "${script}" WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE said ERROR_VARIABLE said)
+  if(NOT said MATCHES "${pattern}")
+    message(FATAL_ERROR "${script}\nshould print ${pattern}:\n${said}")
+  endif()
+endfunction()

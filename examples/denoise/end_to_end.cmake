@@ -69,23 +69,15 @@ if(NOT before STREQUAL after)
 endif()
 expect_run(1 "slow.wav: the rate at byte 24 is 4000, expected 8000 to 96000" ${FOLDER}/slow.wav ${FOLDER}/out.wav)
 
-# expect_shell(<pattern> <script>) checks that the output of the script matches. In the script, $denoise is the program.
-set(ENV{denoise} ${PROGRAM})
-function(expect_shell pattern script)
-  execute_process(COMMAND ${SH} -c "${script}" WORKING_DIRECTORY ${FOLDER} OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  if(NOT said MATCHES "${pattern}")
-    message(FATAL_ERROR "${script}\nshould print ${pattern}:\n${said}")
-  endif()
-endfunction()
-expect_shell("same" "tail -c +45 ${NOISY} | \$denoise --stream > stream.raw; tail -c +45 clean.wav | cmp - stream.raw && echo same")
-expect_shell("stdin: the last sample has one byte, expected two.*code 1" "head -c 3 ${NOISY} | \$denoise --stream > stream.raw; echo code \$?")
-expect_shell("stdin: cannot be read: Is a directory.*code 1" "\$denoise --stream < . > stream.raw; echo code \$?")
+expect_shell("same" "tail -c +45 ${NOISY} | \$program --stream > stream.raw; tail -c +45 clean.wav | cmp - stream.raw && echo same")
+expect_shell("stdin: the last sample has one byte, expected two.*code 1" "head -c 3 ${NOISY} | \$program --stream > stream.raw; echo code \$?")
+expect_shell("stdin: cannot be read: Is a directory.*code 1" "\$program --stream < . > stream.raw; echo code \$?")
 expect_shell("same.*code 130"
-  "mkfifo idle; \$denoise --stream < idle > stream.raw & exec 3> idle; tail -c +45 ${NOISY} >&3; until [ \$(wc -c < stream.raw) -gt 90000 ]; do :; done; kill -INT \$!; wait \$!; code=\$?; head -c 90000 stream.raw > begin; tail -c +45 clean.wav | head -c 90000 | cmp - begin && echo same; echo code \$code")
+  "mkfifo idle; \$program --stream < idle > stream.raw & exec 3> idle; tail -c +45 ${NOISY} >&3; until [ \$(wc -c < stream.raw) -gt 90000 ]; do :; done; kill -INT \$!; wait \$!; code=\$?; head -c 90000 stream.raw > begin; tail -c +45 clean.wav | head -c 90000 | cmp - begin && echo same; echo code \$code")
 expect_shell("code 130.*3.0 s of 3.0 s"
-  "\$denoise --train speech stopped.safetensors --steps 100000 --batch 1 --channels 8 --depth 1 > train.log & until [ -s stopped.safetensors ] || ! kill -0 \$! 2> /dev/null; do sleep 0.1; done; kill -INT \$!; wait \$!; echo code \$?; \$denoise ${NOISY} again.wav --model stopped.safetensors")
-expect_shell("stdout is closed or the disk is full.*code 1" "{ \$denoise --stream < long.wav; echo code \$? >&2; } | head -c 10 > ten_bytes")
+  "\$program --train speech stopped.safetensors --steps 100000 --batch 1 --channels 8 --depth 1 > train.log & until [ -s stopped.safetensors ] || ! kill -0 \$! 2> /dev/null; do sleep 0.1; done; kill -INT \$!; wait \$!; echo code \$?; \$program ${NOISY} again.wav --model stopped.safetensors")
+expect_shell("stdout is closed or the disk is full.*code 1" "{ \$program --stream < long.wav; echo code \$? >&2; } | head -c 10 > ten_bytes")
 expect_shell("part.wav: cannot be written: File too large.*code 1.*1.3 s of 1.3 s"
-  "(trap '' XFSZ; ulimit -f 80; \$denoise long.wav part.wav; echo code \$?); \$denoise part.wav again.wav")
+  "(trap '' XFSZ; ulimit -f 80; \$program long.wav part.wav; echo code \$?); \$program part.wav again.wav")
 expect_shell("code 130.*× real time"
-  "rm -f part.wav; \$denoise long.wav part.wav & until [ -s part.wav ]; do :; done; kill -INT \$!; wait \$!; echo code \$?; \$denoise part.wav again.wav")
+  "rm -f part.wav; \$program long.wav part.wav & until [ -s part.wav ]; do :; done; kill -INT \$!; wait \$!; echo code \$?; \$program part.wav again.wav")

@@ -36,11 +36,7 @@ if(SH AND NOT WIN32)
   endforeach()
   expect_run(1 "nan.wav: the sample at byte [0-9]+ is NaN or infinite" ${FOLDER}/nan.wav)
   expect_run(1 "slow.wav: the rate at byte 24 is 4000, expected 8000 to 96000" ${FOLDER}/slow.wav)
-  execute_process(COMMAND ${SH} -c "{ \"$0\" \"$1\" --scores; echo code $? >&2; } | head -c 10" ${PROGRAM} ${FOLDER}/long.wav
-    OUTPUT_VARIABLE said ERROR_VARIABLE said)
-  if(NOT said MATCHES "spot_words: stdout: cannot write[^\n]*\ncode 1")
-    message(FATAL_ERROR "spot_words into a closed pipe printed\n${said}")
-  endif()
+  expect_shell("spot_words: stdout: cannot write[^\n]*\ncode 1" "{ \$program long.wav --scores; echo code \$? >&2; } | head -c 10")
 endif()
 
 # A smoke test: the same recording serves as two words and as an unknown word.
@@ -72,14 +68,11 @@ expect_run(2 "give a WAV file, - for stdin, --train or --test")
 expect_run(2 "--epochs is for training. Add --train." ${sound} --epochs 3)
 expect_run(2 "--depth is for a new model. Leave out --model." ${train} --model ${FOLDER}/one.safetensors)
 if(SH AND NOT WIN32)  # Ctrl-C keeps the model so far
-  execute_process(COMMAND ${SH} -c "\"$0\" \"$@\" > stopped.log 2>&1 & until grep -q 'step  *[0-9]' stopped.log 2> /dev/null || ! kill -0 $! 2> /dev/null; do sleep 0.1; done; kill -INT $!; wait $!"
-    ${PROGRAM} --train ${FOLDER}/words --depth 1 --epochs 5000 --out stopped.safetensors WORKING_DIRECTORY ${FOLDER} RESULT_VARIABLE code)
-  file(READ ${FOLDER}/stopped.log said)
-  if(NOT code EQUAL 130 OR NOT said MATCHES "stopped.safetensors, stopped before its last step")
-    message(FATAL_ERROR "stopped by SIGINT: exit code ${code}, expected 130:\n${said}")
-  endif()
+  expect_shell("stopped.safetensors, stopped before its last step.*code 130"
+    "\$program --train words --depth 1 --epochs 5000 --out stopped.safetensors > log 2>&1 & until grep -qs 'step  *[0-9]' log || ! kill -0 \$! 2> /dev/null; do sleep 0.1; done; kill -INT \$!; wait \$!; code=\$?; cat log; echo code \$code")
   expect_run(0 "^seconds,alpha,beta" ${sound} --model ${FOLDER}/stopped.safetensors --scores)
 endif()
+
 set(further --train ${FOLDER}/words --epochs 60 --model ${FOLDER}/one.safetensors)
 expect_run(0 "1 blocks" ${further} --out ${FOLDER}/further.safetensors)
 expect_run(1 "the model's words differ" ${further} --words beta --out ${FOLDER}/further.safetensors)

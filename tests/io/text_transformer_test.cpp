@@ -418,15 +418,22 @@ TEST(TextTransformerFolder, OpensOneFileOrSeveral) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
-  const auto folder = test::temporary("embedding");
+/// Writes a small ModernBERT of the class `architecture` as a folder, with an empty folder 1_Pooling.
+std::filesystem::path modernbert_folder(const char* architecture) {
+  const auto folder = test::temporary(architecture);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "1_Pooling");
-  const std::string json = R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
-      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertModel"]})";
-  const auto model = random_layer<TextTransformer<float>>(modernbert_config(json));
+  const std::string json = text(R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": [")",
+                                architecture, "\"]}");
+  const auto config = modernbert_config(json);
   write_text(folder / "config.json", json);
-  save_parameters(model, folder / "model.safetensors", {}, modernbert_names());
+  save_parameters(random_layer<TextTransformer<float>>(config), folder / "model.safetensors", {}, text_names(config));
+  return folder;
+}
+
+TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
+  const auto folder = modernbert_folder("ModernBertModel");
   EXPECT_EQ(load_text_transformer<float>(folder).config.pooling, TextPooling::first);
   EXPECT_FALSE(load_text_transformer<float>(folder).config.unit_length);
   write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true})");
@@ -465,14 +472,8 @@ TEST(TextTransformerFolder, ReadsPoolingOfSentenceTransformers) {
 }
 
 TEST(TextTransformerFolder, AClassifierKeepsItsOwnPooling) {
-  const auto folder = test::temporary("classifier");
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder / "1_Pooling");
-  const std::string json = R"({"model_type": "modernbert", "vocab_size": 11, "hidden_size": 8, "intermediate_size": 6,
-      "num_hidden_layers": 2, "num_attention_heads": 2, "architectures": ["ModernBertForSequenceClassification"]})";
-  const auto config = modernbert_config(json);
-  save_parameters(random_layer<TextTransformer<float>>(config), folder / "model.safetensors", {}, text_names(config));
-  write_text(folder / "config.json", json);
+  const auto folder = modernbert_folder("ModernBertForSequenceClassification");
+  const auto config = load_text_transformer<float>(folder).config;
   write_text(folder / "1_Pooling" / "config.json", R"({"pooling_mode": "mean"})");
   write_text(folder / "modules.json", R"([{"type": "models.Pooling", "path": "1_Pooling"}, {"type": "models.Normalize"}])");
   EXPECT_EQ(to_json(load_text_transformer<float>(folder).config), to_json(config));

@@ -229,7 +229,7 @@ TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].drop_path = 0.5;
   EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); },
-                                     "Stack: block 1 has drop_path = 0.5, expected 0 as in"));
+                                     "Stack: block 1 has drop_path = 0.5, expected 0, that of"));
 }
 
 }  // namespace

@@ -35,8 +35,12 @@ class TextFields : public ConfigFields {
   void expect_not_quantized() const {
     expect("quantization_config", {nullptr}, "but quantized checkpoints from other libraries are not supported.");
   }
-  /// Raises ArgumentError for a model with Python code of its own.
-  void expect_no_code() const { expect("auto_map", {nullptr}, "but models with Python code of their own are not supported."); }
+  /// Raises ArgumentError for a model with Python code of its own, unless it is a gated attention model.
+  void expect_no_code() const {
+    if (!is_gated()) {
+      expect("auto_map", {nullptr}, "but models with Python code of their own are not supported.");
+    }
+  }
   /// A size in a required field.
   Index size(const char* key) const {
     require<ArgumentError>(find_set(key) != nullptr, where(), ": ", key, " is missing.");
@@ -169,10 +173,8 @@ inline TextTransformerConfig llama_config(std::string_view json, const std::stri
   const detail::DecoderFamily& family = f.family();
   f.expect_architecture({family.with_head, family.bare});
   f.expect_not_quantized();
+  f.expect_no_code();
   f.expect("is_causal", {true, nullptr}, "expected true: only causal decoders are supported.");
-  if (!f.is_gated()) {  // published gated attention has such code, which is supported
-    f.expect_no_code();
-  }
   const std::string_view model = family.type;
   const bool per_head = f.get_set("headwise_attn_output_gate", false),
              per_channel = f.get_set("elementwise_attn_output_gate", false);

@@ -132,7 +132,7 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
                              " differs from block 0 in channels, causality, length or masks. Use the same for all blocks.");
       const double drop_path = drop_path_of(detail::block_of(c, i)), expected = drop_path_of(detail::block_of(c));
       require<ArgumentError>(drop_path == expected, "Stack: block ", i, " has drop_path = ", drop_path, ", expected ", expected,
-                             " as in the other blocks.");
+                             ", that of StackConfig::block.");
     }
     require<ArgumentError>(contract.output_columns(contract.in) == contract.in, "Stack: ", Block::name, " maps ", contract.in,
                            " channels to ", contract.out, ", expected equal input and output channels.");
