@@ -216,6 +216,8 @@ TYPED_TEST(MatmulOf, IsBitEqualForAnyNumberOfThreads) {
   const Matrix<T> b = random_matrix<T>(200, 7 * this->panel_width + 1, 11);
   const Matrix<T> row = random_matrix<T>(1, 2000, 12), square = random_matrix<T>(2000, 2000, 13);
   const Matrix<T> one = this->product(a, b), one_row = this->product(row, square);
+  const Matrix<T> by_weight = this->product(row, transposed(square));
+  const auto prepared = prepare_for_products(square);
   for (const int threads : {2, 3}) {
     Workspace<T> several(Threads{threads});
     Matrix<T> y(one.rows(), one.cols()), y_row(1, 2000);
@@ -223,6 +225,11 @@ TYPED_TEST(MatmulOf, IsBitEqualForAnyNumberOfThreads) {
     EXPECT_TRUE(same_bits(y, one)) << threads << " threads";
     matmul(row, square, y_row, several);
     EXPECT_TRUE(same_bits(y_row, one_row)) << threads << " threads";
+    matmul(row, transposed(square), y_row, several);
+    EXPECT_TRUE(same_bits(y_row, by_weight)) << threads << " threads, a weight";
+    several.use(prepared);
+    matmul(row, transposed(square), y_row, several);
+    EXPECT_TRUE(same_bits(y_row, by_weight)) << threads << " threads, a prepared weight";
   }
 }
 
@@ -417,7 +424,7 @@ TEST(Matmul, QuantizedProductsEqualThoseOfDecodedWeights) {
     const Index tile = kernels<ProductKernels<float>>().tile_rows, panel = kernels<ProductKernels<float>>().panel_columns;
     for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::int8, WeightFormat::int8_rows}) {
       for (const Index depth : {Index{1}, Index{7}, Index{32}, Index{33}, Index{100}}) {
-        for (const Index columns : {Index{1}, panel - 1, panel, 2 * panel + 3}) {
+        for (const Index columns : {Index{1}, panel - 1, panel, 9 * panel + 3}) {  // one row: two panels per task
           const Matrix<float> weight = random_matrix<float>(columns, depth, 3);
           const auto encoded = EncodedWeight::of(weight.data(), columns, depth, format);
           ASSERT_TRUE(encoded.has_value());

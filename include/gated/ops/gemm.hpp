@@ -57,7 +57,8 @@ void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finis
   const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is read only once
   const bool single = in_place && a.rows == 1;
   const bool by_codes = product.prepared.is_quantized() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
-  const Index task_columns = (single ? table.row_panels : 1) * panel_columns;
+  const Index panels = single ? table.row_panels : a.rows == 1 ? panels_per_task(b.columns / panel_columns, 1, threads) : 1;
+  const Index task_columns = panels * panel_columns;
   const Index packed_size = panel_columns * std::max<Index>(b.rows, 1), scratch_size = thread_scratch<T>(b.rows);
   T* const scratch = workspace.take(scratch_size * threads.count());
   parallel_for(threads, (b.columns + task_columns - 1) / task_columns, [&](Index task, Index worker) {

@@ -26,15 +26,23 @@ inline Index next_tile_rows(Index rows, Index most) {
   return rows < 2 * most && rows > most ? (rows + 1) / 2 : std::min(rows, most);
 }
 
+/// The number of adjacent panels that a task multiplies by one block of rows: about four tasks per thread. One thread reads a
+/// long run of memory faster than threads that take panels by turns.
+inline Index panels_per_task(Index panels, Index blocks, const Threads& threads) {
+  return std::clamp<Index>(panels * blocks / (4 * threads.count()), 1, 16);
+}
+
 /// Consumes a finished tile with rows of panel_columns values; may overwrite it.
 template <class T>
 using TileFunction = FunctionRef<void(Index row, Index column, Index rows, Index columns, T* tile)>;
 
 /// One thread if the product is small, otherwise all threads. A product is small below 2¹⁸ multiply-adds per thread, where at
-/// most four threads count: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread takes about 1 µs.
+/// most four threads count: 2¹⁸ multiply-adds take about 4 µs, and waking a spinning thread takes about 1 µs. Fewer than four
+/// rows take as long as four, because they wait for memory.
 template <class T>
 Threads threads_for(const Operand<T>& a, const Operand<T>& b, const Threads& available) {
-  const double work = static_cast<double>(a.rows) * static_cast<double>(a.columns) * static_cast<double>(b.columns);
+  const double rows = static_cast<double>(std::max<Index>(a.rows, 4));
+  const double work = rows * static_cast<double>(a.columns) * static_cast<double>(b.columns);
   return work < (1 << 18) * std::min(available.count(), 4) ? Threads{1} : available;
 }
 

@@ -101,8 +101,8 @@ inline void multiply_codes(const Int8Kernels& table, const Operand<float>& a, co
   const Index highest = table.tiles.front().rows, tile_size = highest * table.columns, count = panels.count();
   float* const tiles = workspace.take(tile_size * threads.count());
   const Index block_rows = 4 * highest, blocks = (a.rows + block_rows - 1) / block_rows;
-  const Index in_cache = l2_share / (table.columns * a.columns), for_all_threads = count * blocks / (4 * threads.count());
-  const Index together = std::clamp<Index>(std::min(in_cache, for_all_threads), 1, 16);
+  const Index in_cache = std::max<Index>(l2_share / (table.columns * a.columns), 1);
+  const Index together = std::min(in_cache, panels_per_task(count, blocks, threads));
   const Index strips = (count + together - 1) / together;
   parallel_for(threads, strips * blocks, [&](Index task, Index worker) {
     float* const tile = tiles + worker * tile_size;

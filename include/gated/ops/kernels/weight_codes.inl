@@ -3,11 +3,11 @@
 template <class T>
 inline constexpr Index panel_columns = 2 * Simd<T>::width;
 
-/// Prefetches `bytes` bytes, four kilobytes ahead of `from`. For a weight that is read only once, this is faster than the
+/// Prefetches `bytes` bytes, eight kilobytes ahead of `from`. For a weight that is read only once, this is faster than the
 /// hardware prefetcher alone.
 template <Index bytes>
 EIGEN_ALWAYS_INLINE void fetch_ahead(const void* from) {
-  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 4096;
+  const std::uintptr_t start = reinterpret_cast<std::uintptr_t>(from) + 8192;
   for (std::uintptr_t i = 0; i < std::uintptr_t{bytes}; i += std::uintptr_t{cache_line_bytes}) {
     __builtin_prefetch(reinterpret_cast<const void*>(start + i));
   }
