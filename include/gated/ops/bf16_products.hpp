@@ -60,8 +60,9 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   const Bf16Panels panels{b, prepared};
 
   MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
-  for_each_row(a.rows, workspace,
-               [&](Index row) { table.pair_row(a.columns, a.at(row, 0), a.column_stride, factors.row(row).data()); });
+  for_each_block_of_rows(a.rows, workspace, [&](Index first, Index count) {
+    table.pair_rows(a, first, count, factors.row(first).data(), factors.outerStride());
+  });
 
   // Scratch per thread: a packed panel unless b is prepared in bf16, a tile, and a decoded panel if codes have scales.
   const Index packed_size = panels.has_codes() ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;

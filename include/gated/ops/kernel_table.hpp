@@ -206,7 +206,7 @@ struct Bf16Kernels {
     void (*multiply)(Index pairs, const float* a, Index row_stride, const float* panel, float* tile);
   };
   std::span<const Tile> tiles;  ///< most rows first; the last has one row
-  void (*pair_row)(Index depth, const float* from, Index stride, float* to);
+  void (*pair_rows)(const Operand<float>& a, Index first, Index rows, float* to, Index stride);
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
 };
 

@@ -39,20 +39,45 @@ EIGEN_ALWAYS_INLINE Simd<float> add_products(Simd<float> sums, Simd<float> a, Si
   return Simd<float>::of(_mm512_dpbf16_ps(sums.v, reinterpret_cast<__m512bh>(a.v), reinterpret_cast<__m512bh>(b.v)));
 }
 
-/// Reads `depth` values that are `stride` apart, and stores them as contiguous pairs in bf16.
-EIGEN_DONT_INLINE inline void pair_row(Index depth, const float* from, Index stride, float* to) {
+/// Rounds `rows` rows of `a` to bf16, starting at row `first`. Stores each as contiguous pairs; rows are `stride` words apart.
+EIGEN_DONT_INLINE inline void pair_rows(const Operand<float>& a, Index first, Index rows, float* to, Index stride) {
   constexpr Index width = Simd<float>::width;
-  for (Index k = 0; k < depth; k += 2 * width, to += width) {
-    const Index count = depth - k < 2 * width ? depth - k : 2 * width;
-    const float* x = from + k * stride;
-    float gathered[2 * width];
-    if (stride != 1) {
-      for (Index i = 0; i < count; ++i) {
-        gathered[i] = x[i * stride];
+  const auto least = [](Index x, Index y) { return x < y ? x : y; };
+  if (a.column_stride == 1) {
+    for (Index i = 0; i < rows; ++i) {
+      for (Index k = 0; k < a.columns; k += 2 * width) {
+        const Index count = least(2 * width, a.columns - k);
+        pairs_along(a.at(first + i, k), count).store(to + i * stride + k / 2, (count + 1) / 2);
       }
-      x = gathered;
     }
-    pairs_along(x, count).store(to, (count + 1) / 2);
+    return;
+  }
+  // Reads down the columns, as a transposed matrix is stored, and transposes square blocks of pairs.
+  for (Index i = 0; i < rows; i += width, first += width, to += width * stride) {
+    const Index valid = least(width, rows - i);
+    const auto column = [&](Index k) {
+      if (k >= a.columns) {
+        return Simd<float>(0);
+      }
+      if (a.row_stride == 1) [[likely]] {
+        return Simd<float>::load(a.at(first, k), valid);
+      }
+      float gathered[width] = {};
+      for (Index j = 0; j < valid; ++j) {
+        gathered[j] = *a.at(first + j, k);
+      }
+      return Simd<float>::load(gathered);
+    };
+    for (Index k = 0; k < a.columns; k += 2 * width) {
+      alignas(64) float block[width * width];
+      for (Index j = 0; j < width; ++j) {
+        pairs_of(column(k + 2 * j), column(k + 2 * j + 1)).store(block + j * width);
+      }
+      avx512::transpose_block(block, width, block, width);
+      for (Index j = 0; j < valid; ++j) {
+        Simd<float>::load(block + j * width).store(to + j * stride + k / 2, least(width, (a.columns - k + 1) / 2));
+      }
+    }
   }
 }
 
@@ -119,4 +144,4 @@ EIGEN_DONT_INLINE void multiply_tile(Index pairs, const float* a, Index row_stri
 inline constexpr Bf16Kernels::Tile tiles[] = {
     {14, &multiply_tile<14>}, {7, &multiply_tile<7>}, {4, &multiply_tile<4>}, {2, &multiply_tile<2>}, {1, &multiply_tile<1>}};
 
-inline constexpr Bf16Kernels product_kernels = {.tiles = tiles, .pair_row = &pair_row, .pack_panel = &pack_panel};
+inline constexpr Bf16Kernels product_kernels = {.tiles = tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel};
