@@ -68,6 +68,10 @@ TEST_F(Bf16Product, MultipliesRoundedFactorsForEveryShape) {
         const Matrix<float> plain = product(a, b);
         ASSERT_TRUE(is_product(plain, a, b)) << shape;
         ASSERT_TRUE(same_bits(by_columns, plain)) << shape << ", a transposed";
+        Matrix<float> spread = Matrix<float>::Constant(rows, 2 * depth, 7);
+        spread(Eigen::all, Eigen::seqN(0, depth, 2)) = a;
+        ASSERT_TRUE(same_bits(product(Operand<float>(spread.data(), rows, depth, 2 * depth, 2), b), plain))
+            << shape << ", every second column of a matrix";
         ASSERT_TRUE(same_bits(product(a, transposed(bt)), plain)) << shape << ", b transposed";
         ASSERT_TRUE(same_bits(product(transposed(at), transposed(bt)), plain)) << shape << ", both transposed";
       }
