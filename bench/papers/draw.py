@@ -86,7 +86,7 @@ def read(path):
 def markdown(table, forms):
     result = RESULTS.get(table, "perplexity")
     lines = [f"| form | parameters | learning rate, warm-up (recipes tried) | steps | {result}, mean | least … largest "
-             "| seconds per run | the paper |",
+             "| processor seconds per run | the paper |",
              "|---|---:|---|---:|---:|---:|---:|---:|"]
     for name, form in forms.items():
         found = form.results(table)

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <time.h>
+
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <compare>
 #include <cstdio>
@@ -165,6 +166,13 @@ struct Protocol {
 
 using FormRun = std::pair<const Form*, Run>;
 
+/// Processor time of the calling thread, in seconds. Other programs' work is not counted.
+inline double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 /// Trains the `wanted` runs that have no results yet, `threads` at a time.
 inline void train_all(const std::vector<FormRun>& wanted, int threads, Results& results) {
   std::vector<FormRun> runs;
@@ -175,9 +183,9 @@ inline void train_all(const std::vector<FormRun>& wanted, int threads, Results& 
   gated::parallel_for(gated::Threads{threads}, static_cast<Index>(runs.size()), [&](Index i, Index) {
     const auto& [form, run] = runs[static_cast<std::size_t>(i)];
     try {
-      const auto start = std::chrono::steady_clock::now();
+      const double start = thread_seconds();
       Rows rows = form->train(run);
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double seconds = thread_seconds() - start;
       const std::lock_guard lock(mutex);
       std::fprintf(stderr, "%3zu of %zu  %-28s rate %-8g warm-up %-5g seed %d  %8.4f  %5.0f s\n", ++done, runs.size(),
                    run.form.c_str(), run.recipe.rate, run.recipe.warmup, run.seed, value_of(rows, result), seconds);

@@ -34,8 +34,10 @@ long double formula(Activation activation, long double x) {
     case Activation::identity:
       return x;
     case Activation::gelu:
+    case Activation::coarse_gelu:
       return x * (1 + std::erf(x / std::sqrt(2.0L))) / 2;
     case Activation::gelu_tanh:
+    case Activation::coarse_gelu_tanh:
       return x / 2 * (1 + std::tanh(std::sqrt(2 / pi) * (x + 0.044715L * x * x * x)));
     case Activation::silu:
       return x / (1 + std::exp(-x));
@@ -141,6 +143,32 @@ TEST(Activation, DerivativesAgreeInFloatAndDouble) {
       ASSERT_TRUE(test::close(given[i], exact[i], 4e-6L * std::max(1.0, std::fabs(exact[i]))))
           << name_of(activation) << "'(" << x[i] << ")";
     }
+  }
+}
+
+TYPED_TEST(ActivationOf, CoarseFormsAreWithinTheirBound) {
+  constexpr auto infinity = std::numeric_limits<TypeParam>::infinity();
+  for (const Activation activation : every_activation) {
+    const Activation form = coarse(activation);
+    if (form == activation) {
+      EXPECT_TRUE(activation != Activation::gelu && activation != Activation::gelu_tanh);
+      continue;
+    }
+    for (const double limit : {0.01, 5.0, 12.0, 1e4}) {
+      const std::vector<TypeParam> x = grid<TypeParam>(limit), y = values(form, x), slopes = derivatives(form, x);
+      const std::vector<TypeParam> exact = derivatives(activation, x);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const auto at = static_cast<long double>(x[i]);
+        const long double bound = std::max(std::ldexp(1.0L, -12), std::ldexp(std::fabs(at), -19));
+        ASSERT_TRUE(test::close(y[i], formula(activation, at), bound)) << name_of(activation) << "(" << x[i] << ")";
+        ASSERT_TRUE(test::close(slopes[i], exact[i], std::ldexp(1.0L, -12))) << name_of(activation) << "'(" << x[i] << ")";
+      }
+    }
+    const std::vector<TypeParam> far = values(form, std::vector{-infinity, infinity});
+    EXPECT_TRUE(test::close(far[0], 0, 1e-5L));
+    EXPECT_EQ(far[1], infinity);
+    EXPECT_TRUE(std::isnan(values(form, std::vector{std::numeric_limits<TypeParam>::quiet_NaN()}).front()));
+    EXPECT_EQ(name_of(form), "") << "a configuration cannot ask for it";
   }
 }
 

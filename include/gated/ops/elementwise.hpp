@@ -43,6 +43,7 @@ MatrixOf<Run> activate(Run& run, MatrixOf<Run> x, Activation activation) {
   if (activation == Activation::identity) {
     return x;
   }
+  activation = form_in(run.workspace(), activation);
   const auto y = run.reuse(x);
   const MatrixView<const T> from = run[x];
   const MatrixView<T> result = run[y];

@@ -27,7 +27,7 @@ void add_parts(Run& run, const Epilogue<Run>& epilogue, const MatrixOf<Run>& y, 
   };
   epilogue.expect_one_gate();
   own.added = rows("added", epilogue.added);
-  own.activation = epilogue.activation;
+  own.activation = form_in(run.workspace(), epilogue.activation);
   if constexpr (Run::records) {
     if (epilogue.saves_derivative()) {
       own.derivative_kernel = kernels<DerivativeKernels<T>>().activate_and_save_derivative;
@@ -108,7 +108,7 @@ void residual_backward(Back& back, const Epilogue<Run>& epilogue, const ConstVie
 template <class Back, class Run, class T = typename Back::Scalar>
 void gate_backward(Back& back, const Epilogue<Run>& epilogue, const MatrixOf<Run>& z, View<T> dy) {
   Workspace<T>& workspace = back.workspace();
-  ActivationBackward<T> through{.activation = epilogue.activation, .dy = dy, .z = back[z], .dz = dy};
+  ActivationBackward<T> through{.activation = form_in(workspace, epilogue.activation), .dy = dy, .z = back[z], .dz = dy};
   if (const T* const scale = epilogue.scale) {
     through.factor = {scale, dy.rows(), dy.cols(), 0};
     const auto frame = workspace.frame();

@@ -52,6 +52,51 @@ struct GeluTanh {
   }
 };
 
+/// Odd polynomials t P(t²) that approximate Φ(t) - ½ (`value`) and GELU'(t) - ½ (`derivative`), and reach ½ at their bounds.
+/// Minimax fits, of the absolute error of GELU and of GELU'.
+struct GeluFit {
+  static constexpr float bound = 3.95f, derivative_bound = 4.3f;
+  template <class T>
+  static constexpr T value[] = {T(0.39798668),     T(-0.0647227466),  T(0.00884291716), T(-0.000829039258),
+                                T(4.95519271e-05), T(-1.68115173e-06), T(2.44357636e-08)};
+  template <class T>
+  static constexpr T derivative[] = {T(0.797162831),    T(-0.263412774),   T(0.0571739785),
+                                     T(-0.00820103195), T(0.000798575114), T(-5.20345493e-05),
+                                     T(2.15876162e-06), T(-5.1276789e-08), T(5.28694755e-10)};
+};
+/// The same for the tanh form of GELU.
+struct GeluTanhFit {
+  static constexpr float bound = 3.85f, derivative_bound = 4.2f;
+  template <class T>
+  static constexpr T value[] = {T(0.398063123),    T(-0.0651153624),  T(0.00906914845), T(-0.000879122817),
+                                T(5.48835233e-05), T(-1.95593498e-06), T(2.99434575e-08)};
+  template <class T>
+  static constexpr T derivative[] = {T(0.797205985),    T(-0.264814883),   T(0.0586024411),
+                                     T(-0.00871774461), T(0.000892404001), T(-6.16095131e-05),
+                                     T(2.71712383e-06), T(-6.86614712e-08), T(7.52899521e-10)};
+};
+
+/// GELU by polynomials: see coarse(). Beyond the bound, the value is x or nearly 0.
+template <class Fit>
+struct CoarseGelu {
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> value(Simd<T> x) const {
+    return max(x, Simd<T>(T(-Fit::bound))) * step(Fit::template value<T>, T(Fit::bound), x);
+  }
+  template <class T>
+  EIGEN_ALWAYS_INLINE Simd<T> derivative(Simd<T> x) const {
+    return step(Fit::template derivative<T>, T(Fit::derivative_bound), x);
+  }
+
+ private:
+  /// ½ + t P(t²) for t = x limited to ±bound.
+  template <class T, std::size_t N>
+  static EIGEN_ALWAYS_INLINE Simd<T> step(const T (&p)[N], T bound, Simd<T> x) {
+    const Simd<T> t = max(min(x, Simd<T>(bound)), Simd<T>(-bound));
+    return fma(t, detail::polynomial(p, t * t), Simd<T>(T(0.5)));
+  }
+};
+
 /// SiLU(x) = x · σ(x), also called swish.
 struct Silu {
   template <class T>
@@ -148,6 +193,10 @@ decltype(auto) choose_activation(Activation activation, F&& f) {
       return f(Gelu{});
     case Activation::gelu_tanh:
       return f(GeluTanh{});
+    case Activation::coarse_gelu:
+      return f(CoarseGelu<GeluFit>{});
+    case Activation::coarse_gelu_tanh:
+      return f(CoarseGelu<GeluTanhFit>{});
     case Activation::silu:
       return f(Silu{});
     case Activation::relu:

@@ -52,4 +52,5 @@ inline constexpr Bf16Kernels::Tile amx_tiles[] = {
     {8, &multiply_by_tiles<TileRegisters, 8>},   {4, &multiply_by_tiles<TileRegisters, 4>},
     {2, &multiply_by_tiles<TileRegisters, 2>},   {1, &multiply_by_tiles<TileRegisters, 1>}};
 
-inline constexpr Bf16Kernels amx_product_kernels = {.tiles = amx_tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel};
+inline constexpr Bf16Kernels amx_product_kernels = {
+    .tiles = amx_tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel, .corner = nullptr};

@@ -141,7 +141,27 @@ EIGEN_DONT_INLINE void multiply_tile(Index pairs, const float* a, Index row_stri
   }
 }
 
+/// Adds the products of the corner of a lower triangle to a tile that has those of the first `depth` / 2 pairs. Row i ends at
+/// column `depth` + i, at most at `last_depth`. Of a pair that straddles the end, the upper half is neither read in a nor in b.
+EIGEN_DONT_INLINE inline void multiply_corner(Index depth, Index last_depth, Index rows, const float* a, Index row_stride,
+                                              const float* panel, float* tile) {
+  constexpr Index width = Simd<float>::width;
+  for (Index i = 0; i < rows; ++i, a += row_stride, tile += 2 * width) {
+    const Index end = depth + i < last_depth ? depth + i : last_depth;
+    Simd<float> left = Simd<float>::load(tile), right = Simd<float>::load(tile + width);
+    for (Index k = depth / 2; 2 * k < end; ++k) {
+      const __m512 seen = _mm512_castsi512_ps(_mm512_set1_epi32(2 * k + 1 < end ? -1 : 0xffff));
+      const auto visible = [&](Simd<float> pairs) { return Simd<float>::of(_mm512_and_ps(pairs.v, seen)); };
+      const Simd<float> x = visible(repeated(a[k]));
+      left = add_products(left, x, visible(Simd<float>::load(panel + k * 2 * width)));
+      right = add_products(right, x, visible(Simd<float>::load(panel + k * 2 * width + width)));
+    }
+    left.store(tile);
+    right.store(tile + width);
+  }
+}
+
 inline constexpr Bf16Kernels::Tile tiles[] = {
     {14, &multiply_tile<14>}, {7, &multiply_tile<7>}, {4, &multiply_tile<4>}, {2, &multiply_tile<2>}, {1, &multiply_tile<1>}};
 
-inline constexpr Bf16Kernels product_kernels = {.tiles = tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel};
+inline constexpr Bf16Kernels product_kernels = {.tiles = tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel, .corner = &multiply_corner};
