@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "gated/ops/bf16_products.hpp"
 #include "gated/ops/int8_products.hpp"
 #include "tests/core/allocations.hpp"
 #include "tests/ops/fourier_numbers.hpp"
@@ -93,7 +94,7 @@ class PromiseChecks {
     promise("quantized weights are bit-equal to a float layer with the rounded values",
             &PromiseChecks::quantized_weights_are_rounded_ones);
     promise("with int8 products, the promises about batches, threads, streams, record(), hooks and allocations hold",
-            &PromiseChecks::integer_products_keep_promises);
+            &PromiseChecks::engines_keep_promises);
     promise("mismatched shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
       promise("gradients match central differences", &PromiseChecks::gradients_are_right);
@@ -600,9 +601,18 @@ class PromiseChecks {
     const ProductEngine<T>*& place_;
   };
 
-  void integer_products_keep_promises() {
+  void engines_keep_promises() {
     if constexpr (std::is_same_v<T, float>) {
-      const Using engine(engine_, int8_products());
+      for (const auto* const products : {int8_products(), bf16_products()}) {
+        if (products != nullptr) {
+          keeps_promises_with(products);
+        }
+      }
+    }
+  }
+  void keeps_promises_with(const ProductEngine<T>* products) {
+    if constexpr (std::is_same_v<T, float>) {
+      const Using engine(engine_, products);
       sequences_are_alone();
       const Matrix<T> y = forward(batch_.x, batch_.sequences);
       EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));

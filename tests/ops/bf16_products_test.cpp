@@ -144,7 +144,7 @@ TEST_F(Bf16Product, SkipsColumnsPastTheDiagonal) {
   }
 }
 
-/// The zeros of a triangle are numbers that would be seen: NaN, with NaN in the rows of b that a row must not read.
+/// Above the diagonal, `a` is NaN; so is the row of b that only the last row of `a` reads.
 TEST_F(Bf16Product, MultipliesTriangles) {
   if (bf16_kernels<float>()->corner == nullptr) {
     GTEST_SKIP() << "with AMX, triangles stay in float";

@@ -29,7 +29,7 @@ constexpr auto names_of(Activation) {
                                "sigmoid");
 }
 
-/// The form of `activation` for products of low precision: GELU and its tanh form become polynomials, which take less time.
+/// The form of `activation` for engines of low precision: GELU and its tanh form become polynomials, which are faster.
 /// Errors are below 2⁻¹², or 2⁻¹⁹ |x| where |x| > 128; those of derivatives are below 2⁻¹². Other activations stay as they are.
 constexpr Activation coarse(Activation activation) {
   switch (activation) {
@@ -46,7 +46,7 @@ constexpr Activation coarse(Activation activation) {
 template <class Workspace>
 Activation form_in(const Workspace& workspace, Activation activation) {
   const auto* const engine = workspace.product_engine();
-  return engine != nullptr && engine->coarse ? coarse(activation) : activation;
+  return engine != nullptr && engine->coarse() ? coarse(activation) : activation;
 }
 
 }  // namespace gated

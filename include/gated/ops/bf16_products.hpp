@@ -43,12 +43,13 @@ struct Bf16Panels {
   }
 };
 
-/// multiply() in bf16. Returns false without bf16 kernels, or for a triangular `a` if the kernels have no corner().
+/// multiply() in bf16. Returns false without bf16 kernels, for an exact `a`, or for a triangular `a` if the kernels have no
+/// corner().
 /// Cost: one more pass over `a`; scratch: `a` in bf16 and, per thread, a panel of `b`.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
-  const bool triangular = a.diagonal >= 0 || a.upper >= 0;
-  if (bf16_kernels<float>() == nullptr || (triangular && bf16_kernels<float>()->corner == nullptr)) {
+  const bool is_lower = a.diagonal >= 0, is_triangular = is_lower || a.upper >= 0;
+  if (bf16_kernels<float>() == nullptr || a.exact || (is_triangular && bf16_kernels<float>()->corner == nullptr)) {
     return false;
   }
   const Bf16Kernels& table = *bf16_kernels<float>();
@@ -86,9 +87,9 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
       if (!is_unwanted(wanted, column, row + kernel->rows - 1)) {
         const float* const factor = factors.row(row).data();
         const Index depth = a.depth(row), skipped = a.skipped(row) / 2;
-        const Index common = a.diagonal < 0 ? pairs : depth / 2;  // pairs without a part above the diagonal
+        const Index common = is_lower ? depth / 2 : pairs;  // pairs without a part above the diagonal
         kernel->multiply(common - skipped, factor + skipped, factors.outerStride(), panel + skipped * panel_columns, tile);
-        if (a.diagonal >= 0) {
+        if (is_lower) {
           table.corner(depth, a.depth(row + kernel->rows - 1), kernel->rows, factor, factors.outerStride(), panel, tile);
         }
         finish(row, column, kernel->rows, columns, tile);
@@ -99,14 +100,15 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   return true;
 }
 
-inline constexpr ProductEngine<float> bf16_engine{.multiply = &multiply_bf16, .coarse = true};
+inline constexpr ProductEngine<float> bf16_engine{.multiply = &multiply_bf16,
+                                                  .coarse = [] { return bf16_kernels<float>() != nullptr; }};
 
 }  // namespace detail::gemm
 
 /// A matmul engine that rounds both factors to bf16 (to nearest even, subnormals to 0) and sums in float. Its products take a
-/// little over half the time of float products, with relative errors near 2⁻⁸. GELU is coarse(). With AMX, products with a
-/// triangular first factor (causal mixing) stay in float. Returns nullptr without AVX512-BF16, in portable arithmetic, or if a
-/// form below AVX-512 is selected; all products then stay in float.
+/// little over half the time of float products, with relative errors near 2⁻⁸. In layers, GELU is coarse(). Causal mixing by a
+/// Toeplitz W and the weighted sums of windowed attention stay in float; with AMX, so does all causal mixing. Returns nullptr
+/// without AVX512-BF16, in portable arithmetic, or if a form below AVX-512 is selected; all products then stay in float.
 ///
 /// On Linux, if the processor has AMX, the first call asks the system for permission to use it, as int8_products() does.
 ///

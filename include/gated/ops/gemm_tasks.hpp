@@ -81,8 +81,8 @@ struct ProductEngine {
   /// Does the work of detail::gemm::multiply() and returns true, or does nothing and returns false.
   bool (*multiply)(const Operand<T>& a, const Operand<T>& b, const detail::gemm::TileFunction<T>& finish,
                    Workspace<T>& workspace, Index wanted);
-  bool trains = true;   ///< false if backward passes stay in float: Training refuses such an engine
-  bool coarse = false;  ///< true if GELU may take its coarse() form
+  bool trains = true;                       ///< false if backward passes stay in float: Training refuses such an engine
+  bool (*coarse)() = [] { return false; };  ///< true if layers compute GELU in its coarse() form
 };
 
 }  // namespace gated

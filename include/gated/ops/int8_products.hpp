@@ -145,7 +145,7 @@ inline constexpr ProductEngine<float> int8_engine{
                    Workspace<float>& workspace,
                    Index wanted) { return multiply_int8(int8_kernels<float>(), a, b, finish, workspace, wanted); },
     .trains = false,
-    .coarse = true};
+    .coarse = [] { return true; }};
 
 /// An engine with the kernels of `table`, for tests and measurements. The kernels in use must be those of the same form.
 template <const Int8Kernels& table>
@@ -153,7 +153,7 @@ inline constexpr ProductEngine<float> int8_engine_of{
     .multiply = [](const Operand<float>& a, const Operand<float>& b, const TileFunction<float>& finish,
                    Workspace<float>& workspace, Index wanted) { return multiply_int8(table, a, b, finish, workspace, wanted); },
     .trains = false,
-    .coarse = true};
+    .coarse = [] { return true; }};
 
 }  // namespace detail::gemm
 
@@ -174,8 +174,8 @@ inline constexpr ProductEngine<float> int8_engine_of{
 ///
 /// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. For W v,
 /// rows of W are quantized like rows of x, and channels of v like rows of w. All other products stay in float, as do products
-/// with weights prepared in bf16 and products with K > 65,793. GELU is coarse(). The following holds for each row of x in
-/// int8_rows, and for each group of a row in int8: if its range is below 2⁻¹⁰⁰, it counts as zero; if it holds a NaN or an
+/// with weights prepared in bf16 and products with K > 65,793. In layers, GELU is coarse(). The following holds for each row of
+/// x in int8_rows, and for each group of a row in int8: if its range is below 2⁻¹⁰⁰, it counts as zero; if it holds a NaN or an
 /// infinity, or if its range overflows, the row of y is NaN. If t = 0, p = 0. RNE (round to nearest even) needs the default
 /// rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
 ///

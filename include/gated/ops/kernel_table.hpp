@@ -208,7 +208,7 @@ struct Bf16Kernels {
   std::span<const Tile> tiles;  ///< most rows first; the last has one row
   void (*pair_rows)(const Operand<float>& a, Index first, Index rows, float* to, Index stride);
   void (*pack_panel)(const Operand<float>& b, Index first, Index columns, float* panel);
-  /// Completes a tile of a lower triangle, or nullptr.
+  /// Adds the corner of a lower triangle to a tile. nullptr if triangles stay in float.
   void (*corner)(Index depth, Index last_depth, Index rows, const float* a, Index row_stride, const float* panel, float* tile);
 };
 

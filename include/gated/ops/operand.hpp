@@ -20,6 +20,8 @@ struct Operand {
   Index diagonal = -1;              ///< if lower triangular: the last nonzero column of row 0
   Index upper = -1;                 ///< if the transpose of a lower triangular matrix: the last nonzero row of column 0
   bool quantizable = false;         ///< for operand b of matmul(a, b): see quantizable()
+  bool exact = false;               ///< for operand a: bf16_products() leaves the product in float. Set where a stream and a
+                                    ///< batch divide the sums differently
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}
@@ -35,9 +37,10 @@ struct Operand {
     Operand result(data, columns, rows, column_stride, row_stride);
     result.upper = diagonal;
     result.diagonal = upper;
+    result.exact = exact;
     return result;
   }
-  /// In rows 0 … `row`, all columns from depth(row) on are 0: matmul() does not read them.
+  /// In rows 0 … `row`, all columns from depth(row) on count as 0: matmul() does not multiply them.
   Index depth(Index row) const { return diagonal < 0 ? columns : std::min(columns, diagonal + row + 1); }
   /// In the rows from `row` on, all columns before skipped(row) are 0: matmul() skips them.
   Index skipped(Index row) const { return upper < 0 ? 0 : std::clamp<Index>(row - upper, 0, columns); }
@@ -62,8 +65,8 @@ Operand<T> quantizable(Operand<T> b) {
   return b;
 }
 
-/// A lower triangle as operand a of matmul(a, b): row i is 0 after column `diagonal` + i, `diagonal` ≥ 0. The zeros are neither
-/// read nor multiplied, so they never turn a NaN in b into a NaN of the product.
+/// A lower triangle as operand a of matmul(a, b): row i is 0 after column `diagonal` + i, `diagonal` ≥ 0. The zeros are not
+/// multiplied, so they never turn a NaN in b into a NaN of the product.
 template <class T>
 Operand<T> lower(Operand<T> x, Index diagonal) {
   x.diagonal = diagonal;

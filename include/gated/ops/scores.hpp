@@ -100,6 +100,7 @@ Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach)
   Operand<T> factor = weights;
   if (reach < unlimited_reach) {
     factor.upper = reach - at;
+    factor.exact = true;  // a stream and a batch begin at different keys
   }
   if (causal || reach < unlimited_reach) {
     factor.diagonal = causal ? at : at + reach;

@@ -106,7 +106,12 @@ struct SpatialWeight {
     for (Index k = 0; k < count; ++k) {
       expand_row(head, i + k, depth, &expanded.coeffRef(k, 0), first);
     }
-    return causal ? lower<T>(expanded, i - first) : Operand<T>(expanded);
+    Operand<T> result = expanded;
+    if (causal) {
+      result = lower<T>(result, i - first);
+      result.exact = form != SpatialForm::dense;  // a stream and a batch share it out to the FFT differently
+    }
+    return result;
   }
 };
 

@@ -53,7 +53,7 @@ struct GeluTanh {
 };
 
 /// Odd polynomials t P(t²) that approximate Φ(t) - ½ (`value`) and GELU'(t) - ½ (`derivative`), and reach ½ at their bounds.
-/// Minimax fits, of the absolute error of GELU and of GELU'.
+/// Minimax fits to GELU and GELU', in absolute error.
 struct GeluFit {
   static constexpr float bound = 3.95f, derivative_bound = 4.3f;
   template <class T>

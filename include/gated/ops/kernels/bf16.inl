@@ -141,8 +141,8 @@ EIGEN_DONT_INLINE void multiply_tile(Index pairs, const float* a, Index row_stri
   }
 }
 
-/// Adds the products of the corner of a lower triangle to a tile that has those of the first `depth` / 2 pairs. Row i ends at
-/// column `depth` + i, at most at `last_depth`. Of a pair that straddles the end, the upper half is neither read in a nor in b.
+/// Finishes a tile that holds the sums of the first `depth` / 2 pairs: adds the rest of each row. Row i ends before column
+/// min(`depth` + i, `last_depth`). If a pair straddles that end, its upper half is masked in a and in b.
 EIGEN_DONT_INLINE inline void multiply_corner(Index depth, Index last_depth, Index rows, const float* a, Index row_stride,
                                               const float* panel, float* tile) {
   constexpr Index width = Simd<float>::width;
