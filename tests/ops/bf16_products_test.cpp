@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "gated/layers/spatial_projection.hpp"
 #include "gated/models/gmlp.hpp"
 #include "gated/models/prepare.hpp"
 #include "tests/core/allocations.hpp"
@@ -205,6 +206,32 @@ TEST_F(Bf16Product, StreamsEqualTheBatchBitForBit) {
     model.extend(x.middleRows(first, count), state, y.middleRows(first, count), workspace);
   }
   EXPECT_TRUE(same_bits(y, batch));
+}
+
+TEST_F(Bf16Product, LeavesWindowsAndCausalToeplitzWeightsInFloat) {
+  const auto stays_float = [&](const Operand<float>& a, const Matrix<float>& b) {
+    Workspace<float> in_float;
+    return same_bits(product(a, b), product_in(in_float, a, b));
+  };
+  const Index length = 9;
+  const Matrix<float> b = random_matrix<float>(length, 20, 2);
+  Matrix<float> attention = Matrix<float>::Zero(length, length);
+  for (Index i = 0; i < length; ++i) {
+    attention.row(i).segment(std::max<Index>(i - 3, 0), std::min<Index>(i, 3) + 1).setConstant(0.3f);
+  }
+  const MatrixMap<float> weights(attention.data(), length, length, Eigen::OuterStride<>(length));
+  EXPECT_TRUE(stays_float(detail::band<float>(weights, 0, true, 3), b));
+  EXPECT_TRUE(stays_float(detail::band<float>(weights, 0, true, 3).transposed(), b));
+  EXPECT_EQ(stays_float(detail::band<float>(weights, 0, true, unlimited_reach), b), bf16_kernels<float>()->corner == nullptr);
+  for (const SpatialForm form : {SpatialForm::dense, SpatialForm::toeplitz}) {
+    Random random(1);
+    SpatialProjection<float> layer({.length = length, .causal = true, .form = form});
+    fill_normal(layer.weight, 1, random);
+    Workspace<float> scratch;
+    const auto frame = scratch.frame();
+    const bool expected = form == SpatialForm::toeplitz || bf16_kernels<float>()->corner == nullptr;
+    EXPECT_EQ(stays_float(layer.parameters().rows(0, 0, length, length, scratch), b), expected) << name_of(form);
+  }
 }
 
 TEST(Bf16ProductElsewhere, FallsBackToFloat) {
