@@ -29,6 +29,8 @@ CLAIMS = {
               ["split at their parameters", "linear", "multiplicative"]],
     "weights": [["gMLP", "dense W", "dense W at gMLP's parameters"]],
     "amlp": [["gMLP", "aMLP"]],
+    "attention": [["GAU relu²", "FLASH", "Transformer rotary and T5", "Transformer rotary"],
+                  ["GAU relu²", "GAU softmax", "Transformer rotary and T5"]],
 }
 
 TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights": "Toeplitz and dense W",
