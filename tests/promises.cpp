@@ -93,8 +93,9 @@ class PromiseChecks {
     promise("a saved model is the same when loaded", &PromiseChecks::files_hold_all);
     promise("quantized weights are bit-equal to a float layer with the rounded values",
             &PromiseChecks::quantized_weights_are_rounded_ones);
-    promise("with int8 products, the promises about batches, threads, streams, record(), hooks and allocations hold",
-            &PromiseChecks::engines_keep_promises);
+    promise(
+        "with int8 and with bf16 products, the promises about batches, threads, streams, record(), hooks and allocations hold",
+        &PromiseChecks::engines_keep_promises);
     promise("mismatched shapes are refused and nothing is written", &PromiseChecks::shapes_are_refused);
     if (promises_.trains) {
       promise("gradients match central differences", &PromiseChecks::gradients_are_right);
@@ -603,27 +604,24 @@ class PromiseChecks {
 
   void engines_keep_promises() {
     if constexpr (std::is_same_v<T, float>) {
-      for (const auto* const products : {int8_products(), bf16_products()}) {
-        if (products != nullptr) {
-          keeps_promises_with(products);
-        }
+      engine_keeps_promises(int8_products());
+      if (bf16_products() != nullptr) {
+        engine_keeps_promises(bf16_products());
       }
     }
   }
-  void keeps_promises_with(const ProductEngine<T>* products) {
-    if constexpr (std::is_same_v<T, float>) {
-      const Using engine(engine_, products);
-      sequences_are_alone();
-      const Matrix<T> y = forward(batch_.x, batch_.sequences);
-      EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));
-      training_is_forward();
-      hooks_see_all();
-      nothing_is_allocated();
-      if (promises_.causal && promises_.streams) {
-        streams_are_forward();
-        hooks_see_streams();
-        streams_allocate_nothing();
-      }
+  void engine_keeps_promises(const ProductEngine<T>* products) {
+    const Using engine(engine_, products);
+    sequences_are_alone();
+    const Matrix<T> y = forward(batch_.x, batch_.sequences);
+    EXPECT_TRUE(same_bits(forward(batch_.x, batch_.sequences, {}, Threads{3}), y));
+    training_is_forward();
+    hooks_see_all();
+    nothing_is_allocated();
+    if (promises_.causal && promises_.streams) {
+      streams_are_forward();
+      hooks_see_streams();
+      streams_allocate_nothing();
     }
   }
 

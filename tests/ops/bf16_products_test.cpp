@@ -145,7 +145,7 @@ TEST_F(Bf16Product, SkipsColumnsPastTheDiagonal) {
   }
 }
 
-/// Above the diagonal, `a` is NaN; so is the row of b that only the last row of `a` reads.
+/// Above its diagonal, `hidden` is NaN. At last, so is the row of b that only its last row reads.
 TEST_F(Bf16Product, MultipliesTriangles) {
   if (bf16_kernels<float>()->corner == nullptr) {
     GTEST_SKIP() << "with AMX, triangles stay in float";

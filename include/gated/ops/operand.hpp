@@ -20,8 +20,8 @@ struct Operand {
   Index diagonal = -1;              ///< if lower triangular: the last nonzero column of row 0
   Index upper = -1;                 ///< if the transpose of a lower triangular matrix: the last nonzero row of column 0
   bool quantizable = false;         ///< for operand b of matmul(a, b): see quantizable()
-  bool exact = false;               ///< for operand a: bf16_products() leaves the product in float. Set where a stream and a
-                                    ///< batch divide the sums differently
+  bool exact = false;               ///< for operand a: bf16_products() leaves the product in float. For sums that a
+                                    ///< stream and a batch divide differently
 
   Operand(const ConstView<T>& x)
       : data(x.data()), rows(x.rows()), columns(x.cols()), row_stride(x.outerStride()), column_stride(1) {}

@@ -109,7 +109,7 @@ struct SpatialWeight {
     Operand<T> result = expanded;
     if (causal) {
       result = lower<T>(result, i - first);
-      result.exact = form != SpatialForm::dense;  // a stream and a batch share it out to the FFT differently
+      result.exact = form != SpatialForm::dense;  // a stream and a batch compute different parts by FFT
     }
     return result;
   }

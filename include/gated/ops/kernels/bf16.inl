@@ -164,4 +164,5 @@ EIGEN_DONT_INLINE inline void multiply_corner(Index depth, Index last_depth, Ind
 inline constexpr Bf16Kernels::Tile tiles[] = {
     {14, &multiply_tile<14>}, {7, &multiply_tile<7>}, {4, &multiply_tile<4>}, {2, &multiply_tile<2>}, {1, &multiply_tile<1>}};
 
-inline constexpr Bf16Kernels product_kernels = {.tiles = tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel, .corner = &multiply_corner};
+inline constexpr Bf16Kernels product_kernels = {
+    .tiles = tiles, .pair_rows = &pair_rows, .pack_panel = &pack_panel, .corner = &multiply_corner};
