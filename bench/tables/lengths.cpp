@@ -18,6 +18,36 @@ double seconds_in_gates(const gated::Gmlp<float>& model, const gated::Sequences&
   return static_cast<double>(step) * (seconds() - start);
 }
 
+/// Prints the rows of a length. `figures`: the seconds of forward passes with matmul, the seconds in gates, peaks, and the
+/// seconds of forward passes with the FFT, as by_turns() returns them. `scratch`: the workspace in bytes.
+void print_rows(const gated::Gmlp<float>& model, Index length, const std::vector<std::vector<double>>& figures,
+                std::size_t scratch) {
+  std::vector<double> shares;
+  for (std::size_t turn = 0; turn < figures[0].size(); ++turn) {
+    shares.push_back(figures[1][turn] / figures[0][turn]);
+  }
+  const double time = median(figures[0]), share = median(shares), peak = best(figures[2]);
+  const double flops = flops_of(model, 1, length);
+  const double spatial = static_cast<double>(model.config.depth) * spatial_flops(model.config.hidden / 2, length, false);
+  const double rest_of_peak = (flops - spatial) / (time * (1 - share)) / peak;
+  const auto print = [length](std::string_view quantity, double value) {
+    print_row("lengths", "gMLP-base", length, quantity, value);
+  };
+  print("ms", 1e3 * time);
+  print("transformed ms", 1e3 * median(figures[3]));
+  print("of peak", flops / time / peak);
+  print("spatial share of time", share);
+  print("spatial share of flops", spatial / flops);
+  print("rest of peak", rest_of_peak);
+  print("weights MB", megabytes(model));
+  print("scratch MB", megabytes(scratch));
+  if (!(rest_of_peak <= 1)) {
+    std::cerr << "lengths: with " << length << " tokens, the measured spatial share implies that the work outside "
+              << "the gates runs at " << rest_of_peak
+              << " times the peak, so the share is wrong. Measure again on an idle machine.\n";
+  }
+}
+
 void measure(const TableOptions& options, Index length) {
   gated::GmlpConfig config = gated::gmlp_base().trunk;
   config.length = length;
@@ -55,30 +85,7 @@ void measure(const TableOptions& options, Index length) {
   };
   const auto figures =
       by_turns(options.turns(), {forward(never), gates, peak_of(options.threads), forward(gated::fourier_crossover)});
-  std::vector<double> shares;
-  for (std::size_t turn = 0; turn < figures[0].size(); ++turn) {
-    shares.push_back(figures[1][turn] / figures[0][turn]);
-  }
-  const double time = median(figures[0]), share = median(shares), peak = best(figures[2]);
-  const double flops = flops_of(model, 1, length);
-  const double spatial = static_cast<double>(config.depth) * spatial_flops(config.hidden / 2, length, false);
-  const double rest_of_peak = (flops - spatial) / (time * (1 - share)) / peak;
-  const auto print = [length](std::string_view quantity, double value) {
-    print_row("lengths", "gMLP-base", length, quantity, value);
-  };
-  print("ms", 1e3 * time);
-  print("transformed ms", 1e3 * median(figures[3]));
-  print("of peak", flops / time / peak);
-  print("spatial share of time", share);
-  print("spatial share of flops", spatial / flops);
-  print("rest of peak", rest_of_peak);
-  print("weights MB", megabytes(model));
-  print("scratch MB", megabytes(workspace.bytes()));
-  if (!(rest_of_peak <= 1)) {
-    std::cerr << "lengths: with " << length << " tokens, the measured spatial share implies that the work outside "
-              << "the gates runs at " << rest_of_peak
-              << " times the peak, so the share is wrong. Measure again on an idle machine.\n";
-  }
+  print_rows(model, length, figures, workspace.bytes());
 }
 
 }  // namespace

@@ -79,6 +79,27 @@ Figures opened(const Open& open) {
   return found;
 }
 
+/// A way to open the model, and its figures so far.
+struct Form {
+  const char* name;
+  std::function<Figures()> measure;
+  std::array<std::vector<double>, std::size(quantities)> figures = {};
+};
+
+/// Writes the model in three weight formats.
+void write_models(const Path& floats, const Path& codes, const Path& rows, bool quick) {
+  gated::Random random(1);
+  auto config = whole();
+  if (quick) {
+    config.vocabulary = 256;
+    config.trunk.channels = config.trunk.hidden = 64;
+  }
+  const Model model(config, random);
+  gated::save_model(model, floats);
+  gated::save_model(model, codes, gated::WeightFormat::int8);
+  gated::save_model(model, rows, gated::WeightFormat::int8_rows);
+}
+
 template <class Prepared, class Use>
 void use_prepared(const Prepared& prepared, const Use& use) {
   gated::Workspace<float> workspace;
@@ -93,23 +114,9 @@ void table_of_openings(const TableOptions& options) {
   const Path floats = folder / "float32.safetensors", codes = folder / "int8.safetensors", rows = folder / "rows.safetensors";
   std::filesystem::create_directories(folder);
   in_a_process([&] {
-    gated::Random random(1);
-    auto config = whole();
-    if (options.quick) {
-      config.vocabulary = 256;
-      config.trunk.channels = config.trunk.hidden = 64;
-    }
-    const Model model(config, random);
-    gated::save_model(model, floats);
-    gated::save_model(model, codes, gated::WeightFormat::int8);
-    gated::save_model(model, rows, gated::WeightFormat::int8_rows);
+    write_models(floats, codes, rows, options.quick);
     return Figures{};
   });
-  struct Form {
-    const char* name;
-    std::function<Figures()> measure;
-    std::array<std::vector<double>, std::size(quantities)> figures = {};
-  };
   Form forms[] = {
       {"load_model()",
        [&] {

@@ -35,6 +35,20 @@ Difference compare(const gated::Matrix<T>& ours, const CaseFile& file, const std
 /// The larger of a and b; NaN if either is NaN.
 double worse(double a, double b) { return b <= a ? a : (a <= b ? b : a + b); }
 
+/// Compares the gradients and sets verdict.gradient_error. Returns whether all are within the tolerance.
+bool check_gradients(const std::vector<GradientPair<double>>& gradients, const CaseFile& file, Verdict& verdict) {
+  bool ok = true;
+  for (const auto& gradient : gradients) {
+    auto difference = compare(gradient.ours, gradient.theirs, "the gradient of " + gradient.name);
+    if (!gradient.has_effect) {
+      difference.scale = file.largest_gradient();  // the gradient is only rounding error
+    }
+    ok = ok && difference.absolute <= 1e-9 * difference.scale;
+    verdict.gradient_error = worse(verdict.gradient_error.value_or(0), difference.relative());
+  }
+  return ok;
+}
+
 }  // namespace
 
 Verdict check(const CaseFile& file) {
@@ -71,15 +85,8 @@ Verdict check(const CaseFile& file) {
   for (std::size_t i = 0; i < in_float.others.size(); ++i) {
     judge(in_float.others[i].first, in_float.others[i].second, in_double.others[i].second);
   }
-  for (const auto& gradient : in_double.gradients) {
-    auto difference = compare(gradient.ours, gradient.theirs, "the gradient of " + gradient.name);
-    if (!gradient.has_effect) {
-      difference.scale = file.largest_gradient();  // the gradient is only rounding error
-    }
-    ok = ok && difference.absolute <= 1e-9 * difference.scale;
-    verdict.gradient_error = worse(verdict.gradient_error.value_or(0), difference.relative());
-  }
-  ok = ok && judged > 0 && (!file.has("cotangent") || !in_double.gradients.empty());
+  ok = check_gradients(in_double.gradients, file, verdict) && ok && judged > 0 &&
+       (!file.has("cotangent") || !in_double.gradients.empty());
   verdict.status = ok ? Status::ok : Status::failed;
   return verdict;
 }

@@ -14,6 +14,7 @@
 namespace {
 
 using gated::Index, gated::Matrix, gated::Workspace;
+using Model = gated::GmlpImageClassifier<float>;
 
 /// The most probable class of each image, and its probability.
 std::vector<digits::Prediction> predict(const Matrix<float>& logits, Workspace<float>& workspace) {
@@ -41,8 +42,18 @@ float difference_to_pytorch(const std::filesystem::path& path, const Matrix<floa
   return (ours - theirs).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }
 
+/// Measures and prints the time per image, one by one and in a batch.
+void print_times(const Model& model, const Matrix<float>& inputs, Index batch, Workspace<float>& workspace, int threads) {
+  Matrix<float> one(1, model.out()), many(batch, model.out());
+  Index next = 0;
+  const double alone = examples::median_ms([&] { model.forward(inputs.row(next++ % inputs.rows()), one, workspace); });
+  const double together = examples::median_ms([&] { model.forward(inputs.topRows(batch), many, workspace); });
+  std::printf("  time      %.3f ms per image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
+              together / static_cast<double>(batch), batch, threads, threads > 1 ? "s" : "");
+}
+
 int run(const digits::Options& options) {
-  const auto model = gated::load_model<gated::GmlpImageClassifier<float>>(options.model);
+  const auto model = gated::load_model<Model>(options.model);
   const auto& config = model.config;
   const bool all = options.all || !options.mnist.empty();
   const auto& source = options.mnist.empty() ? options.data : options.mnist;
@@ -68,14 +79,7 @@ int run(const digits::Options& options) {
   std::printf("  right     %.1f %%, %td of %td\n", 100 * static_cast<double>(right) / static_cast<double>(images.count()),
               right, images.count());
   std::printf("  mistakes  %s\n", digits::describe_mistakes(images, predictions).c_str());
-
-  Matrix<float> one(1, logits.cols());
-  Index next = 0;
-  const double alone = examples::median_ms([&] { model.forward(inputs.row(next++ % images.count()), one, workspace); });
-  Matrix<float> many(batch, logits.cols());
-  const double together = examples::median_ms([&] { model.forward(inputs.topRows(batch), many, workspace); });
-  std::printf("  time      %.3f ms per image one by one, %.3f ms in a batch of %td, %d thread%s\n", alone,
-              together / static_cast<double>(batch), batch, options.threads, options.threads > 1 ? "s" : "");
+  print_times(model, inputs, batch, workspace, options.threads);
 
   if (!options.svg.empty()) {
     examples::write_svg(options.svg, examples::spatial_weights(model));

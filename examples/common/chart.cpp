@@ -125,7 +125,8 @@ struct Plot {
   void settle_x(double most_width) {
     width = most_width;
     if (const auto& map = panel.heat_map) {
-      const double columns = static_cast<double>(map->values.cols()), rows = map->stretch * static_cast<double>(map->values.rows());
+      const double columns = static_cast<double>(map->values.cols());
+      const double rows = map->stretch * static_cast<double>(map->values.rows());
       const double cell = std::min({largest_cell, width / columns, tallest_map / rows});
       width = cell * columns;
       height = cell * rows;
@@ -248,6 +249,19 @@ std::string colour_bar(double lowest, double full, double top, const std::string
   return out;
 }
 
+/// The width to reserve for the legends.
+double legend_width(const Figure& figure) {
+  double width = 0;
+  for (const Panel& panel : figure.panels) {
+    for (const Series& s : panel.series) {
+      for (const std::string& line : lines_of(s.name, longest_name)) {
+        width = std::max(width, 12 + key + 6 + room_of(line));
+      }
+    }
+  }
+  return width;
+}
+
 /// The names of the series, each at the height where its curve ends, if there is room.
 std::string legend(const Plot& plot, double x) {
   struct Entry {
@@ -333,28 +347,9 @@ std::string drawn(const Plot& plot, double full) {
   return out + path("axis", axis) + path("mark", marks);
 }
 
-}  // namespace
-
-std::string svg(const Figure& figure) {
-  require<ArgumentError>(!figure.panels.empty() && figure.columns > 0, "chart: \"", figure.title, "\" has no panels.");
-  std::vector<Plot> plots(figure.panels.begin(), figure.panels.end());
-  double beside = 0, before = 0;  // widths reserved for the legend, and for ticks of y
-  double lowest = 0, full = 0;
-  bool has_map = false;
-  for (const Panel& panel : figure.panels) {
-    for (const Series& s : panel.series) {
-      for (const std::string& line : lines_of(s.name, longest_name)) {
-        beside = std::max(beside, 12 + key + 6 + room_of(line));
-      }
-    }
-    if (panel.heat_map) {
-      has_map = true;
-      lowest = std::min(lowest, static_cast<double>(panel.heat_map->values.minCoeff()));
-      full = std::max(full, static_cast<double>(panel.heat_map->values.cwiseAbs().maxCoeff()));
-    }
-  }
-  full = figure.full_colour > 0 ? figure.full_colour : full > 0 ? full : 1;
-  const double column = (paper - margin - beside) / static_cast<double>(figure.columns);
+/// Sets the ticks and sizes of panels that are `column` apart. Returns the width to reserve for ticks of y.
+double settle(std::span<Plot> plots, double column) {
+  double before = 0;
   for (Plot& plot : plots) {
     plot.settle_y();
     before = std::max(before, plot.room_left());
@@ -362,6 +357,44 @@ std::string svg(const Figure& figure) {
   for (Plot& plot : plots) {
     plot.settle_x(column - margin - before);
   }
+  return before;
+}
+
+/// Places a row of panels below `y`, `column` apart, with the width `before` for ticks of y. Returns the y below the row.
+double place_row(std::span<Plot> plots, double y, double column, double before) {
+  double edge = margin, above = 0, height = 0, below = 0;
+  for (const Plot& plot : plots) {
+    above = std::max(above, plot.room_above());
+    height = std::max(height, plot.height);
+    below = std::max(below, plot.room_below());
+  }
+  for (Plot& plot : plots) {
+    plot.edge = edge;
+    plot.room = column - margin;
+    plot.left = edge + before;
+    plot.top = y + above;
+    edge += column;
+  }
+  return y + (above + height + below + margin);
+}
+
+}  // namespace
+
+std::string svg(const Figure& figure) {
+  require<ArgumentError>(!figure.panels.empty() && figure.columns > 0, "chart: \"", figure.title, "\" has no panels.");
+  std::vector<Plot> plots(figure.panels.begin(), figure.panels.end());
+  double lowest = 0, full = 0;
+  bool has_map = false;
+  for (const Panel& panel : figure.panels) {
+    if (panel.heat_map) {
+      has_map = true;
+      lowest = std::min(lowest, static_cast<double>(panel.heat_map->values.minCoeff()));
+      full = std::max(full, static_cast<double>(panel.heat_map->values.cwiseAbs().maxCoeff()));
+    }
+  }
+  full = figure.full_colour > 0 ? figure.full_colour : full > 0 ? full : 1;
+  const double column = (paper - margin - legend_width(figure)) / static_cast<double>(figure.columns);
+  const double before = settle(plots, column);
 
   std::string out;
   double y = margin;
@@ -375,24 +408,13 @@ std::string svg(const Figure& figure) {
   }
   for (std::size_t first = 0; first < plots.size(); first += figure.columns) {
     const auto row_of = std::span(plots).subspan(first, std::min(figure.columns, plots.size() - first));
-    double edge = margin, above = 0, height = 0, below = 0;
+    y = place_row(row_of, y, column, before);
     for (const Plot& plot : row_of) {
-      above = std::max(above, plot.room_above());
-      height = std::max(height, plot.height);
-      below = std::max(below, plot.room_below());
-    }
-    for (Plot& plot : row_of) {
-      plot.edge = edge;
-      plot.room = column - margin;
-      plot.left = edge + before;
-      plot.top = y + above;
       out += drawn(plot, full);
-      edge += column;
     }
     if (figure.columns == 1 || first == 0) {
-      out += legend(row_of.back(), edge - margin + 12);
+      out += legend(row_of.back(), row_of.back().edge + column - margin + 12);
     }
-    y += above + height + below + margin;
   }
   return text("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", paper, " ", at(y), "\" role=\"img\">\n<title>",
               escaped(figure.title), "</title>\n", style, path("paper", box(0, 0, paper, y)), out, "</svg>\n");

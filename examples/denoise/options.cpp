@@ -4,8 +4,32 @@
 
 namespace denoise {
 
+using examples::UsageError, gated::Index, gated::require;
+
+namespace {
+
+/// Raises UsageError for options that exclude each other, or a file that is missing.
+void expect_consistent(const CLI::App& app, const Options& options) {
+  const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
+  const bool trains = !options.train.empty();
+  for (const char* const name : {"--steps", "--batch", "--rate", "--channels", "--depth"}) {
+    require<UsageError>(trains || !given(name), name, " is for training. Add --train FOLDER.");
+  }
+  require<UsageError>(options.compare.empty() || !options.test.empty(), "--compare is for --test FOLDER.");
+  require<UsageError>(!trains || options.model.empty(), "--train starts a new model. Leave out --model.");
+  require<UsageError>(!trains || (!options.in.empty() && options.out.empty()),
+                      "--train needs one file, the model to write: denoise --train FOLDER model.safetensors.");
+  const bool file = !options.in.empty() && !trains, only_tests = !options.test.empty() && !trains;
+  require<UsageError>(
+      static_cast<int>(file) + static_cast<int>(options.stream) + static_cast<int>(trains) + static_cast<int>(only_tests) == 1,
+      "expected IN.wav and OUT.wav, or --stream, or --train, or --test.");
+  require<UsageError>(!file || !options.out.empty(), "OUT.wav is missing: denoise IN.wav OUT.wav.");
+  require<UsageError>(options.picture.empty() || file, "--picture needs files. Give IN.wav and OUT.wav.");
+}
+
+}  // namespace
+
 Options parse_options(int count, char** arguments) {
-  using gated::Index;
   Options options;
   CLI::App app(
       "Removes the noise from a recording of speech.\n\n"
@@ -36,21 +60,7 @@ Options parse_options(int count, char** arguments) {
                        "the seed for all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
-  const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
-  const bool trains = !options.train.empty();
-  for (const char* const name : {"--steps", "--batch", "--rate", "--channels", "--depth"}) {
-    gated::require<examples::UsageError>(trains || !given(name), name, " is for training. Add --train FOLDER.");
-  }
-  gated::require<examples::UsageError>(options.compare.empty() || !options.test.empty(), "--compare is for --test FOLDER.");
-  gated::require<examples::UsageError>(!trains || options.model.empty(), "--train starts a new model. Leave out --model.");
-  gated::require<examples::UsageError>(!trains || (!options.in.empty() && options.out.empty()),
-                                       "--train needs one file, the model to write: denoise --train FOLDER model.safetensors.");
-  const bool file = !options.in.empty() && !trains, only_tests = !options.test.empty() && !trains;
-  gated::require<examples::UsageError>(
-      static_cast<int>(file) + static_cast<int>(options.stream) + static_cast<int>(trains) + static_cast<int>(only_tests) == 1,
-      "expected IN.wav and OUT.wav, or --stream, or --train, or --test.");
-  gated::require<examples::UsageError>(!file || !options.out.empty(), "OUT.wav is missing: denoise IN.wav OUT.wav.");
-  gated::require<examples::UsageError>(options.picture.empty() || file, "--picture needs files. Give IN.wav and OUT.wav.");
+  expect_consistent(app, options);
   return options;
 }
 

@@ -84,6 +84,32 @@ double share_right(const Model& model, const Pictures& pictures, gated::Workspac
   return static_cast<double>(right) / static_cast<double>(logits.rows());
 }
 
+/// Trains to the last step. Prints the loss and the held-out accuracy five times.
+void train(gated::Training<Model>& training, const Pictures& pictures, Index batch, int threads) {
+  const Index steps = training.config().schedule.steps;
+  gated::Tape<float> tape(gated::Threads{threads});
+  gated::Workspace<float> workspace(gated::Threads{threads});
+  std::vector<Index> order(pictures.classes[0].size()), classes(static_cast<std::size_t>(batch));
+  std::iota(order.begin(), order.end(), Index{0});
+  Matrix<float> inputs(batch, pictures.inputs[0].cols());
+  while (training.steps_done() < steps) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {  // the next batch: distinct pictures, drawn at random
+      const auto other = i + static_cast<std::size_t>(training.random.uniform() * static_cast<double>(order.size() - i));
+      std::swap(order[i], order[other]);
+      inputs.row(static_cast<Index>(i)) = pictures.inputs[0].row(order[i]);
+      classes[i] = pictures.classes[0][static_cast<std::size_t>(order[i])];
+    }
+    const double loss = training.step([&](const Model& current, Model& gradient) {
+      tape.begin(current, gradient, training.random);
+      return tape.backward(cross_entropy(tape, record(tape, current, tape.constant(inputs)), classes));
+    });
+    if (training.steps_done() % std::max<Index>(steps / 5, 1) == 0) {
+      std::printf("step %td of %td: loss %.3f, %.0f %% of the held-out pictures right\n", training.steps_done(), steps, loss,
+                  100 * share_right(training.model, pictures, workspace));
+    }
+  }
+}
+
 int run(const tune::Options& options) {
   if (!options.example.empty()) {
     write_example(options.example);
@@ -106,27 +132,7 @@ int run(const tune::Options& options) {
       .schedule = {.form = gated::ScheduleForm::cosine, .warmup = std::min<Index>(10, steps / 2), .steps = steps},
       .clip_norm = 1.0};
   gated::Training<Model> training(config, model, random);
-  gated::Tape<float> tape(gated::Threads{options.threads});
-  gated::Workspace<float> workspace(gated::Threads{options.threads});
-  std::vector<Index> order(static_cast<std::size_t>(count)), classes(static_cast<std::size_t>(batch));
-  std::iota(order.begin(), order.end(), Index{0});
-  Matrix<float> inputs(batch, pictures.inputs[0].cols());
-  while (training.steps_done() < steps) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(batch); ++i) {  // the next batch: distinct pictures, drawn at random
-      const auto other = i + static_cast<std::size_t>(training.random.uniform() * static_cast<double>(order.size() - i));
-      std::swap(order[i], order[other]);
-      inputs.row(static_cast<Index>(i)) = pictures.inputs[0].row(order[i]);
-      classes[i] = pictures.classes[0][static_cast<std::size_t>(order[i])];
-    }
-    const double loss = training.step([&](const Model& current, Model& gradient) {
-      tape.begin(current, gradient, training.random);
-      return tape.backward(cross_entropy(tape, record(tape, current, tape.constant(inputs)), classes));
-    });
-    if (training.steps_done() % std::max<Index>(steps / 5, 1) == 0) {
-      std::printf("step %td of %td: loss %.3f, %.0f %% of the held-out pictures right\n", training.steps_done(), steps, loss,
-                  100 * share_right(training.model, pictures, workspace));
-    }
-  }
+  train(training, pictures, batch, options.threads);
   gated::save_model(training.model, options.out, {{"labels", gated::labels_text(pictures.labels)}});
   std::printf("%s: %zu classes, from %s to %s\n", options.out.string().c_str(), pictures.labels.size(),
               pictures.labels.front().c_str(), pictures.labels.back().c_str());

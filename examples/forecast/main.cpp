@@ -1,8 +1,10 @@
 // forecast: forecasts time series with a TinyTimeMixer, measures the forecasts, and trains models. See README.md.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
+#include <span>
+#include <utility>
 
 #include "band.hpp"
 #include "common/run_main.hpp"
@@ -13,6 +15,16 @@ namespace {
 
 using namespace forecast;
 
+/// The data, and the models that forecast it.
+struct Inputs {
+  Table table;
+  Model model;
+  gated::RegressionLossConfig loss;
+  std::string quantile;  ///< appended to names of forecasts, such as " 0.9"; empty unless the loss is quantile
+  std::vector<Edge> band;
+  Index frequency;
+};
+
 /// The contents of forecast.csv, transposed: one row per series, followed by two rows for its band if there is one.
 struct Forecasts {
   std::vector<std::string> names;
@@ -20,9 +32,9 @@ struct Forecasts {
   Matrix<double> values;
 };
 
-/// The forecasts that start at `row`. Names of forecast series end in the quantile of `model`, such as " 0.9"; empty for none.
-Forecasts forecasts_at(const Model& model, const std::string& quantile, const std::vector<Edge>& band, const Series& series,
-                       Index row, Index frequency, gated::Workspace<float>& workspace) {
+/// The forecasts that start at `row`.
+Forecasts forecasts_at(const Inputs& inputs, const Series& series, Index row, gated::Workspace<float>& workspace) {
+  const auto& [table, model, loss, quantile, band, frequency] = inputs;
   const Matrix<double> middle = forecast_at(model, series, row, frequency, workspace);
   std::vector<Matrix<double>> edges;
   for (const Edge& edge : band) {
@@ -37,7 +49,7 @@ Forecasts forecasts_at(const Model& model, const std::string& quantile, const st
     all.names.push_back(name);
   };
   for (Index m = 0; m < middle.rows(); ++m) {
-    const std::string& name = series.table.names[static_cast<std::size_t>(m)];
+    const std::string& name = table.names[static_cast<std::size_t>(m)];
     all.rows.push_back(static_cast<Index>(all.names.size()));
     const bool is_forecast = !std::isnan(middle(m, 0));
     add(is_forecast ? name + quantile : name, middle.row(m));
@@ -59,8 +71,9 @@ Line part_of(const Table& table, Index series, Index first, Index last) {
   return line;
 }
 
-int run(const Options& options) {
-  examples::stop_when_asked();
+/// Opens the data and the models from the options, or starts a new model.
+/// Errors: ArgumentError if the data and the models do not match; those of read_table(), arrange() and load_band().
+Inputs open_inputs(const Options& options) {
   const bool own = options.data.empty();
   Table table = read_table(own ? std::filesystem::path(FORECAST_FOLDER "us_births_daily.csv") : options.data);
   gated::Random random(options.seed);
@@ -75,34 +88,39 @@ int run(const Options& options) {
                                        table.series(), " series, but the model was built for ", model.config.series, ".");
   arrange(table, known, places);
   const gated::RegressionLossConfig loss = loss_of(options);
-  const std::string quantile = loss.form == gated::RegressionForm::quantile ? gated::text(" ", loss.quantile) : "";
-  const std::vector<Edge> band = load_band(options.band, model);
-  const Series series(table, model.config.context, model.out());
-  gated::require<gated::ArgumentError>(!options.frequency || model.config.resolutions > 0,
-                                       "--frequency: this model takes no frequency token. Leave the option out.");
-  expect_recent_values(model, series);
-  std::filesystem::create_directories(options.out);
+  std::vector<Edge> band = load_band(options.band, model);
+  return {.table = std::move(table),
+          .model = std::move(model),
+          .loss = loss,
+          .quantile = loss.form == gated::RegressionForm::quantile ? gated::text(" ", loss.quantile) : "",
+          .band = std::move(band),
+          .frequency = options.frequency.value_or(0)};
+}
+
+/// Prints the sizes of the data and the model.
+void print_sizes(const Table& table, const Model& model) {
   std::printf("  series        %td of %td rows, %s to %s%s\n%s", table.series(), table.past, table.times.front().c_str(),
               table.times[static_cast<std::size_t>(std::max<Index>(table.past, 1) - 1)].c_str(),
               table.axis.known() ? (", " + table.axis.step() + " apart").c_str() : "", notes(table).c_str());
   std::printf("  model         %td parameters, sees %td rows and forecasts %td\n\n", gated::parameter_count(model),
               model.config.context, model.out());
-  if (options.train || options.fine_tune) {
-    const auto enough =
-        series.windows(0, series.training_rows).size() > 0 && series.windows(series.training_rows, series.test_row).size() > 0;
-    gated::require<gated::ShapeError>(enough, "the series are too short for training: the first 70 % of ", table.past,
-                                      " rows must hold a window of ", series.context, " + ", series.horizon,
-                                      " rows, and the next 10 % must hold a forecast of ", series.horizon, " rows.");
-    model = trained(std::move(model), series, options);
-    save(model, loss, options.out / "model.safetensors");
-    std::printf("\n");
-    if (examples::stop_signal != 0) {
-      std::printf("  stopped; the best model so far is %s\n\n", (options.out / "model.safetensors").string().c_str());
-    }
-  }
+}
 
-  gated::Workspace<float> workspace(gated::Threads{options.threads});
-  const Index frequency = options.frequency.value_or(0);
+/// Trains the model and saves it.
+void train(Inputs& inputs, const Series& series, const Options& options) {
+  const std::filesystem::path path = options.out / "model.safetensors";
+  inputs.model = trained(std::move(inputs.model), series, inputs.loss, options);
+  save(inputs.model, inputs.loss, path);
+  std::printf("\n");
+  if (examples::stop_signal != 0) {
+    std::printf("  stopped; the best model so far is %s\n\n", path.string().c_str());
+  }
+}
+
+/// Prints the errors of the naive forecasts and of the model on the test rows.
+void print_errors(const Inputs& inputs, const Series& series, const std::vector<Index>& seasons,
+                  gated::Workspace<float>& workspace) {
+  const auto& [table, model, loss, quantile, band, frequency] = inputs;
   const auto tests = series.windows(series.test_row, table.past);
   std::printf("  %zu forecasts of the last 20 %% of the rows; errors in standard deviations of the first 70 %%:\n\n",
               tests.size());
@@ -110,7 +128,7 @@ int run(const Options& options) {
     errors.count > 0 ? std::printf("  %-34s MSE %.4f   MAE %.4f\n", name.c_str(), errors.mse(), errors.mae())
                      : std::printf("  %-34s no values to compare\n", name.c_str());
   };
-  for (const Index season : options.seasons) {
+  for (const Index season : seasons) {
     print(gated::text("naive: as ", season, " rows before"), errors_of_season(season, model, series, tests));
   }
   const Errors errors = errors_of(model, series, tests, frequency, workspace);
@@ -123,43 +141,70 @@ int run(const Options& options) {
     std::printf("  between quantiles %g and %g        %.1f %% of the values\n", band[0].quantile, band[1].quantile,
                 100 * coverage(band, series, tests, frequency, workspace));
   }
+}
 
-  const Forecasts next = forecasts_at(model, quantile, band, series, table.past, frequency, workspace);
-  write_forecast(options.out / "forecast.csv", table, next.names, next.values);
-  const Index held = table.past - model.out();  // the first row of the last forecast whose outcome is known
-  const Forecasts last = forecasts_at(model, quantile, band, series, held, frequency, workspace);
-  constexpr std::size_t most_panels = 12;
-  std::vector<Index> drawn = forecast_series(model, table);
-  const std::size_t count = drawn.size();
-  drawn.resize(std::min(count, most_panels));
-  std::vector<Comparison> comparisons;
-  for (const Index one : drawn) {
-    const auto line = [&](Index row) {
-      const auto values = last.values.row(row);
-      return Line{held, {values.begin(), values.end()}};
-    };
-    const Index row = last.rows[static_cast<std::size_t>(one)];
-    Comparison comparison{.name = table.names[static_cast<std::size_t>(one)],
-                          .label = quantile.empty() ? "forecast" : "quantile" + quantile,
-                          .history = part_of(table, one, std::max<Index>(0, held - 2 * model.out()), held),
-                          .came = part_of(table, one, held - 1, table.past),
-                          .forecast = line(row)};
-    if (!band.empty()) {
-      comparison.band = gated::text(band[0].quantile, " to ", band[1].quantile);
-      comparison.low = line(row + 1);
-      comparison.high = line(row + 2);
-    }
-    comparisons.push_back(comparison);
+/// Compares the forecast of series `one` from row `held` on with the actual values.
+Comparison comparison_of(const Inputs& inputs, const Forecasts& forecasts, Index held, Index one) {
+  const Table& table = inputs.table;
+  const auto line = [&](Index row) {
+    const auto values = forecasts.values.row(row);
+    return Line{held, {values.begin(), values.end()}};
+  };
+  const Index row = forecasts.rows[static_cast<std::size_t>(one)];
+  Comparison comparison{.name = table.names[static_cast<std::size_t>(one)],
+                        .label = inputs.quantile.empty() ? "forecast" : "quantile" + inputs.quantile,
+                        .history = part_of(table, one, std::max<Index>(0, held - 2 * inputs.model.out()), held),
+                        .came = part_of(table, one, held - 1, table.past),
+                        .forecast = line(row)};
+  if (!inputs.band.empty()) {
+    comparison.band = gated::text(inputs.band[0].quantile, " to ", inputs.band[1].quantile);
+    comparison.low = line(row + 1);
+    comparison.high = line(row + 2);
   }
-  examples::write_svg(options.out / "forecast.svg", figure_of(comparisons, table.axis, table.time_name));
-  const auto times = times_after(table, model.out());
+  return comparison;
+}
+
+/// Writes forecast.csv and forecast.svg.
+void write_forecasts(const Inputs& inputs, const Series& series, const std::filesystem::path& folder,
+                     gated::Workspace<float>& workspace) {
+  const Table& table = inputs.table;
+  const Index horizon = inputs.model.out();
+  const Forecasts next = forecasts_at(inputs, series, table.past, workspace);
+  write_forecast(folder / "forecast.csv", table, next.names, next.values);
+  const Index held = table.past - horizon;  // the first row of the last forecast whose outcome is known
+  const Forecasts last = forecasts_at(inputs, series, held, workspace);
+  constexpr std::size_t most_panels = 12;
+  const std::vector<Index> chosen = forecast_series(inputs.model, table);
+  std::vector<Comparison> comparisons;
+  for (const Index one : std::span(chosen).first(std::min(chosen.size(), most_panels))) {
+    comparisons.push_back(comparison_of(inputs, last, held, one));
+  }
+  examples::write_svg(folder / "forecast.svg", figure_of(comparisons, table.axis, table.time_name));
+  const auto times = times_after(table, horizon);
   std::printf(
       "\n  forecast.csv  %s to %s\n"
       "  forecast.svg  a forecast of the last %td rows from earlier rows, and the actual values\n",
-      times.front().c_str(), times.back().c_str(), model.out());
-  if (count > most_panels) {
-    std::printf("                (the first %zu of %zu series)\n", most_panels, count);
+      times.front().c_str(), times.back().c_str(), horizon);
+  if (chosen.size() > most_panels) {
+    std::printf("                (the first %zu of %zu series)\n", most_panels, chosen.size());
   }
+}
+
+int run(const Options& options) {
+  examples::stop_when_asked();
+  Inputs inputs = open_inputs(options);
+  const Series series(inputs.table, inputs.model.config.context, inputs.model.out());
+  gated::require<gated::ArgumentError>(!options.frequency || inputs.model.config.resolutions > 0,
+                                       "--frequency: this model takes no frequency token. Leave the option out.");
+  expect_recent_values(inputs.model, series);
+  std::filesystem::create_directories(options.out);
+  print_sizes(inputs.table, inputs.model);
+  if (options.train || options.fine_tune) {
+    train(inputs, series, options);
+  }
+  gated::Workspace<float> workspace(gated::Threads{options.threads});
+  print_errors(inputs, series, options.seasons, workspace);
+  write_forecasts(inputs, series, options.out, workspace);
   return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
 }
 

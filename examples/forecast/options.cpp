@@ -4,15 +4,12 @@
 
 namespace forecast {
 
-Options parse_options(int count, char** arguments) {
+namespace {
+
+/// Adds all options. The argument of --loss goes to `loss`.
+void add_options(CLI::App& app, Options& options, std::string& loss) {
   using gated::Index;
   constexpr Index most = 1'000'000;
-  Options options;
-  std::string loss;
-  CLI::App app(
-      "Forecasts time series with a TinyTimeMixer, measures its error on the last 20 % of the rows, and plots the last\n"
-      "forecast whose outcome is known. Ctrl-C stops training after the current epoch.",
-      "forecast");
   examples::add_name(app, "data", options.data, "FILE.csv",
                      "a header, a column of times, and columns of numbers; empty\nfields are gaps (the births shipped "
                      "with the example)");
@@ -44,7 +41,10 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                        "the seed for all random choices");
   examples::add_threads(app, options.threads);
-  examples::parse(app, count, arguments);
+}
+
+/// Errors: UsageError for conflicting options.
+void expect_consistent(const CLI::App& app, const Options& options) {
   gated::require<examples::UsageError>(!options.train || (!options.fine_tune && options.model.empty()),
                                        "--train starts a new model. Leave out --fine-tune and --model.");
   gated::require<examples::UsageError>(options.band.empty() || options.band.size() == 2, "--band: expected two models, got ",
@@ -58,6 +58,20 @@ Options parse_options(int count, char** arguments) {
     gated::require<examples::UsageError>(options.train || !given(name), name,
                                          " is an option of --train; an existing model keeps its own value.");
   }
+}
+
+}  // namespace
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  std::string loss;
+  CLI::App app(
+      "Forecasts time series with a TinyTimeMixer, measures its error on the last 20 % of the rows, and plots the last\n"
+      "forecast whose outcome is known. Ctrl-C stops training after the current epoch.",
+      "forecast");
+  add_options(app, options, loss);
+  examples::parse(app, count, arguments);
+  expect_consistent(app, options);
   options.loss = gated::value_named<gated::RegressionForm>(loss);
   return options;
 }

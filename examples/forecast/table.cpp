@@ -104,12 +104,8 @@ void expect_names(const std::vector<std::string>& fields, const Table& table, co
   }
 }
 
-}  // namespace
-
-Table read_table(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  const DelimitedText text = split(examples::read_text_file(path), name);
-  const auto& rows = text.rows;
+/// Errors: FileError unless there are a header and a row, at least two columns, and equally many in all rows.
+void expect_shape(const std::vector<DelimitedText::Row>& rows, const std::string& name) {
   require<FileError>(rows.size() >= 2, name, ": expected a header and rows, got ", rows.size(), " lines.");
   const std::vector<std::string>& header = rows[0].fields;
   require<FileError>(header.size() >= 2, name, ": line 1 names ", header.size(),
@@ -118,19 +114,11 @@ Table read_table(const std::filesystem::path& path) {
     require<FileError>(row.fields.size() == header.size(), name, ": line ", row.line, " has ", row.fields.size(),
                        " columns, the header has ", header.size(), ".");
   }
-  Table table;
-  table.time_name = header[0];
-  table.names.assign(header.begin() + 1, header.end());
-  table.separator = text.separator;
-  table.decimal_mark = decimal_mark(text, name);
-  std::vector<std::string> times;
-  std::vector<Index> lines;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    times.push_back(rows[i].fields[0]);
-    lines.push_back(rows[i].line);
-  }
-  table.axis = TimeAxis(times, lines, name + ", column 1, \"" + gated::printable(header[0]) + "\"");
-  expect_names(header, table, name);
+}
+
+/// Reads the rows below the header into their places on the table's axis. The decimal mark and the names must be set.
+/// Errors: FileError for a field that is neither a number nor a gap; those of TimeAxis::at().
+void read_rows(const std::vector<DelimitedText::Row>& rows, const std::string& name, Table& table) {
   const std::vector<Index>& places = table.axis.places();
   const auto series = static_cast<Index>(table.names.size()), length = places.back() + 1;
   table.values.setZero(series, length);
@@ -140,8 +128,8 @@ Table read_table(const std::filesystem::path& path) {
   table.past = length;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const Index place = places[i - 1];
-    table.times[static_cast<std::size_t>(place)] = times[i - 1];
-    table.lines[static_cast<std::size_t>(place)] = lines[i - 1];
+    table.times[static_cast<std::size_t>(place)] = rows[i].fields[0];
+    table.lines[static_cast<std::size_t>(place)] = rows[i].line;
     for (Index k = 0; k < series; ++k) {
       const std::string& field = rows[i].fields[static_cast<std::size_t>(k) + 1];
       if (is_gap(field)) {
@@ -158,9 +146,32 @@ Table read_table(const std::filesystem::path& path) {
     std::string& time = table.times[static_cast<std::size_t>(i)];
     time = table.lines[static_cast<std::size_t>(i)] == 0 ? table.axis.at(i) : time;
   }
-  for (Index k = 0; k < series; ++k) {
-    const auto begin = table.observed.begin() + k * length;
-    require<FileError>(std::count(begin, begin + length, 1) > 0, name, ": column ", k + 2, ", \"",
+}
+
+}  // namespace
+
+Table read_table(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  const DelimitedText text = split(examples::read_text_file(path), name);
+  expect_shape(text.rows, name);
+  const std::vector<std::string>& header = text.rows[0].fields;
+  Table table;
+  table.time_name = header[0];
+  table.names.assign(header.begin() + 1, header.end());
+  table.separator = text.separator;
+  table.decimal_mark = decimal_mark(text, name);
+  std::vector<std::string> times;
+  std::vector<Index> lines;
+  for (std::size_t i = 1; i < text.rows.size(); ++i) {
+    times.push_back(text.rows[i].fields[0]);
+    lines.push_back(text.rows[i].line);
+  }
+  table.axis = TimeAxis(times, lines, name + ", column 1, \"" + gated::printable(header[0]) + "\"");
+  expect_names(header, table, name);
+  read_rows(text.rows, name, table);
+  for (Index k = 0; k < table.series(); ++k) {
+    const auto begin = table.observed.begin() + k * table.length();
+    require<FileError>(std::count(begin, begin + table.length(), 1) > 0, name, ": column ", k + 2, ", \"",
                        gated::printable(table.names[static_cast<std::size_t>(k)]), "\", has no numbers. Leave it out.");
   }
   return table;

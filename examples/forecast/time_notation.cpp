@@ -88,24 +88,33 @@ bool read_compact_clock(std::string_view& date, ReadTime& read) {
   return true;
 }
 
-/// "2014-12-31", "2014-12", "31.12.2014", "20141231", "201412", "20141231070000".
-bool read_date(Reader& reader, ReadTime& read) {
-  TimeNotation& notation = read.notation;
+/// Reads the one to three numbers of a date such as "31.12.2014" and its separator; returns none for other text.
+std::vector<std::string_view> read_date_parts(Reader& reader, TimeNotation& notation) {
   std::vector<std::string_view> parts;
   do {
     const auto digits = reader.digits();
     if (!digits || parts.size() == 3) {
-      return false;
+      return {};
     }
     parts.push_back(*digits);
     if (!reader.at(notation.separator != 0 ? std::string_view(&notation.separator, 1) : "-/.")) {
-      break;
+      return parts;
     }
     notation.separator = reader.take();
   } while (true);
-  if (notation.form == TimeForm::compact) {
+}
+
+/// "2014-12-31", "2014-12", "31.12.2014", "20141231", "201412", "20141231070000".
+bool read_date(Reader& reader, ReadTime& read) {
+  TimeNotation& notation = read.notation;
+  std::vector<std::string_view> parts = read_date_parts(reader, notation);
+  const bool is_compact = notation.form == TimeForm::compact;
+  if (is_compact ? parts.size() != 1 : parts.size() < 2) {
+    return false;
+  }
+  if (is_compact) {
     const std::size_t size = parts[0].size();
-    if (parts.size() != 1 || size < 6 || size > 14 || size % 2 != 0 || !read_compact_clock(parts[0], read)) {
+    if (size < 6 || size > 14 || size % 2 != 0 || !read_compact_clock(parts[0], read)) {
       return false;
     }
     const std::string_view all = parts[0];
@@ -113,8 +122,6 @@ bool read_date(Reader& reader, ReadTime& read) {
     if (all.size() == 8) {
       parts.push_back(all.substr(6));
     }
-  } else if (parts.size() < 2) {
-    return false;
   }
   notation.has_day = parts.size() == 3;
   if (notation.form == TimeForm::day_first || notation.form == TimeForm::month_first) {
@@ -132,8 +139,7 @@ bool read_date(Reader& reader, ReadTime& read) {
       std::chrono::year(static_cast<int>(*whole_number(parts[0]))),
       std::chrono::month(static_cast<unsigned>(*whole_number(parts[1]))),
       std::chrono::day(notation.has_day ? static_cast<unsigned>(*whole_number(parts[2])) : 1)};
-  const bool likely =
-      notation.form != TimeForm::compact || (date.year() >= std::chrono::year(1800) && date.year() < std::chrono::year(2200));
+  const bool likely = !is_compact || (date.year() >= std::chrono::year(1800) && date.year() < std::chrono::year(2200));
   read.stamp.whole += date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86400} : 0;
   return date.ok() && likely;
 }

@@ -4,8 +4,25 @@
 
 namespace words {
 
+using examples::UsageError, gated::Index, gated::require;
+
+namespace {
+
+/// Raises UsageError for conflicting options.
+void expect_consistent(const CLI::App& app, const Options& options) {
+  const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
+  require<UsageError>(given("sound") || given("--train") || given("--test"),
+                      "give a WAV file, - for stdin, --train or --test.");
+  require<UsageError>(options.train.empty() || options.model.empty() || !given("--depth"),
+                      "--depth is for a new model. Leave out --model.");
+  for (const char* const name : {"--words", "--out", "--epochs", "--depth", "--learning-rate"}) {
+    require<UsageError>(!options.train.empty() || !given(name), name, " is for training. Add --train.");
+  }
+}
+
+}  // namespace
+
 Options parse_options(int count, char** arguments) {
-  using gated::Index;
   Options options;
   CLI::App app(
       "Spots words in speech with a KW-MLP, and trains such models. Prints a line per word: its time in seconds, the\n"
@@ -41,14 +58,7 @@ Options parse_options(int count, char** arguments) {
                        "the seed of all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
-  const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
-  gated::require<examples::UsageError>(given("sound") || given("--train") || given("--test"),
-                                       "give a WAV file, - for stdin, --train or --test.");
-  gated::require<examples::UsageError>(options.train.empty() || options.model.empty() || !given("--depth"),
-                                       "--depth is for a new model. Leave out --model.");
-  for (const char* const name : {"--words", "--out", "--epochs", "--depth", "--learning-rate"}) {
-    gated::require<examples::UsageError>(!options.train.empty() || !given(name), name, " is for training. Add --train.");
-  }
+  expect_consistent(app, options);
   return options;
 }
 

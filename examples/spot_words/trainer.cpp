@@ -41,6 +41,25 @@ float log_odds_of_unknown(const Recordings& recordings) {
   return static_cast<float>(std::log(std::max(1.0, static_cast<double>(unknown) / of_a_word)));
 }
 
+/// The examples of a shard. draw() takes the next recordings of a shuffled pass, and shuffles again after the last one.
+struct Shard {
+  Matrix<float> images;
+  std::vector<Index> labels = std::vector<Index>(static_cast<std::size_t>(shard));
+  std::vector<Index> order = {};  // recordings left in this pass, the next one at the back
+
+  void draw(const Recordings& recordings, const Model::Config& config, Random& random) {
+    for (Index i = 0; i < shard; ++i) {
+      if (order.empty()) {
+        order = examples::shuffled(recordings.count(), random);
+      }
+      const Example example = draw_example(recordings, static_cast<std::size_t>(order.back()), random);
+      order.pop_back();
+      features_of(example.window, config, images.row(i));
+      labels[static_cast<std::size_t>(i)] = example.label;
+    }
+  }
+};
+
 /// Formats the progress line.
 class Status {
  public:
@@ -70,9 +89,8 @@ std::optional<Model> trained(const Recordings& recordings, std::optional<Keyword
   gated::require<gated::ArgumentError>(!start || start->labels == recordings.labels,
                                        "--model: the model's words differ from the folder's. Set --words to the model's.");
   const float log_odds = log_odds_of_unknown(recordings);
-  if (start) {
-    start->model.head->bias[recordings.unknown()] +=
-        log_odds;  // a saved model favours no class; training expects the odds of these recordings
+  if (start) {  // a saved model favours no class; training expects the odds of these recordings
+    start->model.head->bias[recordings.unknown()] += log_odds;
   }
   const auto config = training_of(options, std::ssize(recordings.labels), steps);
   Random random(options.seed);
@@ -82,9 +100,7 @@ std::optional<Model> trained(const Recordings& recordings, std::optional<Keyword
               gated::parameter_count(training.model));
   std::printf("  training  %td recordings of %zu words, %td steps of %td\n\n", count, recordings.labels.size() - 2, steps,
               per_step);
-  Matrix<float> images(shard, training.model.config.image.area());
-  std::vector<Index> labels(static_cast<std::size_t>(shard));
-  std::vector<Index> order;
+  Shard current{Matrix<float>(shard, training.model.config.image.area())};
   const Status status(steps);
   examples::ProgressLine progress;
   double loss = 0;
@@ -92,16 +108,8 @@ std::optional<Model> trained(const Recordings& recordings, std::optional<Keyword
   while (step < steps && examples::stop_signal == 0) {
     ++step;
     const double now = training.step([&](auto& run) {
-      for (Index i = 0; i < shard; ++i) {
-        if (order.empty()) {
-          order = examples::shuffled(count, training.random);
-        }
-        const Example example = draw_example(recordings, static_cast<std::size_t>(order.back()), training.random);
-        order.pop_back();
-        features_of(example.window, training.model.config, images.row(i));
-        labels[static_cast<std::size_t>(i)] = example.label;
-      }
-      return cross_entropy(run(training.model, images), labels, {.label_smoothing = 0.1});
+      current.draw(recordings, training.model.config, training.random);
+      return cross_entropy(run(training.model, current.images), current.labels, {.label_smoothing = 0.1});
     });
     loss = step == 1 ? now : loss + 0.05 * (now - loss);
     if (step % std::max<Index>(1, steps / 16) == 0 || step == steps) {

@@ -13,20 +13,10 @@ std::string Options::recipe_arguments() const {
          (validate ? " --validate" : "");
 }
 
-Options parse_options(int count, char** arguments) {
-  constexpr gated::Index most_epochs = 1'000'000;
-  Options options;
-  CLI::App app(
-      "Trains a gMLP on scanned digits from scratch, or a model with another token mixer. Ctrl-C stops after the\n"
-      "current epoch and saves the training run.",
-      "train_digits");
-  std::string mixers = "the token mixer:";
-  std::vector<std::string> names;
-  for (const Mixer& mixer : all_mixers()) {
-    mixers += "\n" + std::string(mixer.name) + ": " + mixer.what;
-    names.emplace_back(mixer.name);
-  }
-  app.add_option("--mixer", options.mixer, mixers)->check(CLI::IsMember(names))->type_name("NAME")->capture_default_str();
+namespace {
+
+/// Adds the options that choose the data.
+void add_data(CLI::App& app, Options& options) {
   CLI::Option* const data = examples::add_name(app, "--data", options.data, "FOLDER|FILE.csv",
                                                "train on your own images: a folder with a subfolder of PNG or\n"
                                                "JPEG pictures per class, or a CSV with one image per line, its\n"
@@ -43,6 +33,25 @@ Options parse_options(int count, char** arguments) {
           ->excludes(data);
   app.add_flag("--validate", options.validate, "hold out the last 5000 training images of MNIST instead of\nthe test images")
       ->needs(mnist);
+}
+
+}  // namespace
+
+Options parse_options(int count, char** arguments) {
+  constexpr gated::Index most_epochs = 1'000'000;
+  Options options;
+  CLI::App app(
+      "Trains a gMLP on scanned digits from scratch, or a model with another token mixer. Ctrl-C stops after the\n"
+      "current epoch and saves the training run.",
+      "train_digits");
+  std::string mixers = "the token mixer:";
+  std::vector<std::string> names;
+  for (const Mixer& mixer : all_mixers()) {
+    mixers += "\n" + std::string(mixer.name) + ": " + mixer.what;
+    names.emplace_back(mixer.name);
+  }
+  app.add_option("--mixer", options.mixer, mixers)->check(CLI::IsMember(names))->type_name("NAME")->capture_default_str();
+  add_data(app, options);
   examples::add_name(app, "--out", options.out, "FOLDER", "where to write the model, training run and pictures (.)");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, most_epochs,
                        "epochs (80; MNIST: 40; other data: 40, or more if needed for\n"

@@ -120,51 +120,33 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
   std::printf("\n  time      %.1f s\n", status.seconds());
 }
 
-/// Trains a model with the configuration `config` according to the options. Returns the program's exit code.
+/// Whether the model has spatial weights to draw.
 template <class Model>
-int train(const Options& options, const Data& data, const typename Model::Config& config) {
-  constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
-  examples::stop_when_asked();
-  const Files files{options.out, data.recipe.data, options.mixer};
-  History history;
-  auto training = begin_or_resume<Model>(options, config, data, history);
-  const Index steps = training.config().schedule.steps;
-  training.threads = gated::Threads{options.threads};
-  training.products = examples::products(options.bf16);
+constexpr bool has_gates = std::is_same_v<Model, gated::GmlpImageClassifier<float>>;
 
-  std::filesystem::create_directories(files.folder);
-  std::printf("  model     %s, %td blocks, %td parameters, %td x %td pixels\n", options.mixer.c_str(),
-              training.model.config.trunk.depth, gated::parameter_count(training.model), config.image.height,
-              config.image.width);
+/// Prints the model, the images and the length of the run.
+template <class Model>
+void print_run(const gated::Training<Model>& training, const Data& data, const Options& options) {
+  const auto& config = training.model.config;
+  std::printf("  model     %s, %td blocks, %td parameters, %td x %td pixels\n", options.mixer.c_str(), config.trunk.depth,
+              gated::parameter_count(training.model), config.image.height, config.image.width);
   std::printf("  images    %td to learn from, %td held out\n", data.images.count(), data.held_out.count());
-  std::printf("  training  %td epochs of %td steps of %td images, %d thread%s\n", steps / data.steps_per_epoch(),
-              data.steps_per_epoch(), data.recipe.batch_size, options.threads, options.threads > 1 ? "s" : "");
-  if (options.resume.empty()) {
-    if constexpr (has_gates) {
-      examples::write_svg(files.before, examples::spatial_weights(training.model));
-    }
-  } else {
-    std::printf("  resumed   after epoch %td\n", training.steps_done() / data.steps_per_epoch());
-  }
-  std::printf("\n");
-  run_epochs(training, history, data, options, files);
+  std::printf("  training  %td epochs of %td steps of %td images, %d thread%s\n",
+              training.config().schedule.steps / data.steps_per_epoch(), data.steps_per_epoch(), data.recipe.batch_size,
+              options.threads, options.threads > 1 ? "s" : "");
+}
 
-  examples::write_svg(files.curve, draw_curve(history, data.recipe.least_shown));
-  if (training.steps_done() < steps) {
-    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) + options.recipe_arguments() +
-                             (options.out == "." ? "" : " --out " + options.out.string());
-    std::printf("  stopped   after epoch %td; continue with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
-                files.training.string().c_str(), into.c_str());
-    return examples::exit_code_of_stop();
-  }
+/// Writes the trained model, with timm's names if timm has such models, and its pictures. Prints the held-out accuracy.
+template <class Model>
+void finish(const gated::Training<Model>& training, const Data& data, const Files& files) {
   const Model& result = training.result();
   bool timms = false;
   std::map<std::string, std::string> metadata;
   if (!data.labels.empty()) {
     metadata["labels"] = gated::labels_text(data.labels);
   }
-  if constexpr (has_gates) {
-    if (config.trunk.spatial == gated::SpatialForm::dense) {
+  if constexpr (has_gates<Model>) {
+    if (result.config.trunk.spatial == gated::SpatialForm::dense) {
       metadata["config"] = data.recipe.description;
       gated::save_parameters(result, files.model, metadata, gated::timm_names());
       timms = true;
@@ -179,11 +161,44 @@ int train(const Options& options, const Data& data, const typename Model::Config
   std::printf("  model     %s%s\n", files.model.string().c_str(), timms ? ", with timm's names" : "");
   std::printf("  training  %s: all that --resume needs\n", files.training.string().c_str());
   std::string pictures = files.curve.string();
-  if constexpr (has_gates) {
+  if constexpr (has_gates<Model>) {
     examples::write_svg(files.after, examples::spatial_weights(result));
     pictures += ", " + files.before.string() + ", " + files.after.string();
   }
   std::printf("  pictures  %s\n", pictures.c_str());
+}
+
+/// Trains a model with the configuration `config` according to the options. Returns the program's exit code.
+template <class Model>
+int train(const Options& options, const Data& data, const typename Model::Config& config) {
+  examples::stop_when_asked();
+  const Files files{options.out, data.recipe.data, options.mixer};
+  History history;
+  auto training = begin_or_resume<Model>(options, config, data, history);
+  training.threads = gated::Threads{options.threads};
+  training.products = examples::products(options.bf16);
+
+  std::filesystem::create_directories(files.folder);
+  print_run(training, data, options);
+  if (options.resume.empty()) {
+    if constexpr (has_gates<Model>) {
+      examples::write_svg(files.before, examples::spatial_weights(training.model));
+    }
+  } else {
+    std::printf("  resumed   after epoch %td\n", training.steps_done() / data.steps_per_epoch());
+  }
+  std::printf("\n");
+  run_epochs(training, history, data, options, files);
+
+  examples::write_svg(files.curve, draw_curve(history, data.recipe.least_shown));
+  if (training.steps_done() < training.config().schedule.steps) {
+    const std::string into = (options.mixer == Options().mixer ? "" : " --mixer " + options.mixer) +
+                             options.recipe_arguments() + (options.out == "." ? "" : " --out " + options.out.string());
+    std::printf("  stopped   after epoch %td; continue with --resume %s%s\n", training.steps_done() / data.steps_per_epoch(),
+                files.training.string().c_str(), into.c_str());
+    return examples::exit_code_of_stop();
+  }
+  finish(training, data, files);
   return 0;
 }
 

@@ -22,37 +22,10 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, E& value, const st
       ->default_str(std::string(gated::name_of(value)));
 }
 
-/// Raises UsageError for options that the model does not have, and sets the model's defaults.
-void fit_to_model(const CLI::App& app, Options& options) {
-  constexpr Index amlp_width = 64;  // as in the gMLP paper
-  const bool gmlp = options.model == "gmlp" || options.model == "amlp", transformer = options.model == "transformer";
-  const auto given = [&](const char* name) { return !app.get_option(name)->empty(); };
-  for (const char* const name : {"--gate", "--spatial", "--attention"}) {
-    require<UsageError>(gmlp || !given(name), name, " is an option of gmlp and amlp; leave it out with --model ", options.model,
-                        ".");
-  }
-  require<UsageError>(gmlp || transformer || !given("--heads"), "--heads: --model ", options.model,
-                      " has one head; leave the option out, or use gmlp, amlp or transformer.");
-  require<UsageError>(options.gate != gated::GateForm::identity || !(given("--spatial") || given("--heads")),
-                      "--gate identity mixes no tokens, so it has no spatial weight: leave out --spatial and --heads.");
-  require<UsageError>(!options.mlm || options.spatial != gated::SpatialForm::scaled_toeplitz,
-                      "--spatial scaled_toeplitz sees earlier bytes only, but --mlm needs both sides: use toeplitz or dense.");
-  options.attention = options.model == "amlp" && !given("--attention") ? amlp_width : options.attention;
-  options.heads = given("--heads") ? options.heads : transformer ? 4 : 1;
-}
-
-}  // namespace
-
-Options parse_options(int count, char** arguments) {
+/// Adds the options that describe a new training run, and returns them.
+std::vector<CLI::Option*> add_new_run(CLI::App& app, Options& options) {
   constexpr Index large = 1 << 20;
-  Options options;
-  CLI::App app(
-      "Trains a byte-level language model on texts, by default gated's own and, if present, Debian's licences.\n"
-      "The last tenth of every file is held out. Ctrl-C saves and stops.",
-      "train_text");
-  add_name(app, "texts", options.texts, "FILE|FOLDER", "training texts");
-
-  const CLI::Option* const described[] = {
+  std::vector<CLI::Option*> added{
       app.add_option("--model,--mixer", options.model, "the architecture")
           ->check(CLI::IsMember({"gmlp", "amlp", "flash", "gau", "transformer"}))
           ->capture_default_str(),
@@ -76,9 +49,56 @@ Options parse_options(int count, char** arguments) {
       add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
                  "seed of initial parameters and batches"),
   };
-  for (const CLI::Option* option : described) {
-    app.get_option(option->get_name())->group("A new training run");
+  for (CLI::Option* option : added) {
+    option->group("A new training run");
   }
+  return added;
+}
+
+/// Raises UsageError for options that the model does not have, and sets the model's defaults.
+void fit_to_model(const CLI::App& app, Options& options) {
+  constexpr Index amlp_width = 64;  // as in the gMLP paper
+  const bool gmlp = options.model == "gmlp" || options.model == "amlp", transformer = options.model == "transformer";
+  const auto given = [&](const char* name) { return !app.get_option(name)->empty(); };
+  for (const char* const name : {"--gate", "--spatial", "--attention"}) {
+    require<UsageError>(gmlp || !given(name), name, " is an option of gmlp and amlp; leave it out with --model ", options.model,
+                        ".");
+  }
+  require<UsageError>(gmlp || transformer || !given("--heads"), "--heads: --model ", options.model,
+                      " has one head; leave the option out, or use gmlp, amlp or transformer.");
+  require<UsageError>(options.gate != gated::GateForm::identity || !(given("--spatial") || given("--heads")),
+                      "--gate identity mixes no tokens, so it has no spatial weight: leave out --spatial and --heads.");
+  require<UsageError>(!options.mlm || options.spatial != gated::SpatialForm::scaled_toeplitz,
+                      "--spatial scaled_toeplitz sees earlier bytes only, but --mlm needs both sides: use toeplitz or dense.");
+  options.attention = options.model == "amlp" && !given("--attention") ? amlp_width : options.attention;
+  options.heads = given("--heads") ? options.heads : transformer ? 4 : 1;
+}
+
+/// Raises UsageError for the options of a new training run, and sets the output beside the resumed file unless --out is given.
+void fit_to_resumed(const CLI::App& app, const std::vector<CLI::Option*>& new_run, Options& options) {
+  for (const CLI::Option* option : new_run) {
+    require<UsageError>(option->empty(), option->get_name(),
+                        " is for new training runs only; a resumed run keeps its settings. Leave it out.");
+  }
+  if (app.get_option("--out")->empty()) {
+    const auto stem = options.resume.stem();  // text.training
+    require<UsageError>(stem.extension() == ".training",
+                        "the file to resume is not called MODEL.training.safetensors. Name the output with --out FILE.");
+    options.out = options.resume.parent_path() / stem.stem();
+    options.out += options.resume.extension();
+  }
+}
+
+}  // namespace
+
+Options parse_options(int count, char** arguments) {
+  Options options;
+  CLI::App app(
+      "Trains a byte-level language model on texts, by default gated's own and, if present, Debian's licences.\n"
+      "The last tenth of every file is held out. Ctrl-C saves and stops.",
+      "train_text");
+  add_name(app, "texts", options.texts, "FILE|FOLDER", "training texts");
+  const auto new_run = add_new_run(app, options);
 
   CLI::Option* const resume = add_name(app, "--resume", options.resume, "MODEL.training.safetensors",
                                        "continue this training run; pass the same texts");
@@ -92,9 +112,8 @@ Options parse_options(int count, char** arguments) {
       ->default_str("");
   examples::add_threads(app, options.threads);
   app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
-  CLI::Option* const out =
-      add_name(app, "--out", options.out, "FILE",
-               "where to write the model (text.safetensors; with --resume,\nMODEL.safetensors beside the resumed file)");
+  add_name(app, "--out", options.out, "FILE",
+           "where to write the model (text.safetensors; with --resume,\nMODEL.safetensors beside the resumed file)");
   add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
              "seconds between measurements, each with a save and a sample");
   add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "length of a sample in bytes; 0: no samples");
@@ -103,18 +122,8 @@ Options parse_options(int count, char** arguments) {
   if (resume->empty()) {
     options.steps = options.steps == 0 && options.minutes == 0 ? 2000 : options.steps;
     fit_to_model(app, options);
-    return options;
-  }
-  for (const CLI::Option* option : described) {
-    require<UsageError>(option->empty(), option->get_name(),
-                        " is for new training runs only; a resumed run keeps its settings. Leave it out.");
-  }
-  if (out->empty()) {
-    const auto stem = options.resume.stem();  // text.training
-    require<UsageError>(stem.extension() == ".training",
-                        "the file to resume is not called MODEL.training.safetensors. Name the output with --out FILE.");
-    options.out = options.resume.parent_path() / stem.stem();
-    options.out += options.resume.extension();
+  } else {
+    fit_to_resumed(app, new_run, options);
   }
   return options;
 }
