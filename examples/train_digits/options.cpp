@@ -65,6 +65,8 @@ Options parse_options(int count, char** arguments) {
                        "for all random choices");
   examples::add_threads(app, options.threads, "threads to use; results are bit-equal for any number");
   app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
+  examples::add_name(app, "--metrics", options.metrics, "FILE.csv",
+                     "write step, loss, gradient norm and learning rate of each step");
   examples::add_name(app, "--resume", options.resume, "FILE",
                      "continue a stopped training run or, with more --epochs, a\nfinished one");
   examples::add_number(app, "--stop-after", options.stop_after, gated::Index{1}, most_epochs,

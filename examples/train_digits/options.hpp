@@ -17,6 +17,7 @@ struct Options {
   gated::Index stop_after = 0;         ///< the epoch to stop after; 0 for none
   std::uint64_t seed = 1;
   int threads = 1;
+  std::filesystem::path metrics;     ///< a CSV with a line per step; empty for none
   bool bf16 = false;                 ///< matmuls in bf16
   std::string mixer = "gmlp";        ///< a name from mixers.hpp
   std::filesystem::path data = {};   ///< a folder or CSV of the user's images

@@ -10,6 +10,7 @@
 #include "common/bf16.hpp"
 #include "common/filters.hpp"
 #include "common/interrupt.hpp"
+#include "common/metrics_file.hpp"
 #include "common/progress.hpp"
 #include "common/shuffled.hpp"
 #include "curve.hpp"
@@ -93,14 +94,17 @@ void run_epochs(gated::Training<Model>& training, History& history, const Data& 
   const Status status(data.recipe, training.steps_done(), steps, per_epoch);
   BatchLoss<Model> loss(training.model, data.recipe, data.images, training.threads, training.products);
   examples::ProgressLine progress;
+  examples::MetricsFile metrics(options.metrics, training.steps_done());
   double saved = 0;
   for (bool last = training.steps_done() >= steps; !last;) {
     const auto order = examples::shuffled(data.images.count(), training.random);
     for (Index i = 0; i < per_epoch; ++i) {
       const auto batch =
           std::span(order).subspan(static_cast<std::size_t>(i * batch_size), static_cast<std::size_t>(batch_size));
+      const double rate = training.rate();
       history.losses.push_back(
           training.step([&](const Model& model, Model& gradient) { return loss(model, gradient, batch, training.random); }));
+      metrics.add(training.steps_done(), history.losses.back(), training.norm(), rate);
       if (progress.on_terminal() && i % 8 == 0) {
         progress.show(status.line(training.steps_done(), history));
       }

@@ -114,6 +114,7 @@ Options parse_options(int count, char** arguments) {
   app.add_flag("--bf16", options.bf16, "faster bf16 matmuls (needs AVX512-BF16); results differ slightly");
   add_name(app, "--out", options.out, "FILE",
            "where to write the model (text.safetensors; with --resume,\nMODEL.safetensors beside the resumed file)");
+  add_name(app, "--metrics", options.metrics, "FILE.csv", "write step, loss, gradient norm and learning rate of each step");
   add_number(app, "--sample-every", options.sample_every, 0.1, 1e9,
              "seconds between measurements, each with a save and a sample");
   add_number(app, "--sample", options.sample, Index{0}, Index{1} << 30, "length of a sample in bytes; 0: no samples");

@@ -36,7 +36,8 @@ struct Options {
   int threads = 1;
   bool bf16 = false;  ///< matmuls in bf16
   std::filesystem::path out = "text.safetensors";
-  double sample_every = 60;  ///< seconds of training between samples
+  std::filesystem::path metrics;  ///< a CSV with a line per step; empty for none
+  double sample_every = 60;       ///< seconds of training between samples
   gated::Index sample = 200;
 };
 

@@ -8,6 +8,7 @@
 
 #include "common/bf16.hpp"
 #include "common/interrupt.hpp"
+#include "common/metrics_file.hpp"
 #include "common/progress.hpp"
 #include "common/safe_text.hpp"
 #include "common/text_context.hpp"
@@ -43,7 +44,8 @@ class Trainer {
         corpus_(corpus),
         options_(options),
         tape_(gated::Threads{options.threads}),
-        workspace_(tape_.workspace().threads()) {
+        workspace_(tape_.workspace().threads()),
+        metrics_(options.metrics, training_.steps_done()) {
     training_.threads = workspace_.threads();
     tape_.workspace().use(examples::products(options.bf16));
     if (options.steps > 0 || options.minutes > 0) {
@@ -57,8 +59,9 @@ class Trainer {
     bool stopped = false;
     while (!finished() && !stopped) {
       const auto start = Clock::now();
-      const double loss = step();
+      const double rate = training_.rate(), loss = step();
       count(loss, std::chrono::duration<double>(Clock::now() - start).count());
+      metrics_.add(training_.steps_done(), loss, training_.norm(), rate);
       if (!planned() && steps_ >= 5 && seconds_ >= std::min(10.0, 6 * options_.minutes)) {
         plan(training_.steps_done() + std::max<Index>(static_cast<Index>(seconds_left() / seconds_per_step()), 0));
       }
@@ -254,6 +257,7 @@ class Trainer {
   const Options& options_;
   gated::Tape<float> tape_;
   gated::Workspace<float> workspace_;
+  examples::MetricsFile metrics_;
   std::vector<Index> tokens_, targets_, lengths_;  // of a batch
   gated::MaskedTokens masked_;                     // the masked batch, with --mlm
 
