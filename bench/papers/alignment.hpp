@@ -55,6 +55,7 @@ Form alignment_form(const Setup& setup, const std::string& name, const typename 
                     Index steps) {
   const auto run_once = [setup, config, length](const Run& run) {
     gated::Tape<float> tape;
+    tape.workspace().use(setup.products);
     gated::Workspace<float> workspace;
     const auto step = [&](gated::Training<Model>& training) {
       return training.step([&](const Model& model, Model& gradient) {

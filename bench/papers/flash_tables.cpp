@@ -71,7 +71,7 @@ void print_time(const Setup& setup, int threads, const char* form, const typenam
                 std::ostream& out) {
   auto training = new_training<Model>(config, {}, 100, 1);
   training.threads = gated::Threads{threads};
-  MaskedStep<Model> step(*setup.corpus, length, setup.quick ? 1 : std::max<Index>(8192 / length, 1), training.threads);
+  MaskedStep<Model> step(setup, length, setup.quick ? 1 : std::max<Index>(8192 / length, 1), training.threads);
   double least = 0;
   for (int turn = 0; turn < (setup.quick ? 2 : 6); ++turn) {
     const auto start = std::chrono::steady_clock::now();
@@ -84,7 +84,7 @@ void print_time(const Setup& setup, int threads, const char* form, const typenam
 
 }  // namespace
 
-std::vector<Table> flash_tables() { return {{"attention", attention}, {"chunks", chunks}}; }
+std::vector<Table> flash_tables() { return {{"attention", attention}, {"chunks", chunks, true}}; }
 
 void print_times(const Setup& setup, int threads, std::ostream& out) {
   Sizes sizes(setup, 128);

@@ -138,7 +138,8 @@ std::vector<Form> depth(const Setup& setup) {
 }  // namespace
 
 std::vector<Table> gmlp_tables() {
-  return {{"gates", gates}, {"weights", weights}, {"starts", starts}, {"amlp", amlp}, {"scaling", scaling}, {"depth", depth}};
+  return {{"gates", gates}, {"weights", weights},       {"starts", starts},
+          {"amlp", amlp},   {"scaling", scaling, true}, {"depth", depth, true}};
 }
 
 }  // namespace papers

@@ -19,8 +19,10 @@ namespace papers {
 template <class Model>
 class MaskedStep {
  public:
-  MaskedStep(const text::Corpus& corpus, Index length, Index batch, gated::Threads threads = {})
-      : corpus_(corpus), length_(length), batch_(batch), tape_(std::move(threads)) {}
+  MaskedStep(const Setup& setup, Index length, Index batch, gated::Threads threads = {})
+      : corpus_(*setup.corpus), length_(length), batch_(batch), tape_(std::move(threads)) {
+    tape_.workspace().use(setup.products);
+  }
 
   double operator()(gated::Training<Model>& training) {
     return training.step([&](const Model& model, Model& gradient) {
@@ -55,7 +57,7 @@ Form language_form(const Setup& setup, const std::string& name, const typename M
     // How many strides of length/2 bytes fit in half of the held-out text.
     const auto strides = static_cast<Index>(setup.corpus->held_out_bytes()) / length;
     gated::Workspace<float> workspace;
-    return train<Model>(config, run, changes, MaskedStep<Model>(*setup.corpus, length, setup.quick ? 2 : 2048 / length),
+    return train<Model>(config, run, changes, MaskedStep<Model>(setup, length, setup.quick ? 2 : 2048 / length),
                         [&](const Model& model, Index x, bool thorough) {
                           const Index wanted = (setup.quick ? 8 : thorough ? 2048 : 128) * 128 / length;
                           const auto every = static_cast<std::size_t>(std::max<Index>(strides / wanted, 1));

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "gated/ops/bf16_products.hpp"
 #include "tables.hpp"
 
 namespace papers {
@@ -29,15 +30,17 @@ int number_in(const std::string& option, const char* given) {
   return number;
 }
 
-int run(int count, char** arguments) {
+/// The command line.
+struct Arguments {
   Setup setup;
   Protocol protocol;
-  std::vector<std::string> names, wanted;
+  std::vector<std::string> tables, forms;  ///< the names to train; empty for all
   std::vector<std::filesystem::path> texts;
-  std::vector<Table> tables = gmlp_tables();
-  for (const auto& more : {flash_tables(), task_tables()}) {
-    tables.insert(tables.end(), more.begin(), more.end());
-  }
+  bool list = false, valid = true;
+};
+
+Arguments parse(int count, char** arguments, const std::vector<Table>& tables) {
+  Arguments parsed;
   const auto known = [&](const std::string& name) {
     return name == "time" || std::any_of(tables.begin(), tables.end(), [&](const Table& table) { return table.name == name; });
   };
@@ -45,37 +48,41 @@ int run(int count, char** arguments) {
     const std::string argument = arguments[i];
     const char* const next = i + 1 < count ? arguments[i + 1] : "";
     if (argument == "--quick") {
-      setup.quick = true;
-    } else if (argument == "--threads") {
-      protocol.threads = number_in(argument, next), ++i;
-    } else if (argument == "--seeds") {
-      protocol.seeds = number_in(argument, next), ++i;
-    } else if (argument == "--table" && known(next)) {
-      names.emplace_back(next), ++i;
-    } else if (argument == "--form" && *next != '\0') {
-      wanted.emplace_back(next), ++i;
-    } else if (argument == "--out" && *next != '\0') {
-      setup.folder = next, ++i;
+      parsed.setup.quick = true;
     } else if (argument == "--list") {
-      for (const Table& table : tables) {
-        std::cout << table.name << '\n';
-      }
-      std::cout << "time\n";
-      return 0;
+      parsed.list = true;
+    } else if (argument == "--threads") {
+      parsed.protocol.threads = number_in(argument, next), ++i;
+    } else if (argument == "--seeds") {
+      parsed.protocol.seeds = number_in(argument, next), ++i;
+    } else if (argument == "--table" && known(next)) {
+      parsed.tables.emplace_back(next), ++i;
+    } else if (argument == "--form" && *next != '\0') {
+      parsed.forms.emplace_back(next), ++i;
+    } else if (argument == "--out" && *next != '\0') {
+      parsed.setup.folder = next, ++i;
     } else if (argument.starts_with("--")) {
-      std::cerr << usage;
-      return 2;
+      parsed.valid = false;
     } else {
-      texts.emplace_back(argument);
+      parsed.texts.emplace_back(argument);
     }
   }
-  if (setup.quick) {
-    protocol.seeds = 1;
-    protocol.rates = {4e-3};
-    protocol.widen = false;
+  if (parsed.setup.quick) {
+    parsed.protocol.seeds = 1;
+    parsed.protocol.rates = {4e-3};
+    parsed.protocol.widen = false;
   }
-  setup.corpus = std::make_shared<const text::Corpus>(texts.empty() ? text::default_texts() : text::text_files(texts));
-  std::filesystem::create_directories(setup.folder);
+  return parsed;
+}
+
+/// True if `names` is empty or contains `name`.
+bool chosen(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Trains the chosen forms of the chosen tables, and writes these tables.
+void train_tables(const std::vector<Table>& tables, const Arguments& arguments) {
+  Setup setup = arguments.setup;
   const std::filesystem::path kept = setup.folder / (setup.quick ? "quick_runs.csv" : "runs.csv");
   if (setup.quick) {
     std::filesystem::remove(kept);
@@ -83,28 +90,51 @@ int run(int count, char** arguments) {
   Results results(kept);
   std::set<std::string> trained;
   for (const Table& table : tables) {
-    if (!names.empty() && std::find(names.begin(), names.end(), table.name) == names.end()) {
+    if (!chosen(arguments.tables, table.name)) {
       continue;
     }
+    setup.products = table.bf16 ? gated::bf16_products() : nullptr;
     std::vector<Form> forms = table.forms(setup);
-    std::erase_if(forms, [&](const Form& form) {
-      return !wanted.empty() && std::find(wanted.begin(), wanted.end(), form.name) == wanted.end();
-    });
+    std::erase_if(forms, [&](const Form& form) { return !chosen(arguments.forms, form.name); });
     if (!forms.empty()) {
       std::fprintf(stderr, "%s\n", table.name);
-      results.write_table(setup.folder / (std::string(table.name) + ".csv"), train_forms(forms, protocol, results));
+      results.write_table(setup.folder / (std::string(table.name) + ".csv"), train_forms(forms, arguments.protocol, results));
     }
     for (const Form& form : forms) {
       trained.insert(form.name);
     }
   }
-  for (const std::string& form : wanted) {
+  for (const std::string& form : arguments.forms) {
     gated::require<gated::ArgumentError>(trained.count(form) > 0, "--form ", form, ": these tables have no such form.");
   }
-  if (wanted.empty() && (names.empty() || std::find(names.begin(), names.end(), "time") != names.end())) {
+}
+
+int run(int count, char** arguments) {
+  std::vector<Table> tables = gmlp_tables();
+  for (const auto& more : {flash_tables(), task_tables()}) {
+    tables.insert(tables.end(), more.begin(), more.end());
+  }
+  Arguments parsed = parse(count, arguments, tables);
+  if (!parsed.valid) {
+    std::cerr << usage;
+    return 2;
+  }
+  if (parsed.list) {
+    for (const Table& table : tables) {
+      std::cout << table.name << '\n';
+    }
+    std::cout << "time\n";
+    return 0;
+  }
+  Setup& setup = parsed.setup;
+  setup.corpus =
+      std::make_shared<const text::Corpus>(parsed.texts.empty() ? text::default_texts() : text::text_files(parsed.texts));
+  std::filesystem::create_directories(setup.folder);
+  train_tables(tables, parsed);
+  if (parsed.forms.empty() && chosen(parsed.tables, "time")) {
     std::ofstream out(setup.folder / "time.csv");
     out << Results::header << '\n';
-    print_times(setup, protocol.threads, out);
+    print_times(setup, parsed.protocol.threads, out);
     gated::require<gated::FileError>(static_cast<bool>(out), "cannot write time.csv");
   }
   return 0;

@@ -7,10 +7,11 @@
 
 namespace papers {
 
-/// A table's name, and a function that returns its rows (Forms).
+/// A table: its name, and its rows.
 struct Table {
   const char* name;
   std::vector<Form> (*forms)(const Setup&);
+  bool bf16 = false;  ///< trains with bf16_products(), on processors that have them
 };
 
 // Each function is defined in its own source file, so the files compile in parallel.

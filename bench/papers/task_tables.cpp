@@ -35,6 +35,6 @@ std::vector<Form> alignment(const Setup& setup) {
 
 }  // namespace
 
-std::vector<Table> task_tables() { return {{"alignment", alignment}}; }
+std::vector<Table> task_tables() { return {{"alignment", alignment, true}}; }
 
 }  // namespace papers

@@ -21,6 +21,7 @@ struct Setup {
   bool quick = false;                  ///< only checks that everything works
   std::filesystem::path folder = ".";  ///< for runs.csv, the tables and the pictures
   std::shared_ptr<const text::Corpus> corpus{};
+  const gated::ProductEngine<float>* products = nullptr;  ///< for training steps
 
   Index steps(Index wanted) const { return quick ? 6 : wanted; }
 };
