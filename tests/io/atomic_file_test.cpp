@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "files.hpp"
 #include "gated/core/error.hpp"
+#include "gated/core/parallel.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <sys/resource.h>
@@ -84,6 +87,21 @@ TEST(AtomicFile, KeepsTemporaryFilesOfConcurrentSaves) {
   EXPECT_EQ(test::read_text(path), "second");
   first.commit();
   EXPECT_EQ(test::read_text(path), "first");
+  EXPECT_EQ(test::files_beside(path), 1u);
+}
+
+TEST(AtomicFile, SavesOfManyThreadsAllSucceed) {
+  const auto path = temporary("file");
+  std::atomic<int> failures = 0;
+  parallel_for(Threads(4), 400, [&](Index, Index) {
+    try {
+      write_file_atomically(path, bytes_of_text("whole"));
+    } catch (const FileError&) {
+      ++failures;
+    }
+  });
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(test::read_text(path), "whole");
   EXPECT_EQ(test::files_beside(path), 1u);
 }
 #endif

@@ -127,6 +127,19 @@ TEST(ImageInput, AllocatesNothingForTheNextFrame) {
   EXPECT_EQ(row, image_input<float>(frame, config));
 }
 
+TEST(EvaluationCrop, RoundsAsTimmIfHeightAndWidthDiffer) {
+  // 128 × 256 / 0.875 is 146 × 292: timm scales 482 × 640 to round(482 · 292 / 640) × 292, and 300 × 301 to 291 × 292.
+  const auto expect_scaled = [](ImageSize from, ImageSize to, ImageSize scaled) {
+    const auto plan = detail::evaluation_plan("test", from, to, 0.875, 3, Interpolation::bilinear);
+    EXPECT_EQ(plan.to.height, scaled.height) << from.height << " × " << from.width;
+    EXPECT_EQ(plan.to.width, scaled.width) << from.height << " × " << from.width;
+  };
+  expect_scaled({482, 640}, {128, 256}, {220, 292});
+  expect_scaled({300, 301}, {128, 256}, {291, 292});
+  expect_scaled({640, 482}, {256, 128}, {292, 220});
+  expect_scaled({482, 640}, {128, 128}, {146, 193});  // 193.9, rounded down as in torchvision
+}
+
 TEST(ImageInput, ConvertsColourImagesToGrey) {
   const GmlpImageClassifierConfig grey{.image = {16, 16}, .patch = {4, 4}, .image_channels = 1};
   const Matrix<float> row = image_input<float>(image_case("crop.0.in"), grey);

@@ -259,6 +259,9 @@ TEST(MappedFile, ReadsReleasedPagesAgain) {
     file.release(part);
     EXPECT_TRUE(std::all_of(whole.begin(), whole.end(), [](std::byte b) { return b == std::byte{'x'}; }));
   }
+  const std::vector<std::byte> other(100000, std::byte{'y'});
+  file.release(other);
+  EXPECT_TRUE(std::all_of(other.begin(), other.end(), [](std::byte b) { return b == std::byte{'y'}; })) << "not of this file";
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "files.hpp"
 #include "gated/io/checkpoint.hpp"
@@ -133,6 +135,23 @@ TEST(Origin, NamesAnExistingHeaderAndFunction) {
     ASSERT_TRUE(std::filesystem::exists(header)) << header;
     EXPECT_NE(test::read_text(header).find(text("NameMap ", origin.names, "(")), std::string::npos) << origin.names;
   }
+}
+
+TEST(Origin, CountsBlocksUpToTheFirstGap) {
+  std::string header = "{";
+  for (const char* const name :
+       {"m.blocks.0.w", "m.blocks.2.w", "m.blocks.1.w", "blocks.1.w", "m.blocks.4.w", "blocks.3.b", "other_blocks.3.w",
+        "blocks.3.w.w", "blocks.-3.w", "blocks.99999999999999999999.w", "blocks..w"}) {
+    header += text(header.size() > 1 ? "," : "", "\"", name, R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})");
+  }
+  header += "}";
+  const std::uint64_t size = header.size();
+  std::string bytes(sizeof size, '\0');
+  std::memcpy(bytes.data(), &size, sizeof size);
+  bytes += header;
+  const auto file = SafetensorsFile::parse(std::as_bytes(std::span(bytes)), "blocks");
+  EXPECT_EQ(count_blocks(file, "blocks.", ".w"), 3);
+  EXPECT_EQ(count_blocks(file, "blocks.", ".b"), 0);
 }
 
 TEST(Origin, PresetsAreRecognisedByShapes) {

@@ -175,6 +175,11 @@ TEST(SafetensorsHeader, RefusesMoreThan64Dimensions) {
   }
   expect_header_refused(R"({"a":{"dtype":"F64","shape":[)" + ones + R"(],"data_offsets":[0,8]}})",
                         "has 65 dimensions, at most 64");
+  for (int i = 0; i < 1000; ++i) {
+    ones += ",1";
+  }
+  expect_header_refused(R"({"a":{"dtype":"F64","shape":[)" + ones + R"(],"data_offsets":[0,8]}})",
+                        "an array of more than 1000 elements");
 }
 
 TEST(SafetensorsHeader, RefusesOffsetsThatAreNotTwoIntegers) {

@@ -321,6 +321,7 @@ TEST(TinyTimeMixer, RefusesInvalidConfigurations) {
   EXPECT_EQ(message([](auto& c) { c.filter = 6; }), "TinyTimeMixer: filter = 6, expected 0 … horizon = 5.");
   EXPECT_EQ(message([](auto& c) { c.predicted = {0, 3}; }), "TinyTimeMixer: predicted[1] = 3, expected 0 … 2.");
   EXPECT_EQ(message([](auto& c) { c.known = {1, 1}; }), "TinyTimeMixer: known lists series 1 twice.");
+  EXPECT_EQ(message([](auto& c) { c.predicted = {2, 0, 2}; }), "TinyTimeMixer: predicted lists series 2 twice.");
   EXPECT_EQ(message([](auto& c) {
               c.known = {0, 1, 2};
             }),

@@ -74,6 +74,22 @@ TYPED_TEST(SoftmaxGateOf, KeepsNaNInItsColumn) {
   }
 }
 
+TEST(SoftmaxGate, IsDroppedBeforeTheResidual) {
+  struct None {
+    static constexpr auto fields() { return std::tuple{}; }
+  } model, gradient;
+  Tape<double> tape({}, {.residual_dropout = 0.5});
+  Random random(1);
+  tape.begin(model, gradient, random);
+  Recording<double> run(tape, Sequences::single(20));
+  const Matrix<double> x = random_matrix<double>(20, 10, 1);
+  const auto residual = tape.input(x);
+  const Matrix<double> y = tape[softmax_gate(run, tape.input(x), tape.input(x), GateAxis::channels, {.residual = residual})];
+  const auto dropped = (y.array() == x.array()).count();
+  EXPECT_GT(dropped, 50);
+  EXPECT_LT(dropped, 150);
+}
+
 TEST(SoftmaxGate, WorksInEveryRun) {
   for (const GateAxis axis : {GateAxis::channels, GateAxis::tokens}) {
     for (const Index channels : {1, 5, 40}) {

@@ -166,6 +166,17 @@ TEST(Noise, IsOffWithoutAGenerator) {
   EXPECT_TRUE(test::same_bits(Matrix<double>(tape[record(tape, model, tape.input(x), sequences)]), without_noise(model)));
 }
 
+TEST(Noise, StochasticDepthRefusesRowsOutsideTheSequences) {
+  const auto model = model_of(1, 0);
+  auto gradient = zeros_like(model);
+  Tape<double> tape({}, {.scaled_depth = true});
+  Random random(1);
+  tape.begin(model, gradient, random);
+  Recording<double> run(tape, Sequences::uniform(4, 500));
+  const auto message = test::message_of<ShapeError>([&] { run.drop(tape.input(random_matrix<double>(4, 3, 6)), 0.5); });
+  EXPECT_TRUE(message.starts_with("stochastic depth: x has 4 rows, but the sequences cover 4 sequences")) << message;
+}
+
 TEST(Noise, DropoutKeepsTheMean) {
   struct None {
     static constexpr auto fields() { return std::tuple{}; }

@@ -271,8 +271,12 @@ void expect_each_micro_batch_checked() {
     EXPECT_EQ(training.steps_done(), 1) << "a loss of 0 may have no gradient";
   }
   Training<Regression<T>> training(config, Random(1));
-  training.step([](const auto&, auto& gradient) {
-    gradient.layer.weight(1, 2) += T{1};  // the last element, which is not sampled
+  Index batch = 0;
+  training.step([&](const auto& model, auto& gradient) {
+    if (++batch == 1) {
+      return RegressionLoss<T>{training.random}(model, gradient);
+    }
+    gradient.layer.weight(1, 2) += T{1};  // only one element
     return 1.0;
   });
   EXPECT_EQ(training.steps_done(), 1);
@@ -323,6 +327,18 @@ TEST(Training, IsBitEqualForAnyNumberOfThreads) {
   expect_same(one, three);
 }
 
+TEST(Training, RecordedStepsUseTheThreadsOfTheMoment) {
+  Training<Regression<float>> training({.model = {.in = 16, .out = 3}}, Random(1));
+  const Matrix<float> x = Matrix<float>::Ones(4, 16), target = Matrix<float>::Ones(4, 3);
+  for (const int threads : {1, 2, 1}) {
+    training.threads = Threads{threads};
+    training.step([&](auto& run) {
+      EXPECT_EQ(run.tape().workspace().threads().count(), training.threads.count());
+      return regression_loss(run(training.model.layer, x), target);
+    });
+  }
+}
+
 TEST(Training, AWarmStepAllocatesNothing) {
   EXPECT_TRUE(test::allocations_are_counted());
   auto config = busy_config();
@@ -341,7 +357,9 @@ TEST(Training, RefusesInvalidConfigurations) {
     change(config);
     return message_of<ArgumentError>([&] { Training<Regression<float>>{config}; });
   };
-  EXPECT_EQ(make([](Config& c) { c.clip_norm = -1; }), "TrainingConfig: clip_norm is -1, expected 0 (off) or more.");
+  EXPECT_EQ(make([](Config& c) { c.clip_norm = -1; }),
+            "TrainingConfig: clip_norm is -1, expected 0 (off) or a finite positive number.");
+  EXPECT_NE(make([](Config& c) { c.clip_norm = std::numeric_limits<double>::infinity(); }), "");
   EXPECT_EQ(make([](Config& c) { c.average_decay = 1; }),
             "TrainingConfig: average_decay is 1, expected 0 ≤ average_decay < 1.");
   EXPECT_EQ(make([](Config& c) { c.micro_batches = 0; }), "TrainingConfig: micro_batches is 0, expected at least 1.");

@@ -48,6 +48,9 @@ class Threads {
   /// The number of threads: n, or fewer if the system grants fewer. 1 on systems without threads, such as bare metal.
   int count() const { return count_; }
 
+  /// True for copies, which share their threads.
+  bool operator==(const Threads&) const = default;
+
   /// Runs `work` on `count` ≤ count() workers: see Executor.
   void run(int count, const Work& work) const {
     if (executor_ != nullptr) {

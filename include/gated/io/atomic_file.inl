@@ -110,16 +110,17 @@ GATED_INLINE void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 GATED_INLINE void AtomicFile::commit() {
-  bool written = std::fflush(file_) == 0;
-#if defined(__unix__) || defined(__APPLE__)
-  written = written && (::fsync(::fileno(file_)) == 0 || errno == EINVAL);  // EINVAL: the file system does not support fsync
-#endif
-  int reason = written ? 0 : errno;
-  if (std::fclose(std::exchange(file_, nullptr)) != 0 && written) {
+  int reason = std::fflush(file_) == 0 ? 0 : errno;
+#if defined(__unix__) || defined(__APPLE__)  // renames the file while it is open: its lock keeps others from removing it
+  if (reason == 0 && ::fsync(::fileno(file_)) != 0 && errno != EINVAL) {  // EINVAL: the file system does not support fsync
     reason = errno;
-    written = false;
   }
-  if (!written) {
+#else  // other systems do not rename an open file
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && reason == 0) {
+    reason = errno;
+  }
+#endif
+  if (reason != 0) {
     fail("cannot write", reason);
   }
   std::error_code error;
@@ -128,6 +129,7 @@ GATED_INLINE void AtomicFile::commit() {
     fail("cannot replace", error.value());
   }
   temporary_.clear();
+  discard();  // closes the file
 }
 
 GATED_INLINE void AtomicFile::discard() noexcept {

@@ -26,13 +26,16 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
   const Index target_width = target_of(size.width), target_height = target_of(size.height);
   // Scale so that one edge equals its target and the other is at least its target.
   ImageSize to = from;
-  const auto product = [](Index a, Index b) { return std::int64_t{a} * std::int64_t{b}; };  // Index may be 32 bits wide
-  if (product(from.width, target_height) <= product(from.height, target_width)) {
-    to = {static_cast<Index>(std::max<std::int64_t>(product(target_width, from.height) / from.width, target_height)),
-          target_width};
+  if (target_width == target_height) {
+    const auto scaled = [&](Index longer, Index shorter) {  // Index may be 32 bits wide
+      return static_cast<Index>(std::int64_t{target_width} * std::int64_t{longer} / shorter);
+    };
+    to = from.width <= from.height ? ImageSize{scaled(from.height, from.width), target_width}
+                                   : ImageSize{target_height, scaled(from.width, from.height)};
   } else {
-    to = {target_height,
-          static_cast<Index>(std::max<std::int64_t>(product(target_height, from.width) / from.height, target_width))};
+    const double height = static_cast<double>(from.height), width = static_cast<double>(from.width);
+    const double ratio = std::min(height / static_cast<double>(target_height), width / static_cast<double>(target_width));
+    to = {static_cast<Index>(std::nearbyint(height / ratio)), static_cast<Index>(std::nearbyint(width / ratio))};
   }
   expect_size(where, to.width, to.height);
   // Round half to even, as Python does.
@@ -51,8 +54,10 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
 /// The evaluation transform of timm and torchvision. resize() scales the shorter edge to ⌊size / crop_share⌋ and the longer one
 /// in proportion, rounded down; then a centre crop of `size` is taken.
 ///
-/// If height and width of `size` differ, resize() scales the picture to the smallest size that covers `size` / crop_share.
-/// Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too large; those of expect_image().
+/// If ⌊size / crop_share⌋ has different height and width, resize() scales the picture to the smallest size that covers it, and
+/// rounds the other edge, as timm's ResizeKeepRatio does. timm then always interpolates bilinearly: pass
+/// Interpolation::bilinear for its result. Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too
+/// large; those of expect_image().
 inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = 0.875,
                              Interpolation interpolation = Interpolation::bicubic) {
   expect_image("evaluation_crop", image);

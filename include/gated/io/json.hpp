@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -71,14 +72,16 @@ bool is_utf8(std::string_view text);
 
 /// Parses `json` into `out`. Returns the error message; empty on success.
 /// Errors: malformed JSON, invalid UTF-8, duplicate keys, numbers out of the range of double, and nesting deeper than
-/// `max_depth`.
-std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out);
+/// `max_depth`, and arrays of more than `max_elements`.
+std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out,
+                           std::size_t max_elements = std::numeric_limits<std::size_t>::max());
 
 /// Parses `json`. Raises `E`, with a message that begins with `where`, if read_json_text() fails.
 template <class E>
-Json parse_json(std::string_view json, std::string_view where, std::size_t max_depth) {
+Json parse_json(std::string_view json, std::string_view where, std::size_t max_depth,
+                std::size_t max_elements = std::numeric_limits<std::size_t>::max()) {
   Json root;
-  const std::string problem = read_json_text(json, max_depth, root);
+  const std::string problem = read_json_text(json, max_depth, root, max_elements);
   require<E>(problem.empty(), where, ": ", problem);
   return root;
 }

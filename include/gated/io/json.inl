@@ -45,7 +45,8 @@ GATED_INLINE bool is_utf8(std::string_view text) {
 /// A single-pass parser of RFC 8259. Its functions return false at the first error, which `problem` describes.
 class JsonReader {
  public:
-  JsonReader(std::string_view json, std::size_t max_depth) : json_(json), max_depth_(max_depth) {}
+  JsonReader(std::string_view json, std::size_t max_depth, std::size_t max_elements)
+      : json_(json), max_depth_(max_depth), max_elements_(max_elements) {}
 
   std::string problem;
 
@@ -91,6 +92,10 @@ class JsonReader {
       return true;
     }
     do {
+      if (!is_object && out.elements().size() == max_elements_) {
+        problem = text("JSON has an array of more than ", max_elements_, " elements.");
+        return false;
+      }
       Json* const place = is_object ? read_key(out.entries()) : &out.elements().emplace_back();
       if (place == nullptr || !read_value(*place, depth + 1)) {
         return false;
@@ -232,14 +237,14 @@ class JsonReader {
   }
 
   std::string_view json_;
-  std::size_t max_depth_, at_ = 0;
+  std::size_t max_depth_, max_elements_, at_ = 0;
 };
 
-GATED_INLINE std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out) {
+GATED_INLINE std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out, std::size_t max_elements) {
   if (std::string problem = encoding_problem(json); !problem.empty()) {
     return problem;
   }
-  JsonReader reader(json, max_depth);
+  JsonReader reader(json, max_depth, max_elements);
   reader.read(out);
   return std::move(reader.problem);
 }

@@ -27,7 +27,7 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_.get(), size_}; }
 
-  /// Releases the pages of `bytes`, a part of bytes(); they are read again on the next access.
+  /// Releases the pages of `bytes`; they are read again on the next access. Does nothing unless `bytes` is a part of bytes().
   void release(std::span<const std::byte> bytes) const;
 
  private:

@@ -108,7 +108,9 @@ GATED_INLINE void MappedFile::release([[maybe_unused]] std::span<const std::byte
 #if GATED_HAS_MMAP && defined(MADV_DONTNEED)
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto start = reinterpret_cast<std::uintptr_t>(bytes.data()), end = (start + bytes.size()) / page * page;
-  if (const std::uintptr_t first = (start + page - 1) / page * page; first < end) {
+  const auto mapped = reinterpret_cast<std::uintptr_t>(data_.get());
+  const bool is_part = start >= mapped && start + bytes.size() <= mapped + size_;  // other memory would be lost
+  if (const std::uintptr_t first = (start + page - 1) / page * page; is_part && first < end) {
     ::madvise(const_cast<std::byte*>(bytes.data()) + (first - start), end - first, MADV_DONTNEED);  // best effort
   }
 #endif

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "gated/io/bs_roformer.hpp"
 #include "gated/io/clear_voice.hpp"
@@ -395,9 +397,20 @@ GATED_INLINE const TensorEntry* tensor_ending(const SafetensorsFile& file, std::
 }
 
 GATED_INLINE Index count_blocks(const SafetensorsFile& file, std::string_view before, std::string_view after) {
+  std::vector<Index> found;
+  for (const auto& [name, entry] : file.tensors()) {
+    const std::string_view whole = std::string_view(name).substr(0, name.ends_with(after) ? name.size() - after.size() : 0);
+    const std::string_view start = whole.substr(0, whole.find_last_not_of("0123456789") + 1);
+    Index i = 0;
+    const bool has_number = std::from_chars(whole.data() + start.size(), whole.data() + whole.size(), i).ec == std::errc();
+    if (has_number && text(".", start).ends_with(text(".", before))) {
+      found.push_back(i);
+    }
+  }
+  std::sort(found.begin(), found.end());
   Index count = 0;
-  while (tensor_ending(file, text(before, count, after)) != nullptr) {
-    ++count;
+  for (const Index i : found) {
+    count += i == count ? 1 : 0;
   }
   return count;
 }

@@ -84,8 +84,8 @@ class SafetensorsFile {
 
   /// Releases the pages of `bytes`, a part of a tensor, if the file is mapped; they are read again on the next access.
   void release(std::span<const std::byte> bytes) const {
-    if (!files_.empty()) {
-      files_.front().release(bytes);
+    for (const MappedFile& file : files_) {
+      file.release(bytes);
     }
   }
 

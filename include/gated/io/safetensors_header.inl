@@ -20,7 +20,7 @@ class SafetensorsParser {
   SafetensorsParser(std::span<const std::byte> file, std::string_view name) : file_(file), name_(name) {}
 
   SafetensorsContents parse() {
-    const Json header = parse_json<FileError>(header_text(), name_, 3);  // nesting depth: root, tensor, shape
+    const Json header = parse_json<FileError>(header_text(), name_, 3, 1000);  // nesting depth: root, tensor, shape
     for (const auto& [name, value] : header.entries()) {
       if (name == "__metadata__") {
         read_metadata(value);

@@ -197,9 +197,12 @@ struct TinyTimeMixer {
     for (std::size_t i = 0; i < list.size(); ++i) {
       require<ArgumentError>(list[i] >= 0 && list[i] < config.series, name, ": ", what, "[", i, "] = ", list[i],
                              ", expected 0 … ", config.series - 1, ".");
-      require<ArgumentError>(std::count(list.begin(), list.end(), list[i]) == 1, name, ": ", what, " lists series ", list[i],
-                             " twice.");
     }
+    std::vector<Index> sorted = list;
+    std::sort(sorted.begin(), sorted.end());
+    const auto same = std::adjacent_find(sorted.begin(), sorted.end());
+    require<ArgumentError>(same == sorted.end(), name, ": ", what, " lists series ", same == sorted.end() ? 0 : *same,
+                           " twice.");
   }
 
   template <class Run>

@@ -101,9 +101,10 @@ struct TinyTimeMixerConfig {
   std::vector<Index> sorted_predicted() const {
     std::vector<Index> sorted = predicted;
     const bool others = predicted.empty() && (!known.empty() || forecast_mixing.enabled);
+    const std::vector<Index> in_order = sorted_known();
     expect_memory<Index>("TinyTimeMixer", others ? series : 0);
     for (Index m = 0; others && m < series; ++m) {
-      if (std::count(known.begin(), known.end(), m) == 0) {
+      if (!std::binary_search(in_order.begin(), in_order.end(), m)) {
         sorted.push_back(m);
       }
     }

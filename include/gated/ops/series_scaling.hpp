@@ -104,7 +104,7 @@ void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>&
         const double share = (through_location + rounded(through_scale * static_cast<double>(scaled(i, j)))) / count;
         dx(i, j) += observed.counts(values, i, j) ? static_cast<T>(share) : T{0};
       }
-    } else if (scaling == SeriesScaling::mean && sigma > detail::least_series_scale) {
+    } else if (scaling == SeriesScaling::mean && sigma > static_cast<double>(static_cast<T>(detail::least_series_scale))) {
       const auto give = [&](Index row, double count) {
         for (Index j = 0; j < values.cols(); ++j) {
           if (observed.counts(values, row, j) && values(row, j) != T{0}) {

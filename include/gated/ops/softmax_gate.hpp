@@ -98,7 +98,11 @@ MatrixOf<Run> softmax_gate(Run& run, MatrixOf<Run> x, MatrixOf<Run> z, GateAxis 
   require<ShapeError>(run.rows(z) == rows && run.columns(z) == columns, "softmax_gate: x is ", rows, " × ", columns,
                       " and z is ", run.rows(z), " × ", run.columns(z), ", expected equal shapes.");
   Epilogue<Run> plain;
-  if (!epilogue.added && !epilogue.saves() && epilogue.residual_scale == nullptr && epilogue.drop_path == 0) {
+  bool is_plain = !epilogue.added && !epilogue.saves() && epilogue.residual_scale == nullptr;
+  if constexpr (Run::records) {
+    is_plain = is_plain && !run.drops(epilogue.drop_path);  // join() drops
+  }
+  if (is_plain) {
     plain = std::exchange(epilogue, {});
   }
   auto y = plain.residual ? run.make(rows, columns, plain) : run.reuse(x);

@@ -31,15 +31,14 @@ bool has_gradient(const Model& gradient) {
   return found;
 }
 
-/// A hash of the first elements of each parameter's gradient, except embeddings: a micro-batch skips most of their rows. 0 if
-/// these elements are 0.
+/// A hash of the gradient's non-zero elements; 0 if there are none.
 template <class Model>
-std::uint64_t gradient_sample(const Model& gradient) {
+std::uint64_t gradient_hash(const Model& gradient) {
   using T = typename Model::Scalar;
   std::uint64_t hash = 0;
   for_each_parameter(
-      [&](const ParameterInfo& info, auto values) {
-        for (const T g : values.first(info.role == Role::embedding ? 0 : std::min<std::size_t>(values.size(), 4))) {
+      [&](const ParameterInfo&, auto values) {
+        for (const T g : values) {
           hash = g != 0 ? 31 * hash + Eigen::numext::bit_cast<BitsOf<T>>(g) : hash;
         }
       },

@@ -141,6 +141,7 @@ class Recording {
     if (!drops_sequences(drop_path)) {
       return x;
     }
+    sequences_.expect_total("stochastic depth", rows(x));
     T* const factors = take(rows(x));
     for (Index b = 0; b < sequences_.count(); ++b) {
       const bool survives = tape_.noise()->uniform() < 1 - drop_path;

@@ -91,7 +91,8 @@ struct Training {
   Training(const Config& config, Random generator)
       : Training(at_start(config), started(config.model, generator), generator, 0) {}
 
-  /// Starts a training run from an existing model, such as one loaded from a checkpoint. `config.model` is ignored.
+  /// Starts a training run from an existing model, such as one loaded from a checkpoint. `config.model` is ignored here, but
+  /// compared by expect_same_run(): set it to `start.config`.
   Training(const Config& config, Model start, Random generator)
       : Training(at_start(config, start.config), std::move(start), generator, 0) {}
 
@@ -160,10 +161,10 @@ struct Training {
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
   double accumulate(F&& f) {
     return add_micro_batch([&] {
-      const std::uint64_t before = detail::gradient_sample(gradient_);
+      const std::uint64_t before = pending_ == 0 ? 0 : detail::gradient_hash(gradient_);
       const double loss = static_cast<double>(f(std::as_const(model), gradient_));
       const bool is_unchanged =
-          pending_ == 0 ? !detail::has_gradient(gradient_) : before != 0 && detail::gradient_sample(gradient_) == before;
+          pending_ == 0 ? !detail::has_gradient(gradient_) : before != 0 && detail::gradient_hash(gradient_) == before;
       if (loss != 0 && is_unchanged && !first_nonfinite(gradient_)) {
         refuse_missing_gradient(text(" of micro-batch ", pending_ + 1, " is ", shown(loss)));
       }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <string>
 
 #include "gated/core/random.hpp"
@@ -48,7 +49,8 @@ struct TrainingConfig {
   void check() const {
     static_cast<void>(learning_rate(schedule, optimizer.learning_rate, 0));
     tape.check();
-    require<ArgumentError>(clip_norm >= 0, "TrainingConfig: clip_norm is ", clip_norm, ", expected 0 (off) or more.");
+    require<ArgumentError>(clip_norm >= 0 && std::isfinite(clip_norm), "TrainingConfig: clip_norm is ", clip_norm,
+                           ", expected 0 (off) or a finite positive number.");
     require<ArgumentError>(average_decay >= 0 && average_decay < 1, "TrainingConfig: average_decay is ", average_decay,
                            ", expected 0 ≤ average_decay < 1.");
     require<ArgumentError>(micro_batches >= 1, "TrainingConfig: micro_batches is ", micro_batches, ", expected at least 1.");

@@ -69,7 +69,7 @@ Recorded<T> regression_loss(const Recorded<T>& y, const std::type_identity_t<Con
 
 namespace detail {
 
-/// A tape created on first use. A copy creates its own.
+/// A tape created on first use, and again if the number of threads changes. A copy creates its own.
 template <class T>
 class LazyTape {
  public:
@@ -82,7 +82,7 @@ class LazyTape {
   }
 
   Tape<T>& get(const Threads& threads, const TapeOptions& options) {
-    if (tape_ == nullptr) {
+    if (tape_ == nullptr || tape_->workspace().threads() != threads) {
       tape_ = std::make_unique<Tape<T>>(threads, options);
     }
     return *tape_;
