@@ -492,17 +492,24 @@ class PromiseChecks {
   void streams_allocate_nothing() {
     Matrix<T> y(longest_, subject_.out);
     for (const int threads : {1, 2}) {
-      Workspace<T> workspace(Threads{threads});
-      workspace.use(engine_);
-      auto state = subject_.start(longest_);
-      subject_.extend(x_.topRows(1), state, y.topRows(1), workspace);
-      EXPECT_EQ(allocations_during([&] {
-                  for (Index t = 1; t < longest_; ++t) {
-                    subject_.extend(x_.middleRows(t, 1), state, y.middleRows(t, 1), workspace);
-                  }
-                }),
-                0)
-          << threads << " threads";
+      for (const Index most : {1, 3, 16, 40}) {
+        Workspace<T> workspace(Threads{threads});
+        workspace.use(engine_);
+        auto state = subject_.start(longest_);
+        const auto extend = [&](Index t, Index rows) {
+          subject_.extend(x_.middleRows(t, rows), state, y.middleRows(t, rows), workspace);
+        };
+        const Index first = std::min(most, longest_);
+        extend(0, first);
+        EXPECT_EQ(allocations_during([&] {
+                    for (Index t = first, rows = 0; t < longest_; t += rows) {
+                      rows = std::min(t % 7 == 0 ? 1 : most, longest_ - t);
+                      extend(t, rows);
+                    }
+                  }),
+                  0)
+            << threads << " threads, up to " << most << " tokens per call";
+      }
     }
   }
 

@@ -70,6 +70,8 @@ TEST(InPlaceMfcc, RefusesInvalidOptionsAndShapes) {
   expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 481}}); },
                               {"a frame has 481 points, expected an even number"});
   expect_error<ArgumentError>([&] { refused({.spectrum = {.length = 442}}); }, {"without a prime factor above 7"});
+  expect_error<ArgumentError>([] { (void)InPlaceMfcc::required_bytes({.spectrum = {.length = 550, .hop = 220}}); },
+                              {"a frame has 550 points", "without a prime factor above 7"});
   expect_error<ArgumentError>([&] { refused({.coefficients = 41}); }, {"coefficients is 41, expected 1 to mels = 40."});
   expect_error<MemoryError>([&] { InPlaceMfcc({}, std::span(memory).first(1000)); }, {"Arena: the given memory has"});
   InPlaceMfcc mfcc({}, memory);

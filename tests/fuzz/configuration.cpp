@@ -19,8 +19,9 @@ constexpr Index most_values = 20000, most_products = 10'000'000;
 Sequences sequences_for(const GmlpConfig& c) { return Sequences::single(c.causal ? std::min<Index>(c.length, 5) : c.length); }
 template <class Block>
 Sequences sequences_for(const StackConfig<Block>& c) {
-  const Index* const length = gated::detail::length_setting(c);
-  return length == nullptr ? Sequences::of_lengths({3, 2}) : Sequences::single(*length);
+  Index length = 0;
+  gated::detail::for_each_length(c, [&](Index own) { length = own; });
+  return length == 0 ? Sequences::of_lengths({3, 2}) : Sequences::single(length);
 }
 
 /// True if a model with this configuration is fast and its stream state is small.

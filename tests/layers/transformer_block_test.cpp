@@ -64,6 +64,12 @@ std::vector<TransformerBlockConfig> configs() {
     }
   }
   for (const bool causal : {false, true}) {
+    all.push_back(softmax);
+    all.back().token_mixer.causal = causal;
+    all.back().token_mixer.window = 3;
+    all.back().token_mixer.relative_bias = RelativeBiasForm::t5;
+  }
+  for (const bool causal : {false, true}) {
     for (const SelfAttentionConfig& attention : optional_parts(causal)) {
       all.push_back(softmax);
       all.back().token_mixer = attention;
@@ -83,6 +89,19 @@ TEST(TransformerBlock, KeepsItsPromises) {
     const bool rewinds = can_rewind(config.token_mixer), causal = config.token_mixer.causal;
     test::expect_promises<TransformerBlock>(config, {.lengths = {7, 0, 11, 1}, .causal = causal, .rewinds = rewinds});
   }
+}
+
+TEST(SelfAttention, AWindowNeedsNoCapacityWithAT5Bias) {
+  const auto layer = random_layer<SelfAttention<float>>(
+      {.channels = 8, .heads = 2, .causal = true, .window = 4, .relative_bias = RelativeBiasForm::t5});
+  const Matrix<float> x = random_matrix<float>(60, 8, 1);
+  Matrix<float> y(60, 8);
+  Workspace<float> workspace;
+  auto state = layer.start();
+  for (Index t = 0, rows = 1; t < 60; t += rows, rows = std::min<Index>(rows % 5 + 1, 60 - t)) {
+    layer.extend(x.middleRows(t, rows), state, y.middleRows(t, rows), workspace);
+  }
+  EXPECT_TRUE(test::same_bits(y, layer.forward(x)));
 }
 
 TEST(SelfAttention, KeepsItsPromises) {

@@ -126,6 +126,11 @@ TEST(Fnet, RefusesInvalidInputsAndStreaming) {
   const std::vector<Index> three(tokens.begin(), tokens.begin() + 3);
   EXPECT_THROW(model.pooled(three, Sequences::of_lengths({3, 0}), workspace), ShapeError);
   auto config = fnet(FnetHead::masked_words, small);
+  config.pooling = TextPooling::mean;
+  EXPECT_EQ(test::message_of<ShapeError>([&] {
+              random_layer<Fnet<float>>(config).pooled(three, Sequences::of_lengths({3, 0}), workspace);
+            }),
+            "LanguageModel::pooled: sequence 1 is empty, expected at least one token.");
   config.classes = -1;
   EXPECT_THROW(Fnet<float>{config}, ArgumentError);
 }

@@ -43,9 +43,7 @@ auto configs_of() {
     config.stem_norm = i >= 3;
     config.position_grid = std::array{ImageSize{0, 0}, ImageSize{2, 4}, ImageSize{3, 3}, ImageSize{2, 2}}[i % 4];
     config.classes = i == 4 || i == 5 ? 0 : 5;
-    if (auto* const length = detail::length_setting(config.trunk)) {
-      *length = 0;  // computed from the grid
-    }
+    detail::for_each_length(config.trunk, [](Index& length) { length = 0; });  // computed from the grid
     if constexpr (requires { config.trunk.length; }) {
       config.trunk.length_policy = LengthPolicy::exact;
     }

@@ -127,6 +127,11 @@ TEST(PatchWeight, ErrorsNameTheExpectedValue) {
               toeplitz_error(projection, 0, 3, ImageSize{2, 4});
             }),
             "patch_weight: the grid is 2 × 4, expected 1 to 7 patches, the length of the projection.");
+  const SpatialProjection<float> wide({.length = 7, .outputs = 9});
+  EXPECT_EQ(test::message_of<ArgumentError>([&] {
+              patch_weight(wide, 0, ImageSize{1, 7});
+            }),
+            "patch_weight: the projection has outputs = 9, expected 0: the rows of W must be tokens of x.");
   EXPECT_THROW(patch_weight(projection, -1, ImageSize{1, 7}), ArgumentError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{0, 7}), ShapeError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{-1, -7}), ShapeError);

@@ -582,6 +582,49 @@ TEST(ResizeGrid, RefusesByOffsetForMlpsOverTokens) {
       "most 5 old patches.");
 }
 
+TEST(Resize, ChangesOnlyTheLengthOfAModelWithoutSpatialWeights) {
+  const auto model =
+      randomized(Gmlp<double>({.length = 4, .channels = 6, .hidden = 8, .depth = 2, .gate = GateForm::identity}), 1);
+  const Matrix<double> x = Matrix<double>::Random(6, 6);
+  for (const LengthResize method : {LengthResize::exact, LengthResize::by_offset}) {
+    const auto resized = resize_length(model, 6, method);
+    EXPECT_EQ(resized.config.length, 6);
+    EXPECT_TRUE(same_bits(resized.forward(x).topRows(4).eval(), model.forward(x.topRows(4))));
+  }
+  const auto classifier =
+      randomized(GmlpImageClassifier<double>(
+                     {.image = {4, 4}, .patch = {2, 2}, .trunk = {.channels = 2, .hidden = 4, .gate = GateForm::identity}}),
+                 2);
+  const auto larger = resize_grid(classifier, {8, 4}, GridResize::bilinear);
+  EXPECT_EQ(larger.config.trunk.length, 8);
+  EXPECT_TRUE(same_parameters(larger, classifier));
+}
+
+TEST(Resize, RefusesProjectionsToOtherNumbersOfTokens) {
+  const TokenMlp<float> layer({.channels = 4, .length = 16, .hidden = 3});
+  const std::string rest = ": the projection has outputs = 3, expected 0: the rows of W must be tokens of x.";
+  EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(layer.proj_in, 8, LengthResize::by_offset); }),
+            "resize_length" + rest);
+  EXPECT_EQ(message_of<ArgumentError>([&] {
+              resize_grid(layer.proj_in, {4, 4}, {5, 5}, GridResize::bilinear);
+            }),
+            "resize_grid" + rest);
+}
+
+TEST(ResizeGrid, SetsTheLengthOfEveryKindOfBlock) {
+  MixerImageClassifierConfig config{.image = {8, 8}, .patch = {2, 2}};
+  config.trunk.block = {.channels = 8, .token_mixer = {.hidden = 4}, .channel_mixer = {.hidden = 16}};
+  config.trunk.depth = 2;
+  config.trunk.others = {config.trunk.block};
+  config.trunk.others[0].channel_mixer.activation = Activation::silu;
+  config.trunk.kinds = {0, 1};
+  const auto model = randomized(MixerImageClassifier<float>(config), 3);
+  const auto larger = resize_grid(model, {16, 16}, GridResize::bilinear);
+  EXPECT_EQ(larger.trunk.blocks[1].tokens.mixer.config.length, 64);
+  Workspace<float> workspace;
+  EXPECT_TRUE(larger.forward(Matrix<float>::Ones(1, larger.in()), workspace).allFinite());
+}
+
 TEST(ResizeLength, ErrorsNameTheExpectedValue) {
   const Gmlp<float> model({.length = 4, .channels = 2, .hidden = 4});
   EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(model, 0); }),

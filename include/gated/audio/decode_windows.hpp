@@ -89,8 +89,8 @@ Matrix<T> checked_segment(Where where, const Matrix<T>& segment, Index columns, 
 /// `f(segment)` returns one row per sample, with one column per channel or speaker. It is called for each window in order, up
 /// to the last one that contributes to the output. Only one window is in memory at a time.
 /// With g = plan.dropped(), the output consists of samples [g, stride + g) of each result. The first result also keeps its
-/// samples before g; the last one ends at window - g. If length - window is a positive multiple of stride, no zeros are
-/// appended, and the last g output samples are 0, as in ClearerVoice-Studio.
+/// samples before g; the last one ends at window - g. Samples after that are 0, as in ClearerVoice-Studio, which pads too few
+/// zeros for some lengths: for example, the last g samples are 0 if length - window is a positive multiple of stride.
 /// Errors: ArgumentError unless 1 ≤ stride ≤ window; ShapeError if length < 1, if `f` returns a different number of rows than
 /// its segment has, or if its number of columns changes between windows.
 /// Cost: on average, `f` processes each sample in window / stride windows.

@@ -29,7 +29,9 @@ namespace gated {
 class InPlaceMfcc {
  public:
   /// Size of the memory to pass to the constructor, in bytes.
+  /// Errors: those of the constructor for invalid options.
   static std::size_t required_bytes(const MfccOptions& options) {
+    expect_valid(options);
     const Index bins = options.spectrum.bins(), half = options.spectrum.span() / 2;
     const Index tables = options.spectrum.span() + 3 * (bins + factor_count(half)) + 2 * half + 3 * bins + 7 * options.mels;
     const Index scratch = 2 * vector_width<double>() * half + bins + frames_of(options) * options.mels;
@@ -40,13 +42,7 @@ class InPlaceMfcc {
   /// `memory` must outlive the object.
   InPlaceMfcc(const MfccOptions& options, std::span<std::byte> memory)
       : options_(options), half_(options.spectrum.span() / 2), width_(vector_width<double>()), arena_(memory), tables_(arena_) {
-    constexpr Where where = "InPlaceMfcc";
-    detail::expect_mfcc(where, options);
-    detail::expect_options(where, options.spectrum);
-    detail::expect_frame(where, options.samples, options.spectrum.span());
-    require<ArgumentError>(options.spectrum.span() % 2 == 0 && detail::fourier::Passes<double>::serve(half_), where,
-                           ": a frame has ", options.spectrum.span(),
-                           " points, expected an even number without a prime factor above 7. Use mfcc().");
+    expect_valid(options);
     set_transform();
     set_mel_weights();
     cosines_ = arena_.take(4 * options.mels);
@@ -97,6 +93,15 @@ class InPlaceMfcc {
     const double* weights;
   };
 
+  static void expect_valid(const MfccOptions& options) {
+    constexpr Where where = "InPlaceMfcc";
+    const Index span = options.spectrum.span();
+    detail::expect_mfcc(where, options);
+    detail::expect_options(where, options.spectrum);
+    detail::expect_frame(where, options.samples, span);
+    require<ArgumentError>(span % 2 == 0 && detail::fourier::Passes<double>::serve(span / 2), where, ": a frame has ", span,
+                           " points, expected an even number without a prime factor above 7. Use mfcc().");
+  }
   static Index frames_of(const MfccOptions& options) { return options.spectrum.frames(options.samples); }
   /// An upper bound on the number of twiddle factors of a transform of `points` points.
   static Index factor_count(Index points) {

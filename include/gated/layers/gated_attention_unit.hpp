@@ -119,7 +119,7 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
     auto parts = projection.project(run, std::move(input));                   // u, v: N × E; z: N × S
     auto query = run(offset_scale, parts.z, Index{0}), key = run(offset_scale, parts.z, Index{1});
     const auto [q, k] = rotary.rotate(run, std::move(query), std::move(key));  // N × S
-    const RelativeBiasTerms<T> relative = relative_bias.terms(run);
+    const RelativeBiasTerms<T> relative = relative_bias.terms_within(run, unlimited_reach);
     const ScoreTerms terms{.mask = run.mask(),
                            .visible = mask_values<T>(run.mask(), run),
                            .relative = relative.values,

@@ -8,6 +8,7 @@
 #include "gated/core/settings.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/core/unset.hpp"
+#include "gated/ops/attention.hpp"
 #include "gated/ops/position_bias.hpp"
 
 /// @file
@@ -100,12 +101,15 @@ struct RelativeBias {
     return form == RelativeBiasForm::toeplitz ? numbers() : 2 * std::max(length, room) - 1;
   }
 
-  /// The bias for all sequences of a run, from the overload below.
+  /// The bias for all sequences of a run: see terms(). In a stream, only offsets within `reach` are needed.
   template <class Run>
-  RelativeBiasTerms<T> terms(Run& run) const {
+  RelativeBiasTerms<T> terms_within(Run& run, Index reach) const {
     if constexpr (Run::streams) {
-      return form == RelativeBiasForm::none ? RelativeBiasTerms<T>()
-                                            : terms(run, run.position() + run.sequences().total(), run.capacity());
+      if (form == RelativeBiasForm::none) {
+        return {};
+      }
+      const Index room = reach < unlimited_reach ? run.room(detail::rows_within(reach)) : run.capacity();
+      return terms(run, std::min(run.position() + run.sequences().total(), room), room);
     } else {
       return terms(run, run.sequences().longest());
     }

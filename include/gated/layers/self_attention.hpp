@@ -214,7 +214,7 @@ struct SelfAttention : Layer<SelfAttention<T>> {
     const auto rotated = rotary.rotate_heads(run, width, std::move(q), std::move(k));
     const T* const visible = mask_values<T>(run.mask(), run);
     const T scale = T{1} / std::sqrt(static_cast<T>(width));
-    const RelativeBiasTerms<T> relative = relative_bias.terms(run);
+    const RelativeBiasTerms<T> relative = relative_bias.terms_within(run, config.reach());
     const auto scoring_of = [this, scale, visible, values = relative.values](const Sequences& sequences, Index b) {
       return Scoring<T>{.kernel = ScoreKernel::softmax,
                         .scale = scale,

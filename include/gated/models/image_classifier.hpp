@@ -59,9 +59,7 @@ struct ImageClassifierConfig {
   /// The trunk's options for tokens() tokens.
   TrunkConfig sized_trunk() const {
     TrunkConfig sized = trunk;
-    if (Index* const length = detail::length_setting(sized)) {
-      *length = tokens();
-    }
+    detail::for_each_length(sized, [&](Index& length) { length = tokens(); });
     return sized;
   }
 
@@ -145,10 +143,10 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
     const Index channels = detail::block_of(c.trunk).channels;
     patch_embedding = PatchEmbedding<T>(c.image_channels, c.image, c.patch, channels);
     config.trunk = c.sized_trunk();
-    if (const Index* const length = detail::length_setting(c.trunk)) {
-      require<ArgumentError>(*length == 0 || *length == c.tokens(), name, ": the trunk's length = ", *length,
-                             ", but images have ", c.tokens(), " tokens. Leave it at 0 to have it computed.");
-    }
+    detail::for_each_length(c.trunk, [&](Index length) {
+      require<ArgumentError>(length == 0 || length == c.tokens(), name, ": the trunk's length = ", length, ", but images have ",
+                             c.tokens(), " tokens. Leave it at 0 to have it computed.");
+    });
     require<ArgumentError>(c.classes >= 0, name, ": classes = ", c.classes, " must not be negative.");
     require<ArgumentError>(std::count(c.pixel_deviation.begin(), c.pixel_deviation.end(), 0.0) == 0, name,
                            ": pixel_deviation = 0, expected non-zero values.");

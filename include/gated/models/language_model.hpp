@@ -234,6 +234,9 @@ void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, Vie
   constexpr Where where(name, "pooled");
   expect_input(where, tokens, sequences, Mask(), types);
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
+  for (Index b = 0; b < sequences.count(); ++b) {
+    require<ShapeError>(sequences.length(b) > 0, where, ": sequence ", b, " is empty, expected at least one token.");
+  }
   const auto frame = workspace.frame();
   const RunningLayer whole(nullptr, *this);
   Batch<T> run(workspace, sequences, {}, &whole);

@@ -35,6 +35,13 @@ constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", 
 
 namespace detail {
 
+/// Raises ArgumentError unless the projection maps N tokens to N tokens.
+template <class T>
+void expect_square(const char* where, const SpatialProjection<T>& projection) {
+  require<ArgumentError>(projection.config.outputs == 0, where, ": the projection has outputs = ", projection.config.outputs,
+                         ", expected 0: the rows of W must be tokens of x.");
+}
+
 /// Raises the errors of resize_grid().
 template <class T>
 void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
@@ -44,6 +51,7 @@ void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, Imag
   require<ShapeError>(old_grid.area() <= from.config.length, "resize_grid: a grid of ", old_grid.height, " × ", old_grid.width,
                       " has ", old_grid.area(), " patches, expected at most ", from.config.length,
                       ", the length of the projection.");
+  detail::expect_square("resize_grid", from);
   require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
                          name_of(from.config.form),
                          ", expected dense: Toeplitz weights have no two-dimensional filters. Use resize_length().");
@@ -60,6 +68,9 @@ void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, Imag
 /// `old_grid` has more patches than the projection has tokens.
 template <class T>
 SpatialProjection<T> resize_grid(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
+  if (from.weight.size() == 0) {  // GateForm::identity
+    return from;
+  }
   detail::expect_resizable(from, old_grid, new_grid, method);
   const Index old_patches = old_grid.area(), new_patches = new_grid.area(), others = from.config.length - old_patches;
   if (old_grid == new_grid) {
@@ -192,7 +203,7 @@ ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, 
       ". Choose the next multiple and resize or crop the images to it.");
   auto config = model.config;
   config.image = image;
-  *detail::length_setting(config.trunk) = config.tokens();
+  config.trunk = config.sized_trunk();
   const ImageSize old_grid = model.patch_embedding.grid();
   const ImageSize new_grid{image.height / patch.height, image.width / patch.width};
   return detail::with_token_parts(model, config,
@@ -205,6 +216,10 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
   const Index old_length = from.config.length;
   const bool dense = from.config.form == SpatialForm::dense;
   require<ArgumentError>(length > 0, "resize_length: length = ", length, ", expected at least one token.");
+  if (from.weight.size() == 0) {  // GateForm::identity
+    return from;
+  }
+  detail::expect_square("resize_length", from);
   require<ArgumentError>(
       !dense || method == LengthResize::by_offset || length == old_length || (from.config.causal && length < old_length),
       "resize_length: from ", old_length, " to ", length, " tokens: the spatial weights are dense",
@@ -263,7 +278,7 @@ TokenProjection<T> resize_length(const TokenProjection<T>& from, Index length, L
 template <class Block, class C>
 Stack<Block, C> resize_length(const Stack<Block, C>& model, Index length, LengthResize method = LengthResize::exact) {
   auto config = model.config;
-  *detail::length_setting(config) = length;
+  detail::for_each_length(config, [&](Index& own) { own = length; });
   return detail::with_token_parts(model, config, [&](const auto& from) { return resize_length(from, length, method); });
 }
 
@@ -272,7 +287,7 @@ template <class Block, class C>
 LanguageModel<Stack<Block, C>> resize_length(const LanguageModel<Stack<Block, C>>& model, Index length,
                                              LengthResize method = LengthResize::exact) {
   auto config = model.config;
-  *detail::length_setting(config.trunk) = length;
+  detail::for_each_length(config.trunk, [&](Index& own) { own = length; });
   return detail::with_token_parts(model, config, [&](const auto& from) { return resize_length(from, length, method); });
 }
 

@@ -73,17 +73,18 @@ void expect_kinds(const StackConfig<BlockConfig>& c) {
 template <class BlockConfig>
 void expect_kinds(const BlockConfig&) {}
 
-/// Points to the sequence length in the options of a trunk, block or mixer; nullptr if they have none.
-template <class Config>
-auto length_setting(Config& config) -> std::conditional_t<std::is_const_v<Config>, const Index, Index>* {
+/// Calls `f` with each sequence length in the options of a trunk, block or mixer; not at all if they have none.
+template <class Config, class F>
+void for_each_length(Config& config, const F& f) {
   if constexpr (requires { config.length; }) {
-    return &config.length;
-  } else if constexpr (requires { config.block; }) {
-    return length_setting(config.block);
+    f(config.length);
+  } else if constexpr (requires { config.others; }) {
+    for_each_length(config.block, f);
+    for (auto& other : config.others) {
+      for_each_length(other, f);
+    }
   } else if constexpr (requires { config.token_mixer; }) {
-    return length_setting(config.token_mixer);
-  } else {
-    return nullptr;
+    for_each_length(config.token_mixer, f);
   }
 }
 

@@ -162,30 +162,39 @@ struct AttentionViews {
   MatrixView<T> q, k, v, y;
   Index first = 0;
   Epilogue<T> epilogue = {};
+  Index keys = 0;   ///< in a stream: the most keys of any call; scratch for that many is reserved
   Index part = -1;  ///< for hooks: the part's index, if a stream's tokens are divided into parts; otherwise -1
 };
 
 /// y = attend() for all sequences and heads. `others` are the sequences of k and v. If there are enough heads for all threads,
 /// heads run in parallel. Otherwise, and always for a single query or with a hook, heads run one by one, each on all threads.
-/// So a single query needs at most attend_scratch() values of scratch.
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, const Sequences& queries,
                     const Sequences& others, const AttentionViews<T>& x, const DropoutMask<T>& dropout = {}) {
   const auto attend_head = [&](const SequenceHead& at, Workspace<T>& scratch) {
     const SequenceHead shared = at.among(in.key_heads);
     const WeightsWatcher<T> watch = watcher(run, at, x.part >= 0);
+    if (x.keys > 0) {
+      scratch.reserve(attend_scratch<T>(x.q.rows(), x.q.columns() / in.heads, x.keys, scratch.threads()));
+    }
     attend<T>(at.of(x.q, queries), shared.of(x.k, others), shared.of(x.v, others), x.first,
               of_head(scoring_of(others, at.b), in, at, dropout), at.of(x.y, queries), scratch,
               at.of(x.epilogue, queries, x.y.columns()), of_part(watch, x.part));
   };
   const Index heads = x.y.rows() > 0 ? in.heads : 0;
   if (x.y.rows() > 1 && !run.workspace().hooked() && keeps_busy(run.workspace().threads(), queries.count() * heads)) {
+    if (x.keys > 0) {  // for single queries
+      run.workspace().reserve(attend_scratch<T>(1, x.q.columns() / in.heads, x.keys, run.workspace().threads()));
+    }
     return run.workspace().side_by_side(queries.count() * heads, [&](Index i, Workspace<T>& scratch) {
       attend_head(SequenceHead{i / heads, i % heads, heads}, scratch);
     });
   }
   for_each_head(queries, heads, [&](const SequenceHead& at) { attend_head(at, run.workspace()); });
 }
+
+/// The number of rows that a stream keeps if later tokens reach the last `reach` ones: see RecentRows.
+constexpr Index rows_within(Index reach) { return reach + reach / 4 + 1; }
 
 /// A buffer, with spare room, for the rows of a stream that later tokens can reach. When it is full, the rows still in reach
 /// move to its beginning. So rows stay in order, and a token costs fewer than five row copies on average.
@@ -210,10 +219,9 @@ struct RecentRows {
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_in_stream(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, AttentionViews<T> x) {
   const bool forgets = in.reach < unlimited_reach;
-  const RecentRows recent{in.reach, forgets ? run.room(in.reach + in.reach / 4 + 1) : run.capacity()};
+  const RecentRows recent{in.reach, forgets ? run.room(rows_within(in.reach)) : run.capacity()};
   const auto kind = forgets ? Run::Memory::recent : Run::Memory::tokens;
   Matrix<T>&keys = run.remember(recent.count, x.k.columns(), kind), &values = run.remember(recent.count, x.v.columns(), kind);
-  run.workspace().reserve(attend_scratch<T>(recent.count, run.workspace().threads()));
   for (Index done = 0, rows = 0, part = 0; done < x.q.rows(); done += rows, ++part) {
     const Index position = run.position() + done, begin = recent.begin(position);
     recent.advance(position, keys);
@@ -222,10 +230,10 @@ void attend_in_stream(Run& run, const AttentionInputs<Run>& in, const ScoringOf&
     const Index first = position - begin, seen = first + rows;
     MatrixView<T>(keys).rows(first, rows).assign(x.k.rows(done, rows));
     MatrixView<T>(values).rows(first, rows).assign(x.v.rows(done, rows));
-    attend_by_head<Run>(
-        run, in, scoring_of, Sequences::single(rows), Sequences::single(seen),
-        AttentionViews<T>{x.q.rows(done, rows), MatrixView<T>(keys).rows(0, seen), MatrixView<T>(values).rows(0, seen),
-                          x.y.rows(done, rows), first, x.epilogue.block(done, 0, rows, x.y.columns()), forgets ? part : -1});
+    attend_by_head<Run>(run, in, scoring_of, Sequences::single(rows), Sequences::single(seen),
+                        AttentionViews<T>{x.q.rows(done, rows), MatrixView<T>(keys).rows(0, seen),
+                                          MatrixView<T>(values).rows(0, seen), x.y.rows(done, rows), first,
+                                          x.epilogue.block(done, 0, rows, x.y.columns()), recent.count, forgets ? part : -1});
   }
 }
 

@@ -116,13 +116,13 @@ struct ChunkInputs {
 
 namespace detail {
 
-/// Upper bound of mix_stream()'s scratch for one token; `s` is the width of the global keys, `e` the width of the values.
-/// Covers attend() over a chunk's keys, a finished chunk's keys packed into tiles, the local and the global output, and a panel
-/// of the memory per thread.
+/// Upper bound of mix_stream()'s scratch for `rows` tokens; `s` is the width of the global keys, `e` the width of the values.
+/// Covers attend() over a chunk's keys, a finished chunk's keys packed into tiles, the local and the global output, and the
+/// product with the memory.
 template <class T>
-Index mix_stream_scratch(Index chunk, Index s, Index e, const Threads& threads) {
-  return attend_scratch<T>(chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk + 2 * row_stride<T>(e) +
-         gemm::thread_scratch<T>(s) * threads.count();
+Index mix_stream_scratch(Index rows, Index chunk, Index s, Index e, const Threads& threads) {
+  return attend_scratch<T>(rows, s, chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk +
+         2 * rows * row_stride<T>(e) + gemm::product_scratch<T>(rows, s, threads);
 }
 
 /// Mixes the next tokens of a stream. Position p is token p mod c of chunk ⌊p / c⌋. The memory accumulates finished chunks.
@@ -138,7 +138,7 @@ void mix_stream(Stream<T>& run, const ChunkInputs<Stream<T>>& in, const ChunkMix
   Matrix<T>& global_keys = run.remember(c, s, Memory::sums);
   Matrix<T>& values = run.remember(c, e, Memory::sums);
   Index position = run.position();
-  workspace.reserve(mix_stream_scratch<T>(c, s, e, workspace.threads()));
+  workspace.reserve(mix_stream_scratch<T>(std::min(y.rows(), c), c, s, e, workspace.threads()));
   for (Index done = 0; done < y.rows();) {
     const Index filled = position % c, finished = position / c, rows = std::min(y.rows() - done, c - filled),
                 seen = filled + rows;

@@ -211,8 +211,9 @@ MatrixOf<Run> attend_by_position(Run& run, const PositionedInputs<Run>& in, bool
   const MatrixView<T> y = run[joined.y];
   if constexpr (Run::streams) {
     const auto all = detail::remembered_heads(run, in);
-    // attend_scratch() includes a relative bias; position scores need the same amount of scratch.
-    run.workspace().reserve(attend_scratch<T>(run.capacity(), run.workspace().threads()));
+    const Index rows = std::min(run.rows(in.q), detail::query_block);
+    run.workspace().reserve(rows * row_stride<T>(run.capacity() + rows) +  // position scores
+                            attend_scratch<T>(rows, run.columns(in.q) / in.heads, run.capacity(), run.workspace().threads()));
     detail::attend_positioned<Run>(run, in.heads, all, scoring_of, Sequences::single(all.k.rows()), run.position(), {}, y,
                                    joined.epilogue);
     return joined.y;

@@ -140,10 +140,14 @@ void attend(const std::type_identity_t<ConstView<T>>& q, const std::type_identit
                                watch ? std::max<Index>(q.rows(), 1) : detail::query_block, attend_block);
 }
 
-/// Scratch of attend() for one query and `key_count` keys: scores, a panel of v per thread, and a relative bias.
+/// Upper bound of attend()'s scratch for queries of `width` channels and `key_count` keys: scores, the products with k and v,
+/// and a relative bias.
 template <class T>
-Index attend_scratch(Index key_count, const Threads& threads) {
-  return row_stride<T>(key_count) + 2 * key_count + detail::gemm::thread_scratch<T>(key_count) * threads.count();
+Index attend_scratch(Index query_count, Index width, Index key_count, const Threads& threads) {
+  const Index rows = std::min(query_count, detail::query_block);
+  return rows * row_stride<T>(key_count) + 2 * key_count +
+         std::max(detail::gemm::product_scratch<T>(rows, width, threads),
+                  detail::gemm::product_scratch<T>(rows, key_count, threads));
 }
 
 }  // namespace gated

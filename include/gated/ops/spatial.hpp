@@ -215,7 +215,9 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
   Matrix<T>& scratch = run.remember(Sums::scratch_rows(weight, capacity), Sums::widest_row);
   Sums sums(weight, capacity, kept, progress, scratch);
   sums.rewind(first);
-  workspace.reserve(row_stride<T>(capacity) + gemm::thread_scratch<T>(capacity) * workspace.threads().count() +
+  const Index rows = std::min(v.rows(), weight.block(v.rows()));
+  const Index depth = Sums::levels(weight, capacity) > 0 ? std::min(capacity, 2 * weight.stream_tile()) : capacity;
+  workspace.reserve(rows * row_stride<T>(depth) + gemm::product_scratch<T>(rows, depth, workspace.threads()) +
                     Sums::scratch_size(weight, capacity, v.columns()));
   const MatrixView<const T> seen = MatrixView<T>(memory).rows(0, first + v.rows());
   mix_rows<T>(weight, seen, first, y, epilogue, sums, workspace);

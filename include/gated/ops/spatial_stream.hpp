@@ -57,6 +57,9 @@ class StreamSums {
       return 0;
     }
     const Products<T> products{weight};
+    for (Index level = 0; level < count; ++level) {
+      products.circle({weight.stream_tile() << level, 0});  // made now, so that no later step makes it
+    }
     const Square largest{weight.stream_tile() << (count - 1), 0};
     // The factors of two squares and scratch to compute them; then two blocks of rows: the sums and the product.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +

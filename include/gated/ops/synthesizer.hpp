@@ -93,12 +93,14 @@ void attend_backward(Back& back, const SynthesizedScores<T>& of, Index head, con
   });
 }
 
-/// Scratch that synthesize() needs for the next token of a stream of at most `capacity` tokens: attend_scratch(), the token's
-/// products with `outer` and `inner`, and a panel of S's parameters for each thread.
+/// Upper bound of synthesize()'s scratch for the next `rows` tokens of a stream of at most `capacity` tokens: attend_scratch(),
+/// the tokens' products with `outer` and `inner`, and those products' scratch.
 template <class T>
-Index step_scratch(const SynthesizedScores<T>& of, Index capacity, const Threads& threads) {
-  const Index factors = of.outer == nullptr ? 0 : of.outer->rows() + of.inner->rows();
-  return attend_scratch<T>(capacity, threads) + 2 * factors + gemm::thread_scratch<T>(of.length) * threads.count();
+Index stream_scratch(const SynthesizedScores<T>& of, Index rows, Index width, Index capacity, const Threads& threads) {
+  const Index block = std::min(rows, query_block);
+  const Index factors = of.outer == nullptr ? 0 : row_stride<T>(of.outer->rows()) + row_stride<T>(of.inner->rows());
+  return attend_scratch<T>(block, width, capacity, threads) + block * factors +
+         gemm::product_scratch<T>(block, of.length, threads);
 }
 
 /// Calls attend() for each head of each sequence. `others` are the sequences of k and v; tokens start at position `first`.
@@ -168,7 +170,8 @@ MatrixOf<Run> synthesize(Run& run, const SynthesizedScores<T>& of, const Synthes
       return x ? MatrixView<const T>(MatrixView<T>(memory).rows(0, seen)) : MatrixView<const T>();
     };
     const MatrixView<const T> k = remember(in.k), v = remember(in.v);
-    run.workspace().reserve(detail::synthesizer::step_scratch(of, capacity, run.workspace().threads()));
+    run.workspace().reserve(detail::synthesizer::stream_scratch(of, run.rows(in.v), run.columns(in.v) / of.heads, capacity,
+                                                                run.workspace().threads()));
     attend_by_head<Run>(run, of, in, Sequences::single(seen), k, v, first, MatrixView<T>(run[y]));
   } else {
     attend_by_head<Run>(run, of, in, run.sequences(), rows_of<T>(run, in.k), rows_of<T>(run, in.v), 0, MatrixView<T>(run[y]));
