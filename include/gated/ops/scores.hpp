@@ -146,8 +146,7 @@ template <class T>
 Index attend_scratch(Index query_count, Index width, Index key_count, const Threads& threads) {
   const Index rows = std::min(query_count, detail::query_block);
   return rows * row_stride<T>(key_count) + 2 * key_count +
-         std::max(detail::gemm::product_scratch<T>(rows, width, threads),
-                  detail::gemm::product_scratch<T>(rows, key_count, threads));
+         detail::gemm::product_scratch<T>(rows, std::max(width, key_count), threads);
 }
 
 }  // namespace gated

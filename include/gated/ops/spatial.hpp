@@ -213,6 +213,9 @@ void mix_next_tokens(Stream<T>& run, const SpatialWeight<T>& weight, const Matri
   Matrix<T>& kept = run.remember(Sums::rows(weight, capacity), v.columns());
   Matrix<T>& progress = run.remember(Sums::levels(weight, capacity), 6);
   Matrix<T>& scratch = run.remember(Sums::scratch_rows(weight, capacity), Sums::widest_row);
+  if (run.starts()) {
+    Sums::make_tables(weight, capacity);
+  }
   Sums sums(weight, capacity, kept, progress, scratch);
   sums.rewind(first);
   const Index rows = std::min(v.rows(), weight.block(v.rows()));

@@ -19,8 +19,8 @@
 /// stays in the stream's memory.
 ///
 /// Pieces need the transformed weights that prepare() keeps; the slowest step then takes about twice as long as the median step
-/// (bench/README.md, Streaming). Without them, the first step of block m - 1 transforms the weights and computes all of block m:
-/// in long sequences, that step takes hundreds of times as long as the median step.
+/// (bench/README.md, Streaming). Without them, the first step of block m - 1 transforms the weights and computes all of block
+/// m: in long sequences, that step takes hundreds of times as long as the median step.
 
 namespace gated::detail::fourier {
 
@@ -50,6 +50,12 @@ class StreamSums {
     return 2 * weight.stream_tile() * ((Index{1} << levels(weight, capacity)) - 1);
   }
   static constexpr Index widest_row = 2 * 64 / static_cast<Index>(sizeof(T));  ///< row_size() for 64-byte vectors
+  /// Makes the tables of all block sizes, so that no later step makes them.
+  static void make_tables(const SpatialWeight<T>& weight, Index capacity) {
+    for (Index level = 0; level < levels(weight, capacity); ++level) {
+      Products<T>::circle({weight.stream_tile() << level, 0});
+    }
+  }
   /// Upper bound of the scratch that at() and advance() need, in scalars.
   static Index scratch_size(const SpatialWeight<T>& weight, Index capacity, Index columns) {
     const Index count = levels(weight, capacity);
@@ -57,9 +63,6 @@ class StreamSums {
       return 0;
     }
     const Products<T> products{weight};
-    for (Index level = 0; level < count; ++level) {
-      products.circle({weight.stream_tile() << level, 0});  // made now, so that no later step makes it
-    }
     const Square largest{weight.stream_tile() << (count - 1), 0};
     // The factors of two squares and scratch to compute them; then two blocks of rows: the sums and the product.
     return 2 * (products.circle(largest).scratch_size() + products.size(largest)) +
