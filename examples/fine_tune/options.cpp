@@ -10,7 +10,7 @@ Options parse_options(int count, char** arguments) {
       "Fine-tunes a classifier on a folder of pictures with a subfolder for each class: trains a new head or,\n"
       "with --whole, the whole model.",
       "fine_tune");
-  examples::add_name(app, "model", options.model, "FILE.safetensors", "the classifier");
+  examples::add_name(app, "model", options.model, "FILE.safetensors", "a gMLP image classifier");
   examples::add_name(app, "pictures", options.pictures, "FOLDER", "one subfolder of pictures per class");
   CLI::Option* const out = examples::add_name(app, "out", options.out, "FILE.safetensors", "where to write the new classifier");
   examples::add_number(app, "--epochs", options.epochs, gated::Index{1}, gated::Index{100000}, "passes over the pictures");

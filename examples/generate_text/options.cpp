@@ -13,8 +13,8 @@ Options parse_options(int count, char** arguments) {
       "Continues a text byte by byte with a byte-level language model from train_text. Ctrl-C stops after the current byte.",
       "generate_text");
   CLI::Option* const checkpoint = examples::add_name(app, "checkpoint", options.checkpoint, "FILE.safetensors",
-                                                     "the model (one trained on the King James Bible)");
-  app.add_option("--prompt", options.prompt, "the text to continue (a newline, which is not shown)");
+                                                     "the model (default: one trained on the King James Bible)");
+  app.add_option("--prompt", options.prompt, "the text to continue (default: a newline, not shown)");
   examples::add_number(app, "--tokens", options.tokens, gated::Index{0}, largest_index, "bytes to generate; 0: until Ctrl-C");
   examples::add_number(app, "--temperature", options.sampling.temperature, 0.0, 1e9,
                        "below 1 sharpens, above 1 flattens, 0 picks the most\nprobable byte");
