@@ -113,7 +113,7 @@ TEST(ParallelFor, AllocatesNothing) {
 TEST(Threads, DefaultToTheCallingThread) {
   EXPECT_EQ(Threads().count(), 1);
   EXPECT_EQ(Threads{1}.count(), 1);
-  EXPECT_EQ(test::message_of<ArgumentError>([] { Threads{-2}; }), "Threads: -2, expected at least 1.");
+  EXPECT_EQ(test::message_of<ArgumentError>([] { Threads{-2}; }), "Threads: n = -2, expected at least 1.");
 }
 
 #if GATED_HAS_THREADS

@@ -134,8 +134,8 @@ void expect_different(Change change, const std::string& where) {
   ToyModel other = model;
   change(other);
   const auto nothing = [](const auto&...) {};
-  const std::string expected =
-      "for_each_parameter: the models differ at " + where + ". Build all models from equal configurations.";
+  const std::string expected = "The models (or a model and its gradient) differ in structure at " + where +
+                               ". Build all from equal configurations; build a gradient with zeros_like(model).";
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, model, other); }), expected);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, other, model); }), expected);
   EXPECT_EQ(test::message_of<ArgumentError>([&] { for_each_parameter(nothing, model, model, other); }), expected);

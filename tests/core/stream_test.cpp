@@ -144,7 +144,7 @@ TEST(State, DefaultsToTheCapacityOfTheLayer) {
   EXPECT_EQ(Totals(3).start().capacity(), State<double>::unlimited);
   EXPECT_EQ(Totals(3).start(1000000).capacity(), 1000000);
   EXPECT_EQ(message_of<ShapeError>([] { Neighbours(3, length).start(13); }),
-            "Neighbours::start: capacity = 13, but the model can serve 12 tokens at most.");
+            "Neighbours::start: capacity = 13, but the model can serve 12 tokens at most. Cut it.");
   EXPECT_EQ(message_of<ArgumentError>([] { Totals(3).start(-1); }), "Totals::start: capacity = -1 must not be negative.");
 }
 
@@ -181,9 +181,10 @@ TEST(State, IsEmptyForTokenwiseLayers) {
 
 TEST(State, NeedsACapacityIfEveryTokenIsKept) {
   const Neighbours endless(3, State<double>::unlimited);
-  EXPECT_EQ(message_of<ArgumentError>([&] { endless.start(); }),
-            "Neighbours::start: the layer remembers the keys and values of every token. Pass the number of tokens to make room "
-            "for: start(capacity).");
+  EXPECT_EQ(
+      message_of<ArgumentError>([&] { endless.start(); }),
+      "Neighbours::start: the layer remembers every token. Pass the number of tokens to make room for: start(capacity), or "
+      "the `tokens` of generate().");
   EXPECT_EQ(endless.start(7).capacity(), 7);
 }
 
@@ -232,7 +233,8 @@ TEST(State, RefusesToRewindSums) {
     State<double> state = both ? tower.layer.start() : totals.layer.start();
     both ? tower.go_on(state, 4) : totals.go_on(state, 4);
     EXPECT_EQ(message_of<ArgumentError>([&] { state.rewind(3); }),
-              "State::rewind: this model keeps only sums over the tokens, so it cannot return to an earlier position. To "
+              "State::rewind: this model keeps only the last tokens, or sums over tokens, so it cannot return to an earlier "
+              "position. To "
               "return to a position later, copy the state at that position.");
     EXPECT_NO_THROW(state.rewind(4)) << "the current position";
     EXPECT_EQ(state.position(), 4);

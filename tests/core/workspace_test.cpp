@@ -17,7 +17,7 @@ TEST(Workspace, UsesOneThreadByDefault) {
 }
 
 TEST(Workspace, RefusesFewerThanOneThread) {
-  EXPECT_EQ(test::message_of<ArgumentError>([] { Workspace<float>(Threads{0}); }), "Threads: 0, expected at least 1.");
+  EXPECT_EQ(test::message_of<ArgumentError>([] { Workspace<float>(Threads{0}); }), "Threads: n = 0, expected at least 1.");
   EXPECT_THROW(Workspace<double>(Threads{-2}), ArgumentError);
 }
 

@@ -490,8 +490,9 @@ TYPED_TEST(LanguageModelOf, ReportsTheCapacityOfAState) {
     if (longest < State<T>::unlimited) {
       EXPECT_EQ(longest, small_length);
       EXPECT_EQ(model.start().capacity(), longest) << "defaults to the length of the model";
-      EXPECT_EQ(message_of<ShapeError>([&] { model.start(13); }),
-                "LanguageModel::start: capacity = 13, but the model can serve 12 tokens at most.");
+      EXPECT_TRUE(message_of<ShapeError>([&] {
+                    model.start(13);
+                  }).starts_with("LanguageModel::start: capacity = 13, but the model can serve 12 tokens at most. "));
       auto full = model.start();
       Workspace<T> workspace;
       Matrix<T> y(13, model.out());

@@ -209,7 +209,8 @@ TEST(Prepare, RefusesToQuantizeUnsupportedWeights) {
   auto model = language_model<float>();
   model.trunk.blocks[1].proj_in.weight(2, 3) = std::numeric_limits<float>::infinity();
   EXPECT_EQ(test::message_of<ArgumentError>([&] { (void)prepare(model, WeightFormat::bf16); }),
-            "prepare: trunk.blocks.1.proj_in.weight holds values that are not finite, or too large for bf16.");
+            "prepare: trunk.blocks.1.proj_in.weight holds values that are not finite, or too large for bf16. Load or "
+            "initialize the weights first; if they are set, use float32.");
 }
 
 TEST(Prepare, AppliesToItsModelOnly) {

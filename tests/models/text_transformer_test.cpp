@@ -220,7 +220,7 @@ TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   TextTransformerConfig config = transformer_decoder(small_decoder());
   config.trunk.kinds = {0, 1};
   EXPECT_TRUE(
-      refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "Stack: a block is of kind 1, expected 0 … 0"));
+      refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "Stack: kinds contains 1, expected 0 … 0"));
   config.trunk.kinds = {0, 1};
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].token_mixer.causal = false;

@@ -73,7 +73,8 @@ TEST(MaskTokens, RefusesInvalidSettings) {
   EXPECT_EQ(message({.mask_token = 1, .vocabulary = 100, .random = 0.3}),
             "mask_tokens: masked + random = 1.1, expected 0 … 1.");
   EXPECT_EQ(message({.mask_token = 100, .vocabulary = 100}), "mask_tokens: mask_token = 100, expected 0 … 99.");
-  EXPECT_EQ(message({.mask_token = 1, .vocabulary = 6}), "mask_tokens: a token = 6, expected 0 … 5.");
+  EXPECT_EQ(message({.mask_token = 0}), "mask_tokens: vocabulary = 0 must be positive. Set it to the model's vocabulary.");
+  EXPECT_EQ(message({.mask_token = 1, .vocabulary = 6}), "mask_tokens: token 1 has id 6, expected 0 … 5.");
   Random random(1);
   EXPECT_THROW(mask_tokens(tokens, Sequences::single(4), options, random), ShapeError);
 }

@@ -192,13 +192,17 @@ TEST(Training, RefusesNonFiniteLossesBeforeAnyChange) {
   };
   EXPECT_EQ(step_with(std::nan(""), 1),
             "Training: step 2: the loss of micro-batch 1 is nan; every gradient is finite. The model is unchanged, "
-            "and this step's gradient is dropped.");
+            "and this step's gradient is dropped. If this repeats, check the inputs, lower "
+            "the learning rate or lengthen the warm-up.");
   EXPECT_EQ(step_with(-std::numeric_limits<double>::infinity(), std::nanf("")),
             "Training: step 2: the loss of micro-batch 1 is -inf; the first non-finite gradient is layer.weight[2, 1] = "
-            "nan. The model is unchanged, and this step's gradient is dropped.");
+            "nan. The model is unchanged, and this step's gradient is dropped. If this repeats, check the inputs, lower "
+            "the learning rate or lengthen the warm-up.");
   EXPECT_EQ(step_with(0.5, -std::numeric_limits<float>::infinity()),
             "Training: step 2: the loss is 0.5 and the norm of its gradient is inf; the first non-finite gradient is "
-            "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped.");
+            "layer.weight[2, 1] = -inf. The model is unchanged, and this step's gradient is dropped. If this repeats, check "
+            "the inputs, lower "
+            "the learning rate or lengthen the warm-up.");
   expect_same(training, before);
   auto other = before;
   EXPECT_EQ(regress(training), regress(other)) << "it continues as if nothing had happened";
@@ -401,13 +405,14 @@ TEST(ExpectSameRun, NamesDifferencesWithBothValues) {
             "  optimizer.decayed_roles is [weight, embedding, memory] in the file, expected [weight]\n"
             "  optimizer.groups[0].path is \"layer.bias\" in the file, expected \"layer\"\n"
             "  optimizer.groups[0].weight_decay is none in the file, expected 0.5\n"
-            "  schedule.form is cosine in the file, expected constant");
+            "  schedule.form is cosine in the file, expected constant\n"
+            "Pass the file's settings, or start a new run.");
   wanted = busy_config();
   wanted.optimizer.groups.clear();
   EXPECT_EQ(message_of<ArgumentError>([&] { training.expect_same_run(wanted); }),
             "Training: the training run in the file has different settings:\n"
             "  optimizer.groups is [{path: \"layer.bias\", learning_rate_factor: 2, weight_decay: none, frozen: false}] in the "
-            "file, expected []");
+            "file, expected []\nPass the file's settings, or start a new run.");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@
 
 namespace gated {
 
-/// What a parameter is for. Optimizers apply weight decay by role; initializers and reports use the role too.
+/// What a parameter is for. Optimizers apply weight decay by role, prepare() chooses by role which weights to pack, and reports
+/// use the role too.
 enum class Role {
   weight,     ///< matrix of a channel projection
   bias,       ///< per-channel offset

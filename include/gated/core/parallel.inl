@@ -10,7 +10,7 @@ namespace gated {
 
 namespace detail {
 
-inline void check_thread_count(int n) { require<ArgumentError>(n >= 1, "Threads: ", n, ", expected at least 1."); }
+inline void check_thread_count(int n) { require<ArgumentError>(n >= 1, "Threads: n = ", n, ", expected at least 1."); }
 
 }  // namespace detail
 

@@ -46,7 +46,8 @@ inline void expect_same_structure(bool same, const PathNode& path) {
   if (!same) {
     std::string where;
     path.write(where);
-    raise<ArgumentError>("for_each_parameter: the models differ at ", where, ". Build all models from equal configurations.");
+    raise<ArgumentError>("The models (or a model and its gradient) differ in structure at ", where,
+                         ". Build all from equal configurations; build a gradient with zeros_like(model).");
   }
 }
 

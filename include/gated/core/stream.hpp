@@ -32,15 +32,15 @@ class State {
   Index capacity() const { return capacity_; }
 
   /// Discards the tokens from `position` on.
-  /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model keeps only sums over the tokens
-  /// (FLASH), or if its attention window has dropped tokens. In both cases, keep a copy of the state at `position` instead.
+  /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model no longer has the earlier tokens:
+  /// FLASH keeps sums, convolutions and attention windows only the last tokens. Keep a copy of the state at `position` instead.
   void rewind(Index position) {
     const detail::SingleThreadUse::Hold hold(use_);
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",
                            position_, ".");
     require<ArgumentError>(
         position == position_ || position_ <= rewindable_, "State::rewind: this model keeps ",
-        rewindable_ == 0 ? "only sums over the tokens" : "only the last tokens",
+        rewindable_ == 0 ? "only the last tokens, or sums over tokens" : "only the last tokens",
         ", so it cannot return to an earlier position. To return to a position later, copy the state at that position.");
     position_ = position;
   }
@@ -162,8 +162,8 @@ class Stream : public Inference<Stream<T>, T> {
     const bool is_known = state_.capacity_ != State<T>::unlimited;
     expect_state(starts_ || is_known);
     require<ArgumentError>(is_known, where(),
-                           ": the layer remembers the keys and values of every token. Pass the number of tokens to make room "
-                           "for: start(capacity).");
+                           ": the layer remembers every token. Pass the number of tokens to make room for: start(capacity), or "
+                           "the `tokens` of generate().");
     return state_.capacity_;
   }
 
@@ -226,7 +226,7 @@ class Stream : public Inference<Stream<T>, T> {
     expect_streaming(where, contract);
     require<ArgumentError>(wanted >= 0, where, ": capacity = ", wanted, " must not be negative.");
     require<ShapeError>(wanted <= contract.longest || wanted == State<T>::unlimited, where, ": capacity = ", wanted,
-                        ", but the model can serve ", contract.longest, " tokens at most.");
+                        ", but the model can serve ", contract.longest, " tokens at most.", contract.remedy);
     State<T> state;
     state.capacity_ = std::min(wanted, contract.longest);
     return state;

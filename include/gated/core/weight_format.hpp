@@ -214,7 +214,7 @@ inline EncodedWeight encoded(Where where, const ParameterInfo& info, std::span<c
   const Index rows = info.shape[0];
   auto result = EncodedWeight::of(values.data(), rows, static_cast<Index>(values.size()) / rows, format);
   require<ArgumentError>(result.has_value(), where, ": ", info.path(), " holds values that are not finite, or too large for ",
-                         name_of(format), ".");
+                         name_of(format), ". Load or initialize the weights first; if they are set, use float32.");
   return std::move(*result);
 }
 

@@ -82,8 +82,9 @@ struct GmlpConfig {
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError for invalid options, or if streamed without a causal form; ShapeError for wrong sizes.
 /// Cost: 3·rows·C·F flops, plus N²·F per sequence (split gate, dense W), plus those of the attention. Scratch: rows × (C + F)
-/// elements, plus rows × 2F if the gate is not split, plus the attention's. A stream's state has N × (gated channels +
-/// 2·attention_width) elements, plus N × C with token shift, plus N × gated channels if a long Toeplitz weight uses the FFT.
+/// elements, plus rows × 2F if the gate is not split, plus the attention's. A stream's state has n × (gated channels +
+/// 2·attention_width) elements, plus n × C with token shift, plus about n × gated channels if a long Toeplitz weight uses the
+/// FFT, where n = min(capacity, N).
 template <class T>
 struct GmlpBlock : Layer<GmlpBlock<T>> {
   using Config = GmlpConfig;
@@ -99,7 +100,7 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
 
   GmlpBlock() = default;
   explicit GmlpBlock(const GmlpConfig& c)
-      : config(c),
+      : config(checked(c)),
         norm(c.channels, c.norm_eps),
         proj_in(c.channels, c.hidden),
         gate(c.gating()),
@@ -147,6 +148,13 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
     auto z = run(proj_in, input, {.activation = config.activation});                                             // N × F
     auto attended = attention ? run(*attention, input) : MatrixOf<Run>();                                        // N × F/2
     return run(proj_out, run(gate, std::move(z), std::move(attended)), std::move(then));                         // N × C
+  }
+
+ private:
+  static const GmlpConfig& checked(const GmlpConfig& c) {
+    require<ArgumentError>(c.channels > 0 && c.hidden > 0, name, ": channels = ", c.channels, " and hidden = ", c.hidden,
+                           " must be positive.");
+    return c;
   }
 };
 

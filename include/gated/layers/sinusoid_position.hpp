@@ -48,6 +48,8 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
     if (form == PositionForm::none) {
       return;
     }
+    require<ArgumentError>(channels % 2 == 0, name, ": channels = ", channels,
+                           ", expected an even number, for pairs of sine and cosine. Or use another PositionForm.");
     scale = filled_vector<T>(initial_scale, 1, name);
     frequencies = rotary_frequencies<T>(channels);
     if (form == PositionForm::sinusoid_table) {

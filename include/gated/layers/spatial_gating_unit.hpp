@@ -16,7 +16,7 @@ enum class GateForm {
   multiplicative,  ///< Z ⊙ f(Z) (eq. 5)
   additive,        ///< Z + f(Z)
   linear,          ///< f(Z) (eq. 4)
-  identity         ///< Z: no token mixing, no W, no norm; any sequence length, so start() needs a capacity
+  identity         ///< Z: no W, no norm, any length; start() needs a capacity only with attention or token shift
 };
 
 constexpr auto names_of(GateForm) { return words_for<GateForm>("split", "multiplicative", "additive", "linear", "identity"); }

@@ -49,8 +49,9 @@ inline Contract contract_over_tokens(Contract of_tokens, Index channels) {
 /// Causal weights, which include all scaled Toeplitz weights, are expanded in scratch, 128 rows at a time. Non-causal weights
 /// are read in place. Toeplitz weights are never expanded to N² elements, and use the FFT for sequences of at least
 /// `fourier_from` tokens or, if causal, six tiles. A tile is `fourier_from` tokens, rounded down to a power of two. The FFT
-/// adds a rounding error of a few ulps of the largest value. Streams are tiled differently, so that no step waits for a large
-/// tile; their outputs equal those of forward() up to the same error: see mix_tokens().
+/// adds a rounding error of a few ulps of the largest value. Streams use other tiles; their outputs equal those of forward()
+/// up to the same error. With prepared weights (prepare()), no step waits for a large tile; without them, some steps take
+/// hundreds of times as long as the median in long sequences: see mix_tokens().
 /// Shapes: v is rows × C; y is rows × C, or (rows / N · M) × C with `outputs`.
 /// Errors: ShapeError for a sequence of the wrong length (see LengthPolicy), or channels not divisible by the heads;
 /// ArgumentError for invalid options, or if streamed without a causal weight.

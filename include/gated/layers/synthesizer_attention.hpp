@@ -69,7 +69,7 @@ struct SynthesizerAttentionConfig {
 /// Errors: ArgumentError for invalid options, or if streamed without `causal`; ShapeError for sequences of more than L
 /// tokens.
 /// Cost: 2·rows·C·h·a flops for each projection (values, output, and queries and keys if used), plus those of synthesize(). A
-/// stream's state has L·h·a elements, or twice as many with dot products.
+/// stream's state has h·a elements for each of its min(capacity, L) tokens, or twice as many with dot products.
 template <class T>
 struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
   using Config = SynthesizerAttentionConfig;

@@ -40,7 +40,7 @@ struct TokenProjectionConfig {
 /// Shapes: x and y are rows × C.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for a sequence of the wrong length (see
 /// LengthPolicy).
-/// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has N × C elements.
+/// Cost: 2·N²·C flops per sequence, about half of it when causal. A stream's state has min(capacity, N) × C elements.
 template <class T>
 struct TokenProjection : Layer<TokenProjection<T>> {
   using Config = TokenProjectionConfig;

@@ -30,7 +30,6 @@ class Generation {
         sampler_(model.out(), sampling, random),
         left_(tokens) {
     require<ArgumentError>(!prompt.empty(), "generate: the prompt is empty. Start it with a beginning-of-text token.");
-    require<ArgumentError>(tokens >= 0, "generate: tokens = ", tokens, " must not be negative.");
     own_.use(prepared_);
     model_.extend(prompt, state_, logits_, workspace_);
   }
@@ -69,7 +68,10 @@ class Generation {
   const State<T>& state() const { return state_; }
 
  private:
-  static Index capacity(Index prompt, Index tokens) { return tokens > unlimited - prompt ? unlimited : prompt + tokens; }
+  static Index capacity(Index prompt, Index tokens) {
+    require<ArgumentError>(tokens >= 0, "generate: tokens = ", tokens, " must not be negative.");
+    return tokens > unlimited - prompt ? unlimited : prompt + tokens;
+  }
 
   void advance() {
     left_ = state_.position() == state_.capacity() ? 0 : left_ == unlimited ? unlimited : left_ - 1;
@@ -99,10 +101,10 @@ class Generation {
 /// The range ends after `tokens` tokens or, if `tokens` is omitted, at the model's maximum length; without either limit, it
 /// continues until you leave the loop. It computes in the model's scalar type, on one thread. For an engine, quantized weights
 /// or threads, give it a workspace; to control the state, use Sampler and extend().
-/// Errors: ArgumentError for an empty prompt, invalid sampling options, a model that cannot stream, or weights stored outside
-/// the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token (GAU, Transformer).
-/// ShapeError if the prompt and `tokens` together exceed the model's maximum length.
-/// Cost: packing the model's weights once, and a step per token.
+/// Errors: ArgumentError for an empty prompt, negative `tokens`, invalid sampling options, a model that cannot stream, or
+/// weights stored outside the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token
+/// (GAU, Transformer). ShapeError if the prompt and `tokens` together exceed the model's maximum length. Cost: packing the
+/// model's weights once, and a step per token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},
                            Index tokens = State<typename Model::Scalar>::unlimited, const Random& random = Random()) {

@@ -126,9 +126,9 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     return contract;
   }
 
-  /// One vector per sequence: the hidden state of its first token, or the mean of its hidden states. A pooler maps the
-  /// vector, for instance to tanh(P h + p); a classifier turns it into class scores. A sequence has the same result, bit for
-  /// bit, alone and in a batch.
+  /// One vector per sequence: the hidden state of its first token, or the mean of its hidden states. The mean includes padding
+  /// (pad_token): leave padding out of the sequences. A pooler maps the vector, for instance to tanh(P h + p); a classifier
+  /// turns it into class scores. A sequence has the same result, bit for bit, alone and in a batch.
   /// Shapes: output is sequences × classes, or × C without a classifier.
   /// Errors: those of forward(), and ShapeError for an empty sequence.
   void pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace, Tokens types = {}) const;
@@ -144,7 +144,8 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     gated::expect_input(where, contract(), static_cast<Index>(tokens.size()), 0, sequences, mask);
     embedding.expect_known(where, tokens);
     require<ShapeError>(types.empty() || (type_embedding && types.size() == tokens.size()), where, ": types has ", types.size(),
-                        " ids, expected ", type_embedding ? tokens.size() : 0, ".");
+                        " ids, expected ", type_embedding ? tokens.size() : 0,
+                        type_embedding ? ", one per token." : ": the model has token_types = 0. Omit the types.");
     if (type_embedding) {
       type_embedding->expect_known(where, types);
     }

@@ -158,8 +158,8 @@ struct PaperLanguageModel {
   Index length = 512;         ///< N
 };
 
-/// The language models of the gMLP paper (Tables 3 to 5): 512 tokens, Toeplitz spatial weights, a vocabulary of 32,000,
-/// a tied head, no position embedding. Their parameter counts match the paper's in all printed digits.
+/// The language models of the gMLP paper (Tables 3 to 5): 512 tokens (128 in Table 4), Toeplitz spatial weights, a vocabulary
+/// of 32,000, a tied head, no position embedding. Their parameter counts match the paper's in all printed digits.
 inline GmlpLanguageModelConfig paper_language_model(const PaperLanguageModel& sizes) {
   return {.vocabulary = 32000,
           .trunk = {.length = sizes.length,

@@ -130,7 +130,7 @@ inline void expect_stretching(GridResize method) {
 /// Overload for the token MLP of an MLP-Mixer or a ViT-FF: W₁' = W₁ Bᵀ, W₂' = A W₂, b₂' = A b₂, with A and B as in the overload
 /// for models below. A also interpolates the norm's parameters. Without a norm, the hidden activations of a single-colour
 /// picture do not change.
-/// Errors: ArgumentError for by_offset.
+/// Errors: ArgumentError for by_offset, for an empty grid, and if `old_grid` has more patches than the layer has tokens.
 template <class T>
 TokenMlp<T> resize_grid(const TokenMlp<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
   detail::expect_stretching(method);

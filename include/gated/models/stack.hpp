@@ -66,8 +66,8 @@ const BlockConfig& block_of(const BlockConfig& config, Index) {
 template <class BlockConfig>
 void expect_kinds(const StackConfig<BlockConfig>& c) {
   for (const Index kind : c.kinds) {
-    require<ArgumentError>(kind >= 0 && kind <= std::ssize(c.others), "Stack: a block is of kind ", kind, ", expected 0 … ",
-                           c.others.size(), ", the number of `others`.");
+    require<ArgumentError>(kind >= 0 && kind <= std::ssize(c.others), "Stack: kinds contains ", kind, ", expected 0 … ",
+                           c.others.size(), ": 0 is `block`, k is others[k - 1].");
   }
 }
 template <class BlockConfig>

@@ -56,8 +56,9 @@ struct TextModel {
   State<T> start(Index capacity = State<T>::unlimited) const;
 
   /// Adds `tokens` to a streamed sequence. `output` has one row per token, or a single row for the last token.
-  /// Errors: those of forward(), and ShapeError past the state's capacity. These errors leave the state unchanged. If memory
-  /// runs out, discard the state: see Layer::extend().
+  /// Errors: those of Layer::extend(), and ArgumentError for an id outside the vocabulary or padding (pad_token). Segment types
+  /// are always 0 in a stream. These errors leave the state unchanged. If memory runs out, discard the state: see
+  /// Layer::extend().
   /// Cost: no allocation with a warm workspace.
   void extend(Tokens tokens, State<T>& state, View<T> output, Workspace<T>& workspace) const {
     constexpr Where where(Derived::name, "extend");

@@ -155,7 +155,7 @@ struct TinyTimeMixer {
     items.expect_total(where, x.rows());
     for (Index b = 0; config.fixes_series() && b < items.count(); ++b) {
       require<ShapeError>(items.length(b) == config.series, where, ": item ", b, " has ", items.length(b),
-                          " series, expected series = ", config.series, ".");
+                          " series, expected series = ", config.series, ".", contract().remedy);
     }
   }
 

@@ -95,8 +95,8 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///           training.step([&](const Model& model, Model& gradient) {
 ///             …                                                            // draw the whole batch with training.random
 ///             const auto [first, count] = world.share(batch);              // this rank's sequences of the batch
-///             …                                                            // add the gradient of their mean loss
-///             return world.all_reduce_mean(gradient, loss, targets);
+///             …                                                            // add the gradient of a mean over `counted` terms
+///             return world.all_reduce_mean(gradient, loss, counted);
 ///           });
 ///           if (world.rank() == 0) {
 ///             save_model(training, "run.safetensors");                     // one rank saves for all

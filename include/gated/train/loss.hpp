@@ -81,7 +81,8 @@ inline MeanLoss operator+(const MeanLoss& a, const MeanLoss& b) {
 ///     const double bits = loss.mean / std::log(2.0);
 ///
 /// Shapes: logits is N × V; `targets` has N entries.
-/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1.
+/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1 or a label_smoothing outside
+/// 0 … 1.
 /// Cost: one exponential per logit.
 template <class Logits, class T = typename Logits::Scalar>
 MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets, const CrossEntropyOptions& options = {}) {
@@ -103,7 +104,8 @@ MeanLoss cross_entropy(const Eigen::MatrixBase<Logits>& logits, Targets targets,
 ///
 /// Here t is a row's target distribution. ∂x = (softmax(x) - t) / (number of rows not ignored), and 0 for ignored rows.
 /// Shapes: logits is N × V; `targets` has N entries.
-/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1, and if all rows are ignored.
+/// Errors: ShapeError for a wrong number of targets; ArgumentError for a class outside 0 … V-1, a label_smoothing outside
+/// 0 … 1, and if all rows are ignored.
 /// Cost: one exponential per logit, in each pass.
 template <class T>
 Variable cross_entropy(Tape<T>& tape, Variable logits, Targets targets, const CrossEntropyOptions& options = {}) {

@@ -48,9 +48,12 @@ inline void expect_masking(Tokens tokens, const Sequences& sequences, const Mask
     require<ArgumentError>(id >= 0 && id < options.vocabulary, where, ": ", name, " = ", id, ", expected 0 … ",
                            options.vocabulary - 1, ".");
   };
+  require<ArgumentError>(options.vocabulary > 0, where, ": vocabulary = ", options.vocabulary,
+                         " must be positive. Set it to the model's vocabulary.");
   expect_id("mask_token", options.mask_token);
-  for (const Index id : tokens) {
-    expect_id("a token", id);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    require<ArgumentError>(tokens[i] >= 0 && tokens[i] < options.vocabulary, where, ": token ", i, " has id ", tokens[i],
+                           ", expected 0 … ", options.vocabulary - 1, ".");
   }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "gated/core/error.hpp"
 #include "gated/core/settings.hpp"
 
@@ -12,7 +14,8 @@ namespace gated {
 /// have no effect.
 struct TapeOptions {
   bool recompute = false;        ///< keep only each block's input, and recompute the rest in the backward pass
-  double attention_dropout = 0;  ///< dropout rate of attention weights in GAU, FLASH's local part, tiny and softmax attention
+  double attention_dropout = 0;  ///< dropout rate of attention weights: GAU, self-, cross-, relative and tiny attention, and
+                                 ///< the local part of FLASH; not Synthesizer or external attention
   double embedding_dropout = 0;  ///< dropout rate of a text model's embeddings, after they are summed (and normalized)
   double residual_dropout = 0;   ///< dropout rate of a layer's output, before the residual is added
   bool scaled_depth = false;     ///< true: stochastic depth drops sequences and divides survivors by 1 - drop_path, as in timm;
@@ -27,8 +30,10 @@ struct TapeOptions {
 
   /// Errors: ArgumentError for a rate outside 0 ≤ rate < 1.
   void check() const {
-    for (const double rate : {attention_dropout, embedding_dropout, residual_dropout}) {
-      require<ArgumentError>(rate >= 0 && rate < 1, "Tape: a dropout rate is ", rate, ", expected 0 ≤ rate < 1.");
+    for (const auto& [name, rate] :
+         {std::pair{"attention_dropout", attention_dropout}, std::pair{"embedding_dropout", embedding_dropout},
+          std::pair{"residual_dropout", residual_dropout}}) {
+      require<ArgumentError>(rate >= 0 && rate < 1, "TapeOptions: ", name, " = ", rate, ", expected 0 ≤ rate < 1.");
     }
   }
 };

@@ -65,7 +65,8 @@ inline constexpr const char* training_word = "gated.Training";
 ///     training.expect_same_run(config);
 ///
 /// Errors: the constructor raises ArgumentError for an invalid configuration. A step raises TrainingError if the loss or the
-/// gradient is not finite, if the square of the gradient overflows the moments, or if a micro-batch added no gradient.
+/// gradient is not finite, if the square of the gradient overflows the moments, or if `f(model, gradient)` adds no gradient.
+/// It raises ArgumentError if `f(run)` records no parameter of `model`, for example because it records a copy.
 /// If a step or its loss function throws, the model, moments, average and step count do not change; the gradient is dropped.
 /// Cost: memory for a gradient, two moments and the average, each as large as the model. A step runs the loss function and
 /// makes a few passes over the model and this memory. From the third step with the same shapes on, it allocates nothing.
@@ -286,7 +287,8 @@ struct Training {
     const auto place = first_nonfinite(gradient_);
     raise<TrainingError>("Training: step ", steps_done() + 1, ": ", what, "; ",
                          place ? text("the first non-finite gradient is ", *place) : "every gradient is finite",
-                         ". The model is unchanged, and this step's gradient is dropped.");
+                         ". The model is unchanged, and this step's gradient is dropped. If this repeats, check the inputs, "
+                         "lower the learning rate or lengthen the warm-up.");
   }
 
   [[noreturn]] void refuse_missing_gradient(const std::string& is) const {

@@ -71,7 +71,8 @@ void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Mode
   for (const auto& [name, in_file, expected] : setting_differences(found, wanted)) {
     list += text("\n  ", name, " is ", in_file, " in the file, expected ", expected);
   }
-  require<ArgumentError>(list.empty(), "Training: the training run in the file has different settings:", list);
+  require<ArgumentError>(list.empty(), "Training: the training run in the file has different settings:", list,
+                         "\nPass the file's settings, or start a new run.");
 }
 
 }  // namespace gated
