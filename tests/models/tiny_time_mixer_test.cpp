@@ -291,9 +291,10 @@ TEST(TinyTimeMixer, SelectsSeriesInAscendingOrder) {
   Matrix<double> expected(4, 3);
   expected << y.row(0).head(3), y.row(2).head(3), y.row(3).head(3), y.row(5).head(3);
   EXPECT_TRUE(same_bits(chosen, expected));
-  EXPECT_EQ(message_of<ShapeError>([&] { some.forward(x, Sequences::uniform(3, 2), workspace); }),
-            "TinyTimeMixer::forward: item 0 has 2 series, expected series = 3. Pass all series of each item: the model mixes or "
-            "selects them.");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] { some.forward(x, Sequences::uniform(3, 2), workspace); }),
+      "TinyTimeMixer::forward: item 0 has 2 series, expected series = 3. Pass all series of each item: the model mixes or "
+      "selects them.");
 }
 
 TEST(TinyTimeMixer, UsesTheEndOfLongSeriesAndRefusesShortOnes) {
