@@ -71,8 +71,8 @@ class Json {
 bool is_utf8(std::string_view text);
 
 /// Parses `json` into `out`. Returns the error message; empty on success.
-/// Errors: malformed JSON, invalid UTF-8, duplicate keys, numbers out of the range of double, and nesting deeper than
-/// `max_depth`, and arrays of more than `max_elements`.
+/// Errors: malformed JSON, invalid UTF-8, duplicate keys, numbers out of the range of double, nesting deeper than `max_depth`,
+/// and arrays of more than `max_elements`.
 std::string read_json_text(std::string_view json, std::size_t max_depth, Json& out,
                            std::size_t max_elements = std::numeric_limits<std::size_t>::max());
 

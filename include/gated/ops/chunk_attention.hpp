@@ -117,11 +117,11 @@ struct ChunkInputs {
 namespace detail {
 
 /// Upper bound of mix_stream()'s scratch for `rows` tokens; `s` is the width of the global keys, `e` the width of the values.
-/// Covers attend() over a chunk's keys, a finished chunk's keys packed into tiles, the local and the global output, and the
+/// Covers attend() over a chunk's keys, a finished chunk's product of keys and values, the local and the global output, and the
 /// product with the memory.
 template <class T>
 Index mix_stream_scratch(Index rows, Index chunk, Index s, Index e, const Threads& threads) {
-  return attend_scratch<T>(rows, s, chunk, threads) + (s + kernels<ProductKernels<T>>().tile_rows) * chunk +
+  return attend_scratch<T>(rows, s, chunk, threads) + gemm::product_scratch<T>(s, chunk, threads) +
          2 * rows * row_stride<T>(e) + gemm::product_scratch<T>(rows, s, threads);
 }
 

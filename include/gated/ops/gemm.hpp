@@ -126,8 +126,8 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   multiply_strips(product, finish, workspace, threads);
 }
 
-/// Upper bound of multiply()'s scratch for a product of `rows` × `depth` and any other factor, also with an engine: a copy of
-/// the first factor, and panels of the second.
+/// Upper bound of multiply()'s scratch for a product of `rows` × `depth` and any other factor, in float or bf16: a copy of the
+/// first factor, and panels of the second.
 template <class T>
 Index product_scratch(Index rows, Index depth, const Threads& threads) {
   const Index tile = kernels<ProductKernels<T>>().tile_rows, copied = rows < tile ? rows : (rows + tile - 1) / tile * tile;
