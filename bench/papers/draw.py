@@ -34,6 +34,9 @@ CLAIMS = {
     "amlp": [["gMLP", "aMLP"]],
     "attention": [["GAU relu²", "FLASH", "Transformer rotary and T5", "Transformer rotary"],
                   ["GAU relu²", "GAU softmax", "Transformer rotary and T5"]],
+    "alignment": [["aMLP @ 16 tokens", "gMLP @ 16 tokens"], ["Transformer @ 16 tokens", "gMLP @ 16 tokens"],
+                  ["aMLP @ 32 tokens", "gMLP @ 32 tokens"], ["aMLP @ 32 tokens", "Transformer @ 32 tokens"],
+                  ["aMLP @ 32 tokens", "GAU @ 32 tokens"]],
 }
 
 TITLES = {"gates": "The forms of the gate", "starts": "The start of W", "weights": "Toeplitz and dense W",
