@@ -131,7 +131,7 @@ TEST(PatchWeight, ErrorsNameTheExpectedValue) {
   EXPECT_EQ(test::message_of<ArgumentError>([&] {
               patch_weight(wide, 0, ImageSize{1, 7});
             }),
-            "patch_weight: the projection has outputs = 9, expected 0: the rows of W must be tokens of x.");
+            "patch_weight: outputs = 9, expected 0: the rows of W must be tokens of x.");
   EXPECT_THROW(patch_weight(projection, -1, ImageSize{1, 7}), ArgumentError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{0, 7}), ShapeError);
   EXPECT_THROW(patch_weight(projection, 0, ImageSize{-1, -7}), ShapeError);

@@ -108,6 +108,22 @@ TEST(Prepare, StoresTheFftOfLongToeplitzWeights) {
   }
 }
 
+TEST(Prepare, TheFftNeedsAsManyTimesTheWeightsMemoryAsDocumented) {
+  const auto expect_times = [](const SpatialProjectionConfig& config, double least, double most) {
+    SpatialProjection<float> projection(config);
+    test::randomize(projection, 1);
+    const auto times = static_cast<double>(prepare(projection).bytes()) /
+                       static_cast<double>(sizeof(float) * static_cast<std::size_t>(projection.weight.size()));
+    EXPECT_GE(times, least) << config.length;
+    EXPECT_LE(times, most) << config.length;
+  };
+  for (const Index length : {1024, 1025, 4096, 16385}) {
+    expect_times({.length = length, .form = SpatialForm::toeplitz}, 3, 4.1);
+    expect_times({.length = length, .causal = true, .form = SpatialForm::toeplitz}, 5, 11);
+    expect_times({.length = length, .causal = true, .form = SpatialForm::scaled_toeplitz}, 10, 21);
+  }
+}
+
 TEST(Prepare, PacksEveryProjectionOfEveryModel) {
   const auto gmlp = language_model<float>();
   EXPECT_EQ(prepare(gmlp).count(), 1u + 2 * 4);  // the embedding; U, V, qkv and the attention's output per block

@@ -602,7 +602,7 @@ TEST(Resize, ChangesOnlyTheLengthOfAModelWithoutSpatialWeights) {
 
 TEST(Resize, RefusesProjectionsToOtherNumbersOfTokens) {
   const TokenMlp<float> layer({.channels = 4, .length = 16, .hidden = 3});
-  const std::string rest = ": the projection has outputs = 3, expected 0: the rows of W must be tokens of x.";
+  const std::string rest = ": outputs = 3, expected 0: the rows of W must be tokens of x.";
   EXPECT_EQ(message_of<ArgumentError>([&] { resize_length(layer.proj_in, 8, LengthResize::by_offset); }),
             "resize_length" + rest);
   EXPECT_EQ(message_of<ArgumentError>([&] {

@@ -37,6 +37,22 @@ inline bool keep_from_removal([[maybe_unused]] std::FILE* file) {
 #endif
 }
 
+/// Keeps the lock of keep_from_removal() while it lives, also after `file` is closed.
+class KeptLock {
+ public:
+#if defined(__unix__) || defined(__APPLE__)
+  explicit KeptLock(std::FILE* file) : copy_(::dup(::fileno(file))) {}
+  ~KeptLock() { ::close(copy_); }
+  KeptLock(const KeptLock&) = delete;
+  KeptLock& operator=(const KeptLock&) = delete;
+
+ private:
+  int copy_;  // shares the lock of the original
+#else
+  explicit KeptLock(std::FILE*) {}
+#endif
+};
+
 /// Removes `file` unless a process has it open for writing.
 inline void remove_left_behind(const std::filesystem::path& file) {
 #if defined(__unix__) || defined(__APPLE__)
@@ -110,17 +126,17 @@ GATED_INLINE void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 GATED_INLINE void AtomicFile::commit() {
-  int reason = std::fflush(file_) == 0 ? 0 : errno;
-#if defined(__unix__) || defined(__APPLE__)  // renames the file while it is open: its lock keeps others from removing it
-  if (reason == 0 && ::fsync(::fileno(file_)) != 0 && errno != EINVAL) {  // EINVAL: the file system does not support fsync
-    reason = errno;
-  }
-#else  // other systems do not rename an open file
-  if (std::fclose(std::exchange(file_, nullptr)) != 0 && reason == 0) {
-    reason = errno;
-  }
+  const detail::KeptLock lock(file_);  // until the file is renamed: other saves remove files that are not locked
+  bool written = std::fflush(file_) == 0;
+#if defined(__unix__) || defined(__APPLE__)
+  written = written && (::fsync(::fileno(file_)) == 0 || errno == EINVAL);  // EINVAL: the file system does not support fsync
 #endif
-  if (reason != 0) {
+  int reason = written ? 0 : errno;
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && written) {
+    reason = errno;
+    written = false;
+  }
+  if (!written) {
     fail("cannot write", reason);
   }
   std::error_code error;
@@ -129,7 +145,6 @@ GATED_INLINE void AtomicFile::commit() {
     fail("cannot replace", error.value());
   }
   temporary_.clear();
-  discard();  // closes the file
 }
 
 GATED_INLINE void AtomicFile::discard() noexcept {

@@ -55,9 +55,9 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
 /// in proportion, rounded down; then a centre crop of `size` is taken.
 ///
 /// If ⌊size / crop_share⌋ has different height and width, resize() scales the picture to the smallest size that covers it, and
-/// rounds the other edge, as timm's ResizeKeepRatio does. timm then always interpolates bilinearly: pass
-/// Interpolation::bilinear for its result. Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too
-/// large; those of expect_image().
+/// rounds the other edge, as timm's ResizeKeepRatio does. Pass Interpolation::bilinear for timm's result: ResizeKeepRatio
+/// ignores the model's interpolation.
+/// Errors: ArgumentError unless 0 < crop_share ≤ 1, or if the resized picture is too large; those of expect_image().
 inline Image evaluation_crop(const Image& image, ImageSize size, double crop_share = 0.875,
                              Interpolation interpolation = Interpolation::bicubic) {
   expect_image("evaluation_crop", image);

@@ -46,10 +46,7 @@ struct Embedding : Layer<Embedding<T>> {
   /// Raises ArgumentError unless every id is in the vocabulary.
   void expect_known(Where where, Tokens tokens) const {
     expect_whole(where, weight.size() > 0);
-    for (std::size_t i = 0; i < tokens.size(); ++i) {
-      require<ArgumentError>(tokens[i] >= 0 && tokens[i] < vocabulary(), where, ": token ", i, " has id ", tokens[i],
-                             ", expected 0 … ", vocabulary() - 1, ".");
-    }
+    expect_tokens(where, tokens, vocabulary());
   }
 
   /// y = the vectors of `tokens`, one row per token.

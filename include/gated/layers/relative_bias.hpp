@@ -8,8 +8,8 @@
 #include "gated/core/settings.hpp"
 #include "gated/core/stream.hpp"
 #include "gated/core/unset.hpp"
-#include "gated/ops/attention.hpp"
 #include "gated/ops/position_bias.hpp"
+#include "gated/ops/scoring.hpp"
 
 /// @file
 /// A learned bias on attention scores that depends on the offset between query and key.
@@ -108,7 +108,7 @@ struct RelativeBias {
       if (form == RelativeBiasForm::none) {
         return {};
       }
-      const Index room = reach < unlimited_reach ? run.room(detail::rows_within(reach)) : run.capacity();
+      const Index room = reach < unlimited_reach ? run.room(rows_in_reach(reach)) : run.capacity();
       return terms(run, std::min(run.position() + run.sequences().total(), room), room);
     } else {
       return terms(run, run.sequences().longest());

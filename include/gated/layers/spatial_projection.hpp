@@ -154,13 +154,18 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
     return w;
   }
 
+  /// Raises ArgumentError unless `outputs` is 0: W then maps N tokens to N.
+  void expect_square(Where where) const {
+    require<ArgumentError>(config.outputs == 0, where, ": outputs = ", config.outputs,
+                           ", expected 0: the rows of W must be tokens of x.");
+  }
+
   /// Multiplies the top-left n × n corner of every head's W elementwise by `mask`, which is n × n, or 1 × n for all rows. A
   /// mask of zeros and ones permanently removes connections between tokens.
   /// Errors: ArgumentError unless W is dense and `outputs` is 0; ShapeError for a mask of the wrong size.
   void apply_mask(ConstView<T> mask) {
     const Index n = mask.cols();
-    require<ArgumentError>(config.outputs == 0, "SpatialProjection::apply_mask: outputs = ", config.outputs,
-                           ", expected 0: the rows of W must be tokens of x.");
+    expect_square("SpatialProjection::apply_mask");
     require<ArgumentError>(config.form == SpatialForm::dense, "SpatialProjection::apply_mask: a ", name_of(config.form),
                            " weight shares its elements between tokens and cannot be masked. Use the dense form.");
     require<ShapeError>(n <= config.length && (mask.rows() == n || mask.rows() == 1),

@@ -18,15 +18,14 @@ namespace gated {
 /// The weight of one head between the patches of `grid`, patches × patches, with the causal mask and position scales applied.
 ///
 /// Other tokens, such as a class token, precede the patches and are skipped.
-/// Errors: ArgumentError for an invalid head, and a projection with `outputs`; ShapeError if the grid is empty or has more
-/// patches than the projection has tokens. Cost: N² elements, where N is the number of tokens of the projection.
+/// Errors: ArgumentError for an invalid head, and for a projection with `outputs`; ShapeError if the grid is empty or has more
+/// patches than the projection has tokens.
+/// Cost: N² elements, where N is the number of tokens of the projection.
 template <class T>
 Matrix<T> patch_weight(const SpatialProjection<T>& projection, Index head, ImageSize grid) {
   require<ArgumentError>(head >= 0 && head < projection.config.heads, "patch_weight: head = ", head, ", expected 0 … ",
                          projection.config.heads - 1, ".");
-  require<ArgumentError>(projection.config.outputs == 0,
-                         "patch_weight: the projection has outputs = ", projection.config.outputs,
-                         ", expected 0: the rows of W must be tokens of x.");
+  projection.expect_square("patch_weight");
   require<ShapeError>(grid.height > 0 && grid.width > 0 && grid.area() <= projection.config.length,
                       "patch_weight: the grid is ", grid.height, " × ", grid.width, ", expected 1 to ",
                       projection.config.length, " patches, the length of the projection.");

@@ -35,13 +35,6 @@ constexpr auto names_of(LengthResize) { return words_for<LengthResize>("exact", 
 
 namespace detail {
 
-/// Raises ArgumentError unless the projection maps N tokens to N tokens.
-template <class T>
-void expect_square(const char* where, const SpatialProjection<T>& projection) {
-  require<ArgumentError>(projection.config.outputs == 0, where, ": the projection has outputs = ", projection.config.outputs,
-                         ", expected 0: the rows of W must be tokens of x.");
-}
-
 /// Raises the errors of resize_grid().
 template <class T>
 void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, ImageSize new_grid, GridResize method) {
@@ -51,7 +44,7 @@ void expect_resizable(const SpatialProjection<T>& from, ImageSize old_grid, Imag
   require<ShapeError>(old_grid.area() <= from.config.length, "resize_grid: a grid of ", old_grid.height, " × ", old_grid.width,
                       " has ", old_grid.area(), " patches, expected at most ", from.config.length,
                       ", the length of the projection.");
-  detail::expect_square("resize_grid", from);
+  from.expect_square("resize_grid");
   require<ArgumentError>(from.config.form == SpatialForm::dense, "resize_grid: the spatial weights are ",
                          name_of(from.config.form),
                          ", expected dense: Toeplitz weights have no two-dimensional filters. Use resize_length().");
@@ -219,7 +212,7 @@ SpatialProjection<T> resize_length(const SpatialProjection<T>& from, Index lengt
   if (from.weight.size() == 0) {  // GateForm::identity
     return from;
   }
-  detail::expect_square("resize_length", from);
+  from.expect_square("resize_length");
   require<ArgumentError>(
       !dense || method == LengthResize::by_offset || length == old_length || (from.config.causal && length < old_length),
       "resize_length: from ", old_length, " to ", length, " tokens: the spatial weights are dense",

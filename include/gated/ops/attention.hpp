@@ -193,9 +193,6 @@ void attend_by_head(Run& run, const AttentionInputs<Run>& in, const ScoringOf& s
   for_each_head(queries, heads, [&](const SequenceHead& at) { attend_head(at, run.workspace()); });
 }
 
-/// The number of rows that a stream keeps if later tokens reach the last `reach` ones: see RecentRows.
-constexpr Index rows_within(Index reach) { return reach + reach / 4 + 1; }
-
 /// A buffer, with spare room, for the rows of a stream that later tokens can reach. When it is full, the rows still in reach
 /// move to its beginning. So rows stay in order, and a token costs fewer than five row copies on average.
 struct RecentRows {
@@ -219,7 +216,7 @@ struct RecentRows {
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 void attend_in_stream(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, AttentionViews<T> x) {
   const bool forgets = in.reach < unlimited_reach;
-  const RecentRows recent{in.reach, forgets ? run.room(rows_within(in.reach)) : run.capacity()};
+  const RecentRows recent{in.reach, forgets ? run.room(rows_in_reach(in.reach)) : run.capacity()};
   const auto kind = forgets ? Run::Memory::recent : Run::Memory::tokens;
   Matrix<T>&keys = run.remember(recent.count, x.k.columns(), kind), &values = run.remember(recent.count, x.v.columns(), kind);
   for (Index done = 0, rows = 0, part = 0; done < x.q.rows(); done += rows, ++part) {

@@ -14,6 +14,14 @@ namespace gated {
 /// Token ids of a text, 0 … V-1.
 using Tokens = std::span<const Index>;
 
+/// Raises ArgumentError unless all ids are in 0 … vocabulary - 1.
+inline void expect_tokens(Where where, Tokens tokens, Index vocabulary) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    require<ArgumentError>(tokens[i] >= 0 && tokens[i] < vocabulary, where, ": token ", i, " has id ", tokens[i],
+                           ", expected 0 … ", vocabulary - 1, ".");
+  }
+}
+
 namespace detail {
 
 /// Reads rows of a table that may be quantized, or stored only in PreparedWeights.

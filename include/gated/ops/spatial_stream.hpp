@@ -50,7 +50,7 @@ class StreamSums {
     return 2 * weight.stream_tile() * ((Index{1} << levels(weight, capacity)) - 1);
   }
   static constexpr Index widest_row = 2 * 64 / static_cast<Index>(sizeof(T));  ///< row_size() for 64-byte vectors
-  /// Makes the tables of all block sizes, so that no later step makes them.
+  /// Computes the FFT tables of all block sizes; otherwise the first step of each block size would.
   static void make_tables(const SpatialWeight<T>& weight, Index capacity) {
     for (Index level = 0; level < levels(weight, capacity); ++level) {
       Products<T>::circle({weight.stream_tile() << level, 0});

@@ -44,17 +44,11 @@ inline void expect_masking(Tokens tokens, const Sequences& sequences, const Mask
   expect_share("masked", options.masked);
   expect_share("random", options.random);
   expect_share("masked + random", options.masked + options.random);
-  const auto expect_id = [&](const char* name, Index id) {
-    require<ArgumentError>(id >= 0 && id < options.vocabulary, where, ": ", name, " = ", id, ", expected 0 … ",
-                           options.vocabulary - 1, ".");
-  };
   require<ArgumentError>(options.vocabulary > 0, where, ": vocabulary = ", options.vocabulary,
                          " must be positive. Set it to the model's vocabulary.");
-  expect_id("mask_token", options.mask_token);
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    require<ArgumentError>(tokens[i] >= 0 && tokens[i] < options.vocabulary, where, ": token ", i, " has id ", tokens[i],
-                           ", expected 0 … ", options.vocabulary - 1, ".");
-  }
+  require<ArgumentError>(options.mask_token >= 0 && options.mask_token < options.vocabulary, where,
+                         ": mask_token = ", options.mask_token, ", expected 0 … ", options.vocabulary - 1, ".");
+  expect_tokens(where, tokens, options.vocabulary);
 }
 
 }  // namespace detail
