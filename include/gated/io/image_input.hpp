@@ -27,8 +27,8 @@ inline ResizePlan evaluation_plan(const char* where, ImageSize from, ImageSize s
   // Scale so that one edge equals its target and the other is at least its target.
   ImageSize to = from;
   if (target_width == target_height) {
-    const auto scaled = [&](Index longer, Index shorter) {  // Index may be 32 bits wide
-      return static_cast<Index>(std::int64_t{target_width} * std::int64_t{longer} / shorter);
+    const auto scaled = [&](Index longer, Index shorter) {  // in double, as Python divides: Index may be 32 bits wide
+      return static_cast<Index>(static_cast<double>(target_width) * static_cast<double>(longer) / static_cast<double>(shorter));
     };
     to = from.width <= from.height ? ImageSize{scaled(from.height, from.width), target_width}
                                    : ImageSize{target_height, scaled(from.width, from.height)};
