@@ -32,6 +32,7 @@ CLAIMS = {
                ["24 blocks", "24 blocks; deviation 1/√n and b = 0"],
                ["24 blocks; deviation 0.02", "24 blocks; deviation 1/√n and b = 0"]],
     "amlp": [["gMLP", "aMLP"]],
+    "depth": [["gMLP @ 6 blocks", "gMLP @ 4 blocks", "gMLP @ 2 blocks"], ["gMLP @ 12 blocks", "gMLP @ 4 blocks"]],
     "attention": [["GAU relu²", "FLASH", "Transformer rotary and T5", "Transformer rotary"],
                   ["GAU relu²", "GAU softmax", "Transformer rotary and T5"]],
     "alignment": [["aMLP @ 16 tokens", "gMLP @ 16 tokens"], ["Transformer @ 16 tokens", "gMLP @ 16 tokens"],
