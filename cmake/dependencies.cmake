@@ -51,14 +51,15 @@ function(gated_find_installed_c)
   cmake_path(GET CMAKE_CURRENT_FUNCTION_LIST_DIR PARENT_PATH share)
   cmake_path(GET share PARENT_PATH share)
   cmake_path(GET share PARENT_PATH prefix)
-  find_library(library NAMES gated PATHS "${prefix}/lib" "${prefix}/lib64" PATH_SUFFIXES "${CMAKE_LIBRARY_ARCHITECTURE}"
+  unset(gated_c_library)  # a variable that is set would not be searched for
+  find_library(gated_c_library NAMES gated PATHS "${prefix}/lib" "${prefix}/lib64" PATH_SUFFIXES "${CMAKE_LIBRARY_ARCHITECTURE}"
                NO_DEFAULT_PATH NO_CACHE)
-  if(library AND NOT TARGET gated::c)
+  if(gated_c_library AND NOT TARGET gated::c)
     add_library(gated::c SHARED IMPORTED GLOBAL)
-    set_target_properties(gated::c PROPERTIES IMPORTED_LOCATION "${library}"
+    set_target_properties(gated::c PROPERTIES IMPORTED_LOCATION "${gated_c_library}"
                                               INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include")
     if(WIN32)  # find_library() finds the import library
-      set_target_properties(gated::c PROPERTIES IMPORTED_IMPLIB "${library}")
+      set_target_properties(gated::c PROPERTIES IMPORTED_IMPLIB "${gated_c_library}")
     endif()
   endif()
 endfunction()

@@ -9,7 +9,9 @@
 """
 
 import ctypes
+import operator
 import os
+import sys
 import numpy as np
 
 _size, _index, _text, _handle = ctypes.c_size_t, ctypes.c_ssize_t, ctypes.c_char_p, ctypes.c_void_p
@@ -61,27 +63,60 @@ class Error(RuntimeError):
 
 def _call(name, *arguments):
     if getattr(_library, name)(*arguments) != 0:
-        raise Error(_library.gated_last_error().decode())
+        raise Error(_library.gated_last_error().decode(errors="replace"))
 
 
-def _input(x, reads_tokens, lengths=None, mask=None, output_rows=0, other=None):
+def _whole(name, numbers):
+    """`numbers` as an array of integers; None if it is None."""
+    if numbers is None:
+        return None
+    numbers = np.asarray(numbers)
+    if numbers.size and numbers.dtype.kind not in "iub":
+        raise Error(f"{name} has elements of type {numbers.dtype}, expected integers.")
+    return np.ascontiguousarray(numbers, np.intp)
+
+
+def _count(name, number):
+    if not 0 <= operator.index(number) <= sys.maxsize:
+        raise Error(f"{name} = {number}, expected 0 … {sys.maxsize}.")
+    return _index(number)
+
+
+def _input(x, reads_tokens, lengths=None, mask=None, tokens=None, types=None, output_rows=0, other=None):
     """An input, and the arrays that it points to."""
-    x = np.ascontiguousarray(x, np.intp if reads_tokens else np.float32)
-    x = x.reshape(-1) if reads_tokens else x.reshape(len(x), int(np.prod(x.shape[1:])))
-    lengths = None if lengths is None else np.ascontiguousarray(lengths, np.intp)
-    mask = None if mask is None else np.ascontiguousarray(mask, np.uint8)
+    x = _whole("x", x) if reads_tokens else np.ascontiguousarray(x, np.float32)
+    if reads_tokens:
+        if x.ndim > 2 or (x.ndim == 2 and lengths is not None):
+            raise Error(f"x has {x.ndim} dimensions, expected 1, or 2 without lengths: a text per row.")
+        lengths = [x.shape[1]] * len(x) if x.ndim == 2 else lengths
+        x = x.reshape(-1)
+    else:
+        x = x.reshape(len(x), int(np.prod(x.shape[1:])))
+        if len(x) and x.shape[1] == 0:
+            raise Error(f"x has {len(x)} rows without columns.")
+    lengths, tokens, types = _whole("lengths", lengths), _whole("tokens", tokens), _whole("types", types)
+    mask = None if mask is None else np.ascontiguousarray(np.asarray(mask) != 0, np.uint8)
+    if tokens is not None and lengths is None:  # one token per sequence
+        if tokens.size == 0 or len(x) % tokens.size:
+            raise Error(f"{tokens.size} frequency tokens for {len(x)} rows, expected one for each sequence.")
+        lengths = np.full(tokens.size, len(x) // tokens.size, np.intp)
+    if tokens is not None and tokens.size != lengths.size:
+        raise Error(f"{tokens.size} frequency tokens for {lengths.size} sequences, expected one for each.")
+    for name, array in ("mask", mask), ("types", types):
+        if array is not None and array.size != len(x):
+            raise Error(f"{name} has {array.size} entries, expected one for each of the {len(x)} rows.")
     at = lambda array, kind: None if array is None else array.ctypes.data_as(kind)
     made = _Input(rows=len(x), output_rows=output_rows)
     if reads_tokens:
         made.tokens = at(x, _ints)
     else:
-        made.values, made.columns = at(x, _floats), x.shape[1]
-    if mask is not None and mask.size != len(x):
-        raise Error(f"the mask has {mask.size} entries, expected one for each of the {len(x)} rows.")
+        made.values, made.columns, made.tokens = at(x, _floats), x.shape[1], at(tokens, _ints)
     made.lengths, made.sequences = at(lengths, _ints), 0 if lengths is None else lengths.size
-    made.mask = at(mask, _bytes)
-    made.other = None if other is None else ctypes.pointer(other[0])
-    return made, (x, lengths, mask, other)
+    made.mask, made.token_types = at(mask, _bytes), at(types, _ints)
+    if other is not None:
+        other = _input(**(other if isinstance(other, dict) else {"x": other}), reads_tokens=False)
+        made.other = ctypes.pointer(other[0])
+    return made, (x, lengths, mask, tokens, types, other)
 
 
 def _output_of(call, handle, made):
@@ -116,10 +151,16 @@ class Model:
     def labels(self):
         return [self.about.labels[i].decode() for i in range(self.about.label_count)]
 
-    def run(self, x, lengths=None, mask=None, pooled=False, other=None):
-        """The model's output for x: rows of values, or token ids. `lengths` splits x into sequences."""
-        other = None if other is None else _input(other, False)
-        made, arrays = _input(x, self.about.reads_tokens, lengths, mask, 2 if pooled else 0, other)
+    def run(self, x, lengths=None, mask=None, pooled=False, other=None, tokens=None, types=None):
+        """The model's output for x: rows of values, or token ids (a text, or a text per row).
+
+        lengths: rows of each sequence. mask: 0 or 1 per row; 0 hides it. types: a segment id per token.
+        pooled: a vector per sequence, from a text model.
+        tokens: the frequency tokens of a TinyTimeMixer, one per sequence.
+        other: a second x, or a dict of such arguments: keys of a GatedCrossAttention (with values as their own `other`), or
+        the known future of a TinyTimeMixer.
+        """
+        made, arrays = _input(x, self.about.reads_tokens, lengths, mask, tokens, types, 2 if pooled else 0, other)
         return _output_of("gated_run", self, made)
 
     def start(self, capacity=0):
@@ -133,7 +174,10 @@ class State:
         self._as_parameter_ = _handle()
         self.reads_tokens = model.about.reads_tokens if branch_of is None else branch_of.reads_tokens
         at = ctypes.byref(self._as_parameter_)
-        _call("gated_copy", branch_of, at) if branch_of is not None else _call("gated_start", model, _index(capacity), at)
+        if branch_of is not None:
+            _call("gated_copy", branch_of, at)
+        else:
+            _call("gated_start", model, _count("capacity", capacity), at)
 
     def __del__(self):
         _library.gated_free(self)
@@ -147,4 +191,4 @@ class State:
         return State(None, branch_of=self)
 
     def rewind(self, position):
-        _call("gated_rewind", self, _index(position))
+        _call("gated_rewind", self, _count("position", position))

@@ -201,6 +201,20 @@ TEST_F(CInterface, ForecastsWithKnownFutures) {
   EXPECT_TRUE(test::same_bits(y, expected));
 }
 
+TEST_F(CInterface, ReadsAFrequencyTokenPerItem) {
+  const Case<TinyTimeMixer<float>> c({.series = 3, .context = 32, .horizon = 8, .resolutions = 4}, "c_frequencies");
+  const Matrix<float> x = test::random_matrix<float>(6, 32, 1);
+  const std::vector<Index> tokens{3, 1}, lengths{3, 3};
+  gated_input input = input_of(x);
+  input.tokens = tokens.data();
+  Workspace<float> workspace;
+  const Matrix<float> expected = c.model.forward(x, Sequences::uniform(2, 3), workspace, {.resolution = tokens});
+  EXPECT_TRUE(test::same_bits(run(c.handle(), input), expected));
+  input.lengths = lengths.data();
+  input.sequences = 2;
+  EXPECT_TRUE(test::same_bits(run(c.handle(), input), expected));
+}
+
 TEST_F(CInterface, AttendsToOtherSequences) {
   const Case<GatedCrossAttention<float>> c({.channels = 6, .key_channels = 4, .value_channels = 5, .value = 8, .query_key = 4},
                                            "c_cross");
@@ -214,6 +228,18 @@ TEST_F(CInterface, AttendsToOtherSequences) {
   Workspace<float> workspace;
   c.model.forward(x, Sequences::single(3), key, value, Sequences::single(5), expected, workspace);
   EXPECT_TRUE(test::same_bits(run(c.handle(), input), expected));
+
+  const std::vector<Index> unused{0, 0, 0, 0, 0};
+  gated_input wrong_values = values;
+  wrong_values.token_types = unused.data();
+  keys.other = &wrong_values;
+  gated_output output = output_in(expected);
+  EXPECT_EQ(gated_run(c.handle(), &input, &output), GATED_ARGUMENT_ERROR);
+  EXPECT_NE(std::strstr(gated_last_error(), "input->other->other may only have values"), nullptr) << gated_last_error();
+  keys.other = nullptr;
+  keys.tokens = unused.data();
+  EXPECT_EQ(gated_run(c.handle(), &input, &output), GATED_ARGUMENT_ERROR);
+  EXPECT_NE(std::strstr(gated_last_error(), "input->other->tokens is set"), nullptr) << gated_last_error();
 }
 
 TEST_F(CInterface, RunsSeparatorsAndPoseHeads) {
@@ -483,6 +509,8 @@ TEST_F(CInterface, RefusesWrongSources) {
   expect_refusal(gated_open(&source, &model), GATED_ARGUMENT_ERROR, "neither");
   source.path = "no such file";
   expect_refusal(gated_open(&source, &model), GATED_FILE_ERROR, "no such file");
+  source.path = "caf\xe9";  // not UTF-8
+  expect_refusal(gated_open(&source, &model), GATED_FILE_ERROR, "caf?: ");
   expect_refusal(gated_open(&source, nullptr), GATED_ARGUMENT_ERROR, "model is NULL");
   expect_refusal(gated_open(nullptr, &model), GATED_ARGUMENT_ERROR, "source is NULL");
   source.weights = "int4";
@@ -503,6 +531,11 @@ TEST_F(CInterface, RefusesWrongSources) {
   save_parameters(GmlpBlock<float>({.length = 4, .channels = 4, .hidden = 8}), path);
   source = source_of(path);
   expect_refusal(gated_open(&source, &model), GATED_FILE_ERROR, "no architecture in the metadata");
+
+  const std::string labelled = temporary("c_labels.safetensors").string();
+  save_model(GmlpImageClassifier<float>(small_classifier()), labelled, {{"labels", labels_text({"a", "b"})}});
+  source = source_of(labelled);
+  expect_refusal(gated_open(&source, &model), GATED_FILE_ERROR, "2 labels, but the model has 5 outputs");
 }
 
 TEST_F(CInterface, RefusesWrongInputs) {
@@ -534,6 +567,8 @@ TEST_F(CInterface, RefusesWrongInputs) {
   expect_refused(input, GATED_ARGUMENT_ERROR, "length");
   input.lengths = sum.data();
   expect_refused(input, GATED_SHAPE_ERROR, "2 sequences × 3 tokens");
+  input.lengths = nullptr;
+  expect_refused(input, GATED_ARGUMENT_ERROR, "input->sequences = 2, but input->lengths is NULL");
   input = input_of(ids);
   input.output_rows = GATED_LAST_ROW;
   expect_refused(input, GATED_ARGUMENT_ERROR, "gated_extend");

@@ -7,7 +7,8 @@ export function ready(): Promise<void>;
 /** The library's version, once it is loaded. */
 export function version(): string;
 
-/** Chooses the arithmetic of all later calls: the fastest, or one with the same bits on every machine. */
+/** Chooses the arithmetic of all later calls, once the library is loaded: the fastest, or one with the same bits on every
+ * machine. */
 export function useArithmetic(arithmetic: "fastest" | "portable"): void;
 
 export type WeightFormat = "float32" | "bf16" | "int8" | "int8-rows";
@@ -69,6 +70,8 @@ export interface RunOptions {
   lengths?: ArrayLike<number>;
   /** 0 or 1 per row: 0 hides it. */
   mask?: ArrayLike<number>;
+  /** The frequency tokens of a TinyTimeMixer, one per sequence. */
+  tokens?: ArrayLike<number>;
   /** A segment id per token. */
   types?: ArrayLike<number>;
   /** A vector per sequence, of a text model. */

@@ -34,7 +34,7 @@ export const ready = () => (loading ??= load().catch((error) => {
 class Memory {
   #taken = [];
   take(bytes) {
-    const place = wasm.malloc(Math.max(bytes, 8));
+    const place = bytes < 2 ** 31 ? wasm.malloc(Math.max(bytes, 8)) : 0;
     if (place === 0) throw new GatedError("Memory is exhausted.");
     this.#taken.push(place);
     return place;
@@ -67,8 +67,16 @@ function expect(condition, message) {
   if (!condition) throw new GatedError(message);
 }
 
+/** `numbers` as 32-bit integers; none if they are null. */
+function integers(numbers, name) {
+  expect(Array.prototype.every.call(numbers ?? [], (n) => Number.isInteger(n) && Math.abs(n) < 2 ** 31),
+    `${name} must be integers of 32 bits.`);
+  return Int32Array.from(numbers ?? []);
+}
+
 /** Calls `body` with memory that is freed afterwards. */
 function using(body) {
+  expect(wasm, "The library is not loaded: await ready() first.");
   const memory = new Memory();
   try {
     return body(memory, (name, ...given) => {
@@ -101,23 +109,29 @@ export async function open(bytes, { weights, products } = {}) {
   });
 }
 
-function inputOf(memory, about, x, { columns, lengths, mask, types, other, rows = 0 } = {}) {
+function inputOf(memory, about, x, { columns, lengths, mask, tokens, types, other, rows = 0 } = {}) {
   const ids = about !== null && about.readsTokens;
-  expect(!ids || Array.prototype.every.call(x, Number.isInteger), "This model reads token ids: its input must be integers.");
-  const numbers = ids ? Int32Array.from(x) : x instanceof Float32Array ? x : Float32Array.from(x);
+  const numbers = ids ? integers(x, "This model's token ids") : x instanceof Float32Array ? x : Float32Array.from(x);
   const width = ids ? 1 : columns ?? about?.columns ?? 0;
   expect(width > 0, "This input accepts any number of columns. Set the option columns.");
   expect(numbers.length % width === 0, `The input has ${numbers.length} values, expected a multiple of columns = ${width}.`);
   const count = numbers.length / width;
-  const perRow = (values, Type, name) => {
+  const perRow = (values, name, array) => {
     if (values == null) return 0;
     expect(values.length === count, `${name} has ${values.length} entries, expected one for each of ${count} rows.`);
-    return memory.put(Type.from(values));
+    return memory.put(array(values));
   };
-  const place = memory.put(numbers);
-  return memory.struct(ids ? 0 : place, ids ? place : 0, count, ids ? 0 : width,
-    lengths == null ? 0 : memory.put(Int32Array.from(lengths)), lengths?.length ?? 0, perRow(mask, Uint8Array, "mask"),
-    perRow(types, Int32Array, "types"), rows, other == null ? 0 : inputOf(memory, null, other.values, other));
+  if (tokens != null) {  // one per sequence
+    expect(tokens.length > 0 && count % tokens.length === 0 && (lengths?.length ?? tokens.length) === tokens.length,
+      `${tokens.length} frequency tokens, expected one for each sequence.`);
+    lengths ??= Array(tokens.length).fill(count / tokens.length);
+  }
+  const place = memory.put(numbers), frequencies = tokens == null ? 0 : memory.put(integers(tokens, "tokens"));
+  return memory.struct(ids ? 0 : place, ids ? place : frequencies, count, ids ? 0 : width,
+    lengths == null ? 0 : memory.put(integers(lengths, "lengths")), lengths?.length ?? 0,
+    perRow(mask, "mask", (all) => Uint8Array.from(all, (one) => (one ? 1 : 0))),
+    perRow(types, "types", (all) => integers(all, "types")), rows,
+    other == null ? 0 : inputOf(memory, null, other.values, other));
 }
 
 /** The output of a call, which first tells its shape. */
@@ -139,8 +153,9 @@ function describe(handle) {
       takesMask, parameters, imageWidth, imageHeight, imageChannels, labels, labelCount, signature] = members(place, 20);
     return {
       architecture: textAt(architecture), config: JSON.parse(textAt(config)), readsTokens: tokens === 1, vocabulary, columns,
-      outputs, pooledOutputs, shortest, longest, multiple, streams: streams === 1, takesMask: takesMask === 1, parameters, imageWidth,
-      imageHeight, imageChannels, labels: [...members(labels, labelCount)].map(textAt), signature: textAt(signature),
+      outputs, pooledOutputs, shortest, longest, multiple, streams: streams === 1, takesMask: takesMask === 1, parameters,
+      imageWidth, imageHeight, imageChannels, labels: [...members(labels, labelCount)].map(textAt),
+      signature: textAt(signature),
     };
   });
 }
@@ -158,7 +173,7 @@ export class Model {
   start(capacity = 0) {
     return using((memory, call) => {
       const handle = memory.take(4);
-      call("gated_start", this.#handle, capacity, handle);
+      call("gated_start", this.#handle, ...integers([capacity], "capacity"), handle);
       return new State(members(handle, 1)[0], this.about);
     });
   }
@@ -201,6 +216,6 @@ export class State {
       return members(position, 1)[0];
     });
   }
-  rewind(position) { using((memory, call) => call("gated_rewind", this.#handle, position)); }
+  rewind(position) { using((memory, call) => call("gated_rewind", this.#handle, ...integers([position], "position"))); }
   free() { using((memory, call) => call("gated_free", this.#handle)); }
 }

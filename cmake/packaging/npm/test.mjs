@@ -11,6 +11,7 @@ const expected = JSON.parse(await readFile(numbers, "utf8"));
 const read = (path) => readFile(resolve(examples, path));
 const table = async (path) => (await read(path)).toString().trim().split("\n").map((line) => line.split(","));
 
+assert.throws(() => gated.useArithmetic("portable"), /await ready\(\) first/);
 await gated.ready();
 gated.useArithmetic("portable");
 
@@ -48,6 +49,11 @@ refused(() => state.rewind(3), "sums over the tokens");
 refused(() => writer.run([1, 300]), "300");
 refused(() => classifier.run([1, 2, 3]), "multiple of columns = 64");
 refused(() => writer.run("text"), "integers");
+refused(() => writer.run([2 ** 32 + 5]), "integers of 32 bits");
+refused(() => state.rewind(2 ** 32), "position must be integers");
+refused(() => writer.run([1, 2], { lengths: [0.5, 1.5] }), "lengths must be integers");
+refused(() => classifier.run(new Float32Array(64), { tokens: [1, 2] }), "2 frequency tokens");
+refused(() => classifier.run(new Float32Array(64), { tokens: [1] }), "input->tokens is set");
 refused(() => writer.run([1, 2], { mask: [1] }), "mask has 1 entries, expected one for each of 2 rows");
 refused(() => classifier.prepareImage(new Uint8Array(5), 2, 2, "grey"), "5 bytes, expected 2 × 2 × 1");
 refused(() => classifier.start(), "An image is not a sequence");

@@ -119,21 +119,19 @@ class CheckedInput {
       require<ShapeError>((Count(input.rows) * width).value() < Count::most / Index{sizeof(float)}, where, ": ", input.rows,
                           " × ", width, " values are more than memory can hold.");
       to.values = {input.values, input.rows, width, width};
-      to.tokens = {input.tokens, input.tokens == nullptr ? 0 : items_of(model, input)};
+      to.tokens = {input.tokens, input.tokens == nullptr ? 0 : rows};
     }
     if (input.lengths != nullptr) {
       to.sequences = split(where, input);
+    } else {
+      require<ArgumentError>(input.sequences == 0, where, ": input->sequences = ", input.sequences,
+                             ", but input->lengths is NULL. Set both, or neither.");
     }
     to.mask = {input.mask, input.mask == nullptr ? 0 : rows};
     to.types = {input.token_types, input.token_types == nullptr ? 0 : rows};
     return input;
   }
 
-  /// The number of frequency tokens that a TinyTimeMixer reads: one per sequence.
-  static std::size_t items_of(const OpenedModel& model, const gated_input& input) {
-    return static_cast<std::size_t>(input.lengths != nullptr ? input.sequences
-                                                             : input.rows / std::max<Index>(1, model.contract().of_rows));
-  }
   /// The caller's sequences. Allocates only if their lengths differ.
   static Sequences split(const char* where, const gated_input& input) {
     const std::span<const Index> lengths(input.lengths, static_cast<std::size_t>(input.sequences));

@@ -2,12 +2,13 @@
 #define GATED_C_GATED_H
 
 /** @file
- * The C interface: runs any model that load_model() knows, from C99, C++ and every language that calls C.
+ * The C interface: runs the models listed in io/known_models.hpp, from C99, C++ and every language that calls C.
  *
  *     gated_source source = {.size = sizeof source, .path = "digits.safetensors"};
  *     gated_model* model;
  *     if (gated_open(&source, &model) != GATED_OK) {
  *       fputs(gated_last_error(), stderr);
+ *       return 1;
  *     }
  *     gated_input input = {.size = sizeof input, .values = pixels, .rows = 1};
  *     gated_output output = {.size = sizeof output, .values = scores, .capacity = 10};
@@ -27,7 +28,8 @@
  * Matrices are row-major. A row is a token, an image, a series or a waveform: what the model's forward() takes in C++.
  *
  * `gated_model*` and `gated_state*` are handles, not addresses. A call with a handle that is NULL, was freed or is of the other
- * kind returns GATED_HANDLE_ERROR.
+ * kind returns GATED_HANDLE_ERROR; only gated_close() and gated_free() ignore NULL. Close all models and free all states before
+ * unloading the library.
  *
  * Threads may share a model. A state serves one thread at a time.
  */
@@ -69,7 +71,7 @@ typedef enum gated_status {
 typedef enum gated_rows {
   GATED_ALL_ROWS = 0, /**< all rows */
   GATED_LAST_ROW = 1, /**< the last row only: for gated_extend() with a text model */
-  GATED_POOLED = 2    /**< one vector per sequence, as from pooled() in C++; for gated_run() with a text model */
+  GATED_POOLED = 2    /**< one vector per sequence, as from pooled() in C++; for gated_run() with a text model and no mask */
 } gated_rows;
 
 /** Where a model is stored, and how to open it.
@@ -117,7 +119,7 @@ typedef struct gated_input {
   const float* values;             /**< rows × columns, for models that read values */
   const ptrdiff_t* tokens;         /**< token ids, one per row; for a TinyTimeMixer, frequency tokens, one per sequence */
   ptrdiff_t rows;                  /**< rows of `values`, or number of tokens */
-  ptrdiff_t columns;               /**< columns of `values`; 0 for the model's. Required in `other` or if that is -1 */
+  ptrdiff_t columns;               /**< columns of `values`; 0 for the model's, except in `other` and if that is -1 */
   const ptrdiff_t* lengths;        /**< rows of each sequence; NULL: one sequence, or several if the model fixes the length */
   ptrdiff_t sequences;             /**< entries of `lengths` */
   const uint8_t* mask;             /**< 0 or 1 per row; 0 hides the row; NULL hides no row */
@@ -175,14 +177,15 @@ GATED_API gated_status gated_run(const gated_model* model, const gated_input* in
 
 /** Starts a sequence of up to `capacity` rows; 0 for as many as the model supports. `*state` is set only if the call succeeds.
  *
- * Errors: GATED_ARGUMENT_ERROR if the model does not stream, or if it keeps every token and `capacity` is 0. */
+ * Errors: GATED_ARGUMENT_ERROR if the model does not stream, or if it keeps every token and `capacity` is 0; GATED_SHAPE_ERROR
+ * if `capacity` is more than the model supports. */
 GATED_API gated_status gated_start(const gated_model* model, ptrdiff_t capacity, gated_state** state);
 
 /** Adds the rows of `input` to the sequence: extend() in C++. Output bits do not depend on how the rows are split into calls.
  *
  * In `input`, leave `lengths`, `mask`, `token_types` and `other` NULL.
  * Errors: those of extend(); GATED_HANDLE_ERROR if another thread uses the state.
- * Cost: no lock and no allocation when warm. */
+ * Cost: no allocation when warm; no lock if the model has one thread. */
 GATED_API gated_status gated_extend(gated_state* state, const gated_input* input, gated_output* output);
 
 /** Branches a sequence: `*copy` continues from the same rows. `*copy` is set only if the call succeeds. */
@@ -207,7 +210,8 @@ GATED_API gated_status gated_prepare_image(const gated_model* model, const gated
 /** Chooses the kernels ("sse2", "avx2", "avx512", "neon", "simd128", "scalar") and the arithmetic ("fastest", "portable") of
  * all later calls in all threads. NULL leaves a setting unchanged.
  *
- * Reopen models after changing the kernels: gated_open() packs quantized weights for the kernels in use.
+ * Reopen models after changing the kernels: gated_open() packs weights for the kernels in use, and calls with a model packed
+ * for others return GATED_ARGUMENT_ERROR.
  * Errors: GATED_ARGUMENT_ERROR for kernels that this machine or library lacks. */
 GATED_API gated_status gated_use(const char* kernels, const char* arithmetic);
 

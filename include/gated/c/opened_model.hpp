@@ -25,7 +25,7 @@ enum class OutputRows { all, last, pooled };
 struct ModelInput {
   const char* where = "";                   ///< the called function, for error messages
   MatrixView<const float> values = {};      ///< empty if the model reads tokens
-  Tokens tokens = {};                       ///< token ids, or the frequency tokens of a TinyTimeMixer
+  Tokens tokens = {};                       ///< token ids; for a TinyTimeMixer, frequency tokens, of which the first are read
   Tokens types = {};                        ///< segment ids
   std::optional<Sequences> sequences = {};  ///< the caller's split of the rows into sequences
   Mask mask = {};                           ///< hidden rows
@@ -35,6 +35,11 @@ struct ModelInput {
   /// Raises ArgumentError if the input `member`, which the model does not use, is set.
   void expect_unset(bool is_set, const char* member) const {
     require<ArgumentError>(!is_set, where, ": input->", member, " is set, but this model does not use it. Leave it NULL.");
+  }
+  /// Raises ArgumentError if any member but `values` is set. `member` is this input's name in messages.
+  void expect_only_values(const char* member) const {
+    const bool has_more = !tokens.empty() || !types.empty() || sequences || !mask.empty() || other != nullptr;
+    require<ArgumentError>(!has_more, where, ": ", member, " may only have values. Leave its other pointers NULL.");
   }
 };
 
@@ -147,15 +152,25 @@ class Opened final : public OpenedModel {
       }
       model().forward(input.tokens, sequences, y, workspace, input.mask, input.types);
     } else if constexpr (forecasts) {
-      typename Model::template Options<Batch<float>> options{.resolution = input.tokens};
+      const Sequences sequences = sequences_of(input, x.rows(), model().config.series);
+      typename Model::template Options<Batch<float>> options;
+      if (!input.tokens.empty()) {
+        options.resolution = {input.tokens.data(), static_cast<std::size_t>(sequences.count())};
+      }
       if (input.other != nullptr) {
+        input.other->expect_only_values("input->other");
         options.future = RunMatrix<float>(input_view<float>(input.other->values));
       }
-      model().forward(x, sequences_of(input, x.rows(), model().config.series), y, workspace, options);
+      model().forward(x, sequences, y, workspace, options);
     } else if constexpr (attends_to_others) {
       require<ArgumentError>(input.other != nullptr, input.where,
                              ": a GatedCrossAttention attends to another sequence. Pass it in `other`.");
       const ModelInput& key = *input.other;
+      key.expect_unset(!key.tokens.empty(), "other->tokens");
+      key.expect_unset(!key.types.empty(), "other->token_types");
+      if (key.other != nullptr) {
+        key.other->expect_only_values("input->other->other");
+      }
       const MatrixView<const float> value = key.other == nullptr ? key.values : key.other->values;
       model().forward(x, sequences_of(input, x.rows()), key.values, value, sequences_of(key, key.values.rows()), y, workspace,
                       key.mask);
@@ -178,6 +193,7 @@ class Opened final : public OpenedModel {
   }
 
   void extend(const ModelInput& input, State<float>& state, View<float> y, Workspace<float>& workspace) const override {
+    expect_used(input);
     if constexpr (reads_tokens) {
       model().extend(input.tokens, state, y, workspace);
     } else if constexpr (can_start) {
@@ -222,6 +238,9 @@ class Opened final : public OpenedModel {
       d.image = model.config.image;
       d.image_channels = model.config.image_channels;
     }
+    const auto labels = static_cast<Index>(d.labels.size());
+    require<FileError>(labels == 0 || labels == d.outputs || labels == d.pooled_outputs, file.name(), ": ", labels,
+                       " labels, but the model has ", std::max(d.outputs, d.pooled_outputs), " outputs.");
     return d;
   }
 

@@ -9,6 +9,7 @@
 #include "gated/c/gated.h"
 #include "gated/c/handle_table.hpp"
 #include "gated/core/error.hpp"
+#include "gated/io/json.hpp"
 
 /// @file
 /// Turns exceptions into status codes and messages.
@@ -30,6 +31,10 @@ inline gated_status fail(gated_status status, std::string_view message) {
     --length;  // keeps UTF-8 characters whole
   }
   std::memcpy(to, message.data(), length);
+  if (!detail::is_utf8({to, length})) {  // a path may have any bytes
+    std::replace_if(
+        to, to + length, [](char c) { return (static_cast<unsigned char>(c) & 0x80u) != 0; }, '?');
+  }
   to[length] = '\0';
   return status;
 }

@@ -9,6 +9,7 @@
 
 #include "gated/core/error.hpp"
 #include "gated/io/atomic_file.hpp"
+#include "gated/io/open_file.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <fcntl.h>
@@ -103,7 +104,7 @@ GATED_INLINE AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::mov
   for (int attempt = 0; attempt < 16 && file_ == nullptr && reason == EEXIST; ++attempt) {
     temporary_ = path_;
     temporary_ += text(".", detail::random_number(), ".tmp");
-    file_ = std::fopen(temporary_.string().c_str(), "wbx");  // x: fails if the file exists
+    file_ = detail::open_file(temporary_, "wbx");  // x: fails if the file exists
     reason = file_ == nullptr ? errno : 0;
     if (file_ != nullptr && !detail::keep_from_removal(file_)) {
       std::fclose(std::exchange(file_, nullptr));

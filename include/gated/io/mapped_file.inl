@@ -10,6 +10,7 @@
 
 #include "gated/core/error.hpp"
 #include "gated/io/mapped_file.hpp"
+#include "gated/io/open_file.hpp"
 
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(GATED_NO_MMAP)
 #define GATED_HAS_MMAP 1
@@ -82,7 +83,7 @@ GATED_INLINE MappedFile::MappedFile(const std::filesystem::path& path) {
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found) {
     detail::refuse_kind(path, kind == std::filesystem::file_type::directory);
   }
-  std::FILE* const file = std::fopen(path.string().c_str(), "rb");
+  std::FILE* const file = detail::open_file(path, "rb");
   if (file == nullptr) {
     detail::fail_to_map(path, "cannot open", errno);
   }

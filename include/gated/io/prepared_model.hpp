@@ -134,6 +134,7 @@ template <ConfiguredModel Model>
 PreparedModel<Model> open_prepared(const SafetensorsFile& file, const Opening& opening) {
   using T = typename Model::Scalar;
   expect_format<T>("load_prepared", opening.format.value_or(WeightFormat::float32));
+  const KernelChoice one_form_of_kernels;
   if (opening.place == WeightPlace::packed) {
     file.verify();
   }

@@ -66,7 +66,7 @@ class WavWriter {
     require<ArgumentError>((channels == 1 || channels == 2) && rate >= least_rate && rate <= greatest_rate,
                            "WavWriter: ", channels, " channels at ", rate, " frames per second, expected 1 or 2 channels at ",
                            least_rate, " to ", greatest_rate, ".");
-    file_.reset(std::fopen(path_.string().c_str(), "wb"));
+    file_.reset(detail::open_file(path_, "wb"));
     require_written(file_ != nullptr);
     std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // unbuffered, so a full disk leaves no data in a buffer
     if (!finish()) {
