@@ -34,6 +34,8 @@ Samples by_command(const std::string& command, const Samples& noisy) {
 
 void measure(const std::filesystem::path& path, const std::filesystem::path& folder, const std::string& compare) {
   const auto model = gated::load_model<gated::SpeechDenoiser<float>>(path);
+  gated::require<gated::ArgumentError>(model.config.rate == speech_rate, path.string(), ": the model's rate is ",
+                                       model.config.rate, ", but the recordings' is ", speech_rate, ".");
   const std::vector<Samples> speech = read_speech(folder);
   const Index columns = compare.empty() ? 3 : 4;
   gated::Workspace<float> workspace;

@@ -29,9 +29,11 @@ TEST(Window, SymmetricWindowsEndAsTheyBegin) {
   EXPECT_EQ(weights[200], 1);
 }
 
-TEST(Window, SymmetricWindowOfOneSampleIsOne) {
-  EXPECT_EQ(window_weights({.periodic = false}, 1)[0], 1);
-  EXPECT_EQ(window_weights({.periodic = true}, 1)[0], 0);
+TEST(Window, WindowOfOneSampleIsOne) {
+  for (const WindowForm form : {WindowForm::hann, WindowForm::hamming}) {
+    EXPECT_EQ(window_weights({.form = form, .periodic = false}, 1)[0], 1);
+    EXPECT_EQ(window_weights({.form = form, .periodic = true}, 1)[0], 1);
+  }
 }
 
 TEST(Window, RefusesEmptyWindows) {

@@ -75,6 +75,21 @@ TEST(InPlaceKwMlp, EqualsTheModelBitForBit) {
 
 TEST(InPlaceKwMlp, EqualsAModelOfPublishedSizeBitForBit) { expect_same_bits(kw_mlp(), Dtype::BF16, WeightFormat::int8); }
 
+TEST(InPlaceKwMlp, NeedsNoMoreMemoryWithManyTokensOrWidePatchesWithAnyKernels) {
+  const KernelForm chosen = kernels();
+  for (const KernelForm form : available_kernels()) {
+    use_kernels(form);
+    GmlpImageClassifierConfig config = kw_mlp();
+    config.image.height = 128;
+    config.trunk.depth = 1;
+    expect_same_bits(config, {}, WeightFormat::float32);
+    config = small();
+    config.image.width = config.patch.width = 1024;
+    expect_same_bits(config, {}, WeightFormat::float32);
+  }
+  use_kernels(chosen);
+}
+
 TEST(InPlaceKwMlp, RefusesTooLittleMemory) {
   EXPECT_LT(InPlaceKwMlp::required_bytes(kw_mlp()), 200'000U);
   const auto file = temporary("model.safetensors");

@@ -61,7 +61,7 @@ TEST(WavWriter, WritesACompleteFileAfterEachBlock) {
       const auto path = temporary("grows.wav"), whole = temporary("whole.wav");
       WavWriter file(path, channels, 16000, format);
       Index frames = 0;
-      for (const Index block : {1, 3, 0, 7, 29}) {
+      for (const Index block : {1, 0, 2, 1, 0, 7, 29}) {
         file.write(x.middleRows(frames, block));
         frames += block;
         EXPECT_EQ(file.frames(), frames);
@@ -109,6 +109,17 @@ TEST(WavWriter, KeepsTheFramesBelowTheFileSizeLimit) {
     EXPECT_NE(message.find("full.wav: cannot be written: File too large."), std::string::npos) << message;
     EXPECT_EQ(file.frames(), 30);
     EXPECT_EQ(read_wav(path).samples, x.topRows(30));
+  }
+  {
+    WavWriter file(path, 1, 8000, WavFormat::pcm24);
+    const rlimit limit{std::filesystem::file_size(path) + 303, before.rlim_max};  // room for 101 frames, but not for padding
+    setrlimit(RLIMIT_FSIZE, &limit);
+    EXPECT_THROW(file.write(sound(101, 1)), FileError);
+    setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_EQ(file.frames(), 100);
+    EXPECT_EQ(read_wav(path).samples, sound(100, 1));
+    file.write(sound(1, 1));
+    EXPECT_EQ(read_wav(path).samples.rows(), 101);
   }
   std::filesystem::remove(path);
   const rlimit none{20, before.rlim_max};

@@ -50,7 +50,7 @@ inline DecodeWindows decode_windows(Index rate, double seconds, double one_pass_
 /// The windows of MossFormer2_SE_48K: sound longer than 20 seconds is cut into windows of 4 seconds.
 inline DecodeWindows mossformer2_enhancement_windows() { return decode_windows(48000, 4, 20); }
 
-/// The windows of MossFormer2_SS_16K: sound longer than 2 seconds is cut into windows of 2 seconds. Shorter sound is padded
+/// The windows of MossFormer2_SS_16K: sound longer than 2 seconds is cut into windows of 2 seconds; other sound is padded
 /// and processed in one piece.
 inline DecodeWindows mossformer2_separation_windows(Index rate = 16000) {
   DecodeWindows plan = decode_windows(rate, 2, 2);

@@ -23,7 +23,8 @@ namespace gated {
 /// Samples are floats or 16-bit integers; integers are multiplied by 2⁻¹⁵.
 /// Shapes: `coefficients` is options.spectrum.frames(options.samples) × options.coefficients.
 /// Errors: those of mfcc(); ShapeError if options.samples = 0 or `coefficients` has the wrong shape; ArgumentError for a
-/// transform whose length is odd or has a prime factor above 7; MemoryError if the memory is too small.
+/// transform whose length is odd or has a prime factor above 7; MemoryError from the constructor if the memory is smaller than
+/// required_bytes().
 /// Cost: that of mfcc(), without building its tables. Not thread-safe. The kernel form (use_kernels()) must
 /// not change between construction and use.
 class InPlaceMfcc {
@@ -43,6 +44,8 @@ class InPlaceMfcc {
   InPlaceMfcc(const MfccOptions& options, std::span<std::byte> memory)
       : options_(options), half_(options.spectrum.span() / 2), width_(vector_width<double>()), arena_(memory), tables_(arena_) {
     expect_valid(options);
+    require<MemoryError>(memory.size() >= required_bytes(options), "InPlaceMfcc: the memory has ", memory.size(),
+                         " bytes, expected required_bytes() = ", required_bytes(options), ".");
     set_transform();
     set_mel_weights();
     cosines_ = arena_.take(4 * options.mels);

@@ -14,7 +14,7 @@ namespace gated {
 
 /// The mel scale, and the shape of the triangular filters.
 enum class MelForm {
-  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles of height 1, linear in mel; ignores the Nyquist bin
+  kaldi,  ///< mel = 1127 ln(1 + f/700); triangles of height 1, linear in mel; ignores the Nyquist bin of an even FFT
   slaney  ///< mel = 3f/200 below 1000 Hz, 15 + 27 ln(f/1000)/ln 6.4 above; triangles of area 1, linear in Hz (librosa)
 };
 
@@ -61,8 +61,8 @@ class MelTriangles {
     step_ = (mel_of(options.form, top) - low_) / static_cast<double>(options.bands + 1);
   }
 
-  /// Number of bins used. Kaldi ignores the Nyquist bin, fft/2.
-  Index bins() const { return options_.form == MelForm::kaldi ? options_.fft / 2 : options_.fft / 2 + 1; }
+  /// Number of bins used. Kaldi ignores the Nyquist bin, which an even FFT size has.
+  Index bins() const { return options_.form == MelForm::kaldi ? (options_.fft + 1) / 2 : options_.fft / 2 + 1; }
   /// The frequency of bin k, in mel (Kaldi) or Hz (Slaney).
   double place(Index k) const {
     const double f = static_cast<double>(k) * static_cast<double>(options_.rate) / static_cast<double>(options_.fft);

@@ -17,6 +17,9 @@ inline SpectrumOptions mossformer2_spectrum() {
 
 /// istft(mask ⊙ stft(samples)): the mask scales the real and imaginary parts of each bin, as in ClearerVoice-Studio's
 /// MossFormer2_SE_48K. Of n samples, the last (n - options.span()) mod options.hop, which no frame covers, are 0 in the result.
+///
+/// Near both ends, only the edge of one window covers a sample. With a Hann window, the division by its tiny weights can make
+/// these samples very loud. To prevent that, append span - hop zeros to both ends and cut them off again, as denoise() does.
 /// Shapes: for n samples, `mask` is options.frames(n) × options.bins(), and the result has n elements.
 /// Errors: ArgumentError for invalid options; ShapeError for a mask of another shape, or a sound shorter than a frame.
 /// Cost: twice that of stft(). Memory: a few frames, and two doubles per sample.

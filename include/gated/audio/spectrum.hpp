@@ -181,8 +181,8 @@ Matrix<T> power_spectrum(const ConstSignal<T>& samples, const SpectrumOptions& o
 }
 
 /// The inverse of stft(), `samples` samples long: Σ_f w ⊙ irfft(X_f) / Σ_f w², where frame f starts at sample f · hop (Griffin
-/// and Lim 1984). Samples where Σ_f w² is 0 are set to 0: for example, the last (samples - options.span()) mod hop samples,
-/// which no frame covers, and with a Hann window the first sample.
+/// and Lim 1984). Samples where Σ_f w² ≤ 10⁻¹¹ are set to 0: the last (samples - options.span()) mod hop samples, which no
+/// frame covers, and with a Hann window the first sample (a few at both ends if the window is longer than 1,766 samples).
 /// Shapes: the spectrum is options.frames(samples) × options.bins().
 /// Errors: ArgumentError for invalid options; ShapeError for a spectrum of the wrong shape, or a sound shorter than a frame.
 /// Cost: that of stft().

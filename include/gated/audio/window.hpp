@@ -21,11 +21,11 @@ struct Window {
   bool periodic = true;                ///< false for a symmetric window, whose last weight equals the first
 };
 
-/// Weight i of a window of n samples. A symmetric window of one sample has weight 1.
+/// Weight i of a window of n samples. A window of one sample has weight 1.
 inline double window_weight(const Window& window, Index i, Index n) {
   const Index period = window.periodic ? n : n - 1;
   const double mean = window.form == WindowForm::hann ? 0.5 : 0.54;
-  return period == 0 ? 1 : mean - rounded((1 - mean) * FourierFactor<double>::turn(i, period).c);
+  return n == 1 ? 1 : mean - rounded((1 - mean) * FourierFactor<double>::turn(i, period).c);
 }
 
 /// The weights of a window of n samples.

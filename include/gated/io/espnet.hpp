@@ -57,11 +57,13 @@ inline NameMap espnet_layer_names() {
 }
 
 /// Name map to load the EBranchformerEncoder in the file of a whole model as Branchformer. The rest of the model is ignored:
-/// the front end, the subsampling (`encoder.embed`), the decoder and the CTC head. For a file of the encoder alone, set
-/// `prefix` to "".
+/// the front end, the subsampling (`encoder.embed`), the decoder, a transducer's joint network and the CTC head. For a file of
+/// the encoder alone, set `prefix` to "".
 inline NameMap espnet_names() {
   NameMap names{
-      .origin = "ESPnet", .prefix = "encoder.", .ignored = {"frontend", "normalize", "global_cmvn", "embed", "decoder", "ctc"}};
+      .origin = "ESPnet",
+      .prefix = "encoder.",
+      .ignored = {"frontend", "normalize", "global_cmvn", "embed", "decoder", "predictor", "joint_network", "joint", "ctc"}};
   detail::add_espnet_layer(names, "trunk.blocks.*.", "encoders.*.");
   names.add("", "", {{"norm", "after_norm"}});
   return names;

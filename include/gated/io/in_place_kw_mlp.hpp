@@ -137,8 +137,12 @@ class InPlaceKwMlp {
     Index scratch() const {
       const Index half = hidden / 2, depth_of_products = std::max({patch, channels, half, tokens});
       const Index matrices = tokens * (2 * row_stride<float>(channels) + row_stride<float>(hidden));
+      const Index panel = kernels<ProductKernels<float>>().panel_columns, panels = (rows_together + panel - 1) / panel;
+      const bool in_slabs = tokens >= detail::gemm::slab_rows(Threads{1});
       const Index product = rows_together * row_stride<float>(depth_of_products) + std::max({hidden, tokens, classes}) +
-                            detail::gemm::thread_scratch<float>(depth_of_products);
+                            detail::gemm::thread_scratch<float>(depth_of_products) +
+                            (in_slabs ? (panels - 1) * panel * depth_of_products : 0) +
+                            (crowds<float>(patch) ? tokens * row_stride<float>(patch) : 0);  // see multiply()
       constexpr Index rounding = 16 * cache_line_bytes / Index{sizeof(float)};
       return matrices + std::max(product, 2 * std::max(channels, half)) + channels + rounding;
     }

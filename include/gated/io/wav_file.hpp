@@ -6,6 +6,7 @@
 #include <memory>
 #include <system_error>
 
+#include "gated/io/open_file.hpp"
 #include "gated/io/wav.hpp"
 
 /// @file
@@ -87,15 +88,21 @@ class WavWriter {
     require<ShapeError>(samples.cols() == channels_, "WavWriter::write: the samples have ", samples.cols(),
                         " channels, expected ", channels_, ".");
     detail::wav_data_bytes(path_.string(), frames_ + samples.rows(), channels_, format_);
+    if (samples.rows() == 0) {
+      return;
+    }
     std::vector<std::byte> bytes;
     detail::append_wav_samples("WavWriter::write", samples, format_, bytes);
+    const Index before = frames_;
     const bool placed = std::fseek(file_.get(), data_bytes() % 2 == 1 ? -1 : 0, SEEK_END) == 0;  // overwrites the padding
     if (placed && std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size()) {
       frames_ += samples.rows();
-      require_written(finish());
-      return;
+      if (finish()) {
+        return;
+      }
     }
     const int reason = errno;
+    frames_ = before;
     keep_what_fits();
     errno = reason;
     require_written(false);

@@ -37,8 +37,9 @@ Vector<T> denoise(const SpeechDenoiser<T>& model, const ConstSignal<T>& samples,
 ///     stream.process(block, block);             // any number of samples; the output lags by latency()
 ///
 /// The output starts with latency() zeros; the rest is bit-equal to denoise() on the whole sound, however the sound is divided
-/// into blocks. The stream has a workspace of its own, without an engine. The model must outlive the stream. NaN and infinite
-/// samples count as 0: a failing microphone must not silence the stream for good.
+/// into blocks. Pass latency() zeros at the end to get the last samples. The stream has a workspace of its own, without an
+/// engine. The model must outlive the stream. NaN and infinite samples count as 0: a failing microphone must not silence the
+/// stream for good.
 /// Errors: ArgumentError if two threads use the stream at the same time.
 /// Cost: one step of the model and two transforms per hop; a call that completes no frame only copies samples. With valid
 /// arguments, no call allocates memory, takes a lock, makes a system call or throws.

@@ -14,7 +14,7 @@ namespace gated {
 struct SpeechDenoiserConfig {
   Index rate = 16000;                     ///< samples per second
   Index length = 320;                     ///< samples of a frame
-  Index hop = 160;                        ///< samples from one frame to the next
+  Index hop = 160;                        ///< samples from one frame to the next; above length / 2, edges may be audible
   StackConfig<GatedFsmnConfig> blocks{};  ///< options of the blocks, which must be causal
 
   /// Options of the spectrum, with a Hann window.

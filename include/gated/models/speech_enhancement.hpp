@@ -12,7 +12,7 @@ namespace gated {
 
 /// How sound is cut into frames for a mask network and reassembled.
 struct SpeechEnhancement {
-  LogMelOptions features{};    ///< input of the network; must have the frame length and hop of `spectrum`
+  LogMelOptions features{};    ///< input of the network; its length and hop must be those of `spectrum`
   SpectrumOptions spectrum{};  ///< the spectrum that the mask multiplies
   DecodeWindows windows{};     ///< windows for long recordings
 };
@@ -30,7 +30,8 @@ inline SpeechEnhancement mossformer2_enhancement() {
 ///
 /// As in ClearerVoice-Studio, but without its random dither. Resample sound at other rates first (audio/resample.hpp).
 /// Shapes: the result is as long as `samples`; samples at the end that no frame covers are 0.
-/// Errors: ShapeError for sound shorter than a frame, or a network whose features or bins do not match `options`.
+/// Errors: ArgumentError if the frames of `features` and `spectrum` differ; ShapeError for sound shorter than a frame, or a
+/// network whose features or bins do not match `options`.
 /// Cost: that of the network for one frame per hop; overlapping windows add a third. Memory: that of the network for one
 /// window, plus twice the memory of the sound.
 template <class T>
@@ -38,6 +39,10 @@ Vector<T> enhance(const MaskNetwork<T>& network, const ConstSignal<T>& samples, 
                   Workspace<T>& workspace) {
   constexpr Where where = "enhance";
   const Index bins = options.spectrum.bins();
+  require<ArgumentError>(options.features.length == options.spectrum.span() && options.features.hop == options.spectrum.hop,
+                         where, ": the features have frames of ", options.features.length, " samples every ",
+                         options.features.hop, ", but the spectrum of ", options.spectrum.span(), " every ",
+                         options.spectrum.hop, ". Frames must match.");
   require<ShapeError>(network.in() == options.features.features(), where, ": the network expects ", network.in(),
                       " features, but the options have ", options.features.features(),
                       ". Use the options that the network was trained with.");
