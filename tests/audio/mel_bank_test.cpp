@@ -42,6 +42,7 @@ TEST(MelBank, EqualsItsFormula) {
   for (const MelOptions& options :
        {MelOptions{.form = MelForm::kaldi, .bands = 60, .rate = 48000, .fft = 2048, .low = 20},
         MelOptions{.form = MelForm::kaldi, .bands = 8, .rate = 8000, .fft = 128, .low = 100, .high = 3800},
+        MelOptions{.form = MelForm::kaldi, .bands = 40, .rate = 16000, .fft = 481},
         MelOptions{.form = MelForm::slaney, .bands = 40, .rate = 16000, .fft = 480},
         MelOptions{.form = MelForm::slaney, .bands = 5, .rate = 8000, .fft = 81, .low = 50, .high = 3000}}) {
     const MelBank bank(options);
