@@ -370,6 +370,19 @@ TEST_F(CInterface, MultipliesInInt8) {
   EXPECT_TRUE(test::same_bits(run(opened.handle, input_of(x)), c.model.forward(x, workspace)));
 }
 
+TEST_F(CInterface, RefusesInt8ProductsOfBf16Weights) {
+  const Case<GmlpLanguageModel<float>> c(small_text(), "c_bf16");
+  save_model(c.model, c.path, WeightFormat::bf16);
+  gated_source source = source_of(c.path);
+  source.products = "int8";
+  gated_model* model = nullptr;
+  EXPECT_EQ(gated_open(&source, &model), GATED_ARGUMENT_ERROR);
+  EXPECT_NE(std::strstr(gated_last_error(), "Set weights to \"int8-rows\""), nullptr) << gated_last_error();
+  source.weights = "int8-rows";
+  HeldModel opened;
+  EXPECT_DONE(gated_open(&source, &opened.handle));
+}
+
 TEST_F(CInterface, StreamsInInt8) {
   const Case<GmlpLanguageModel<float>> c(small_text(), "c_int8_stream");
   gated_source source = source_of(c.path);

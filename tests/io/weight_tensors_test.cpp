@@ -167,6 +167,36 @@ TEST(WeightTensors, APreparedModelRefusesUnsupportedCalls) {
   EXPECT_NO_THROW((void)load_model<Text>(path));  // the file is unchanged
 }
 
+TEST(WeightTensors, CodesWithOneScalePerRowAreKeptInBothInt8Formats) {
+  const auto path = temporary("foreign.safetensors");
+  const std::vector<std::int8_t> codes{-128, 64, 3, -5, 100, 7};  // not as gated encodes: -128, and no ±127
+  const std::vector<float> scales{0.013F, 0.01F}, two{0.1F, -0.2F}, six{1, 2, 3, 4, 5, 6}, three{1, 2, 3};
+  const auto floats = [](const char* name, std::vector<Index> shape, const std::vector<float>& values) {
+    return TensorToWrite{name, Dtype::F32, std::move(shape), std::as_bytes(std::span(values))};
+  };
+  using Model = FeedForward<float>;
+  write_safetensors(
+      path,
+      {{"proj_in.weight", Dtype::I8, {2, 3}, std::as_bytes(std::span(codes))},
+       floats("proj_in.weight.scale", {2, 1}, scales),
+       floats("proj_in.bias", {2}, two),
+       floats("proj_out.weight", {3, 2}, six),
+       floats("proj_out.bias", {3}, three)},
+      {{"architecture", Model::architecture}, {"config", to_json(FeedForwardConfig{.channels = 3, .hidden = 2})}});
+  const Matrix<float> x = test::random_matrix<float>(4, 3, 1);
+  const auto hidden = [&](const auto& model, Workspace<float>& workspace) {  // proj_out is rounded to the format
+    return model.proj_in.forward(x, workspace);
+  };
+  Workspace<float> plain;
+  const Matrix<float> expected = hidden(load_model<Model>(path), plain);
+  for (const WeightFormat format : {WeightFormat::int8, WeightFormat::int8_rows}) {
+    const auto opened = load_prepared<Model>(path, format);
+    Workspace<float> workspace;
+    workspace.use(opened.weights);
+    EXPECT_TRUE(test::same_bits(hidden(opened.model, workspace), expected)) << name_of(format);
+  }
+}
+
 TEST(WeightTensors, RefusesFilesWithoutMatchingScales) {
   const auto path = temporary("broken.safetensors");
   const std::vector<std::byte> codes(6);

@@ -77,7 +77,7 @@ typedef enum gated_rows {
 /** Where a model is stored, and how to open it.
  *
  * For products in int8, set `weights` too: "int8-rows" is the fastest, "int8" the more accurate. Without it, "int8" products of
- * a file in float encode every weight anew in each call.
+ * a file in float encode every weight anew in each call, and a file in bf16 is refused.
  */
 typedef struct gated_source {
   size_t size;           /**< sizeof(gated_source) */
@@ -155,8 +155,9 @@ GATED_API const char* gated_last_error(void);
 
 /** Opens a model. `*model` is set only if the call succeeds.
  *
- * Errors: those of load_prepared(); GATED_FILE_ERROR for an architecture that this library does not know; GATED_ARGUMENT_ERROR
- * for products in "bf16" if the processor, kernels or arithmetic in use lack them.
+ * Errors: those of load_prepared(); GATED_FILE_ERROR for an architecture that this library does not know, or labels that do
+ * not fit its outputs; GATED_ARGUMENT_ERROR for products in "bf16" if the processor, kernels or arithmetic in use lack them,
+ * and for products in "int8" with weights in bf16.
  * Cost: one pass over the file. Memory for the weights in the format asked for. */
 GATED_API gated_status gated_open(const gated_source* source, gated_model** model);
 

@@ -38,8 +38,11 @@ gated_status gated_open(const gated_source* source, gated_model** model) {
     require<ArgumentError>(from.threads >= 0, where, ": threads = ", from.threads, " must not be negative.");
     const auto format = named<WeightFormat>(where, "weights", from.weights);
     const Products products = named<Products>(where, "products", from.products).value_or(Products::float32);
-    auto object = std::make_shared<const ModelObject>(open_model(file_of(where, from), format), engine_of(where, products),
-                                                      std::max(1, from.threads));
+    auto opened = open_model(file_of(where, from), format);
+    require<ArgumentError>(products != Products::int8 || !opened->weights().stores(WeightFormat::bf16), where,
+                           ": products is \"int8\", but the weights are in bf16, whose products stay in float. Set weights to "
+                           "\"int8-rows\" or \"int8\".");
+    auto object = std::make_shared<const ModelObject>(std::move(opened), engine_of(where, products), std::max(1, from.threads));
     *model = static_cast<gated_model*>(models().add(std::move(object)));
   });
 }

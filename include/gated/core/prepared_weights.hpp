@@ -152,6 +152,10 @@ class PreparedWeights {
 
   /// True if the matrix at `weight` is prepared.
   bool holds(const T* weight) const { return entry_of(weight) != nullptr; }
+  /// True if any weight is stored in `format`.
+  bool stores(WeightFormat format) const {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.packed.format == format; });
+  }
   /// True if any weight is quantized.
   bool is_quantized() const {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.packed.is_quantized(); });

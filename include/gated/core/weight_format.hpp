@@ -15,7 +15,7 @@
 #include "gated/core/settings.hpp"
 
 /// @file
-/// Quantized weights: formats that take half or a quarter of a float's memory.
+/// Quantized weights: formats that take a half to a quarter of a float's memory.
 ///
 /// A format determines the values that a weight can have, not how products are computed. Without an engine such as
 /// int8_products(), results are bit-equal to those of a float weight with the decoded values.

@@ -63,6 +63,9 @@ class InPlaceKwMlp {
   void forward(const ConstView<float>& image, View<float> scores) GATED_NONBLOCKING {
     require<ShapeError>(image.rows() == sizes_.tokens && image.cols() == sizes_.patch, "InPlaceKwMlp: the image is ",
                         image.rows(), " × ", image.cols(), ", expected ", sizes_.tokens, " tokens × ", sizes_.patch, ".");
+    require<ShapeError>(!crowds<float>(image.outerStride()) || crowds<float>(sizes_.patch),
+                        "InPlaceKwMlp: the image's rows start ", image.outerStride(),
+                        " values apart, a distance that needs a copy. Pass an image in memory of its own.");
     expect_shape<float>("InPlaceKwMlp", "scores", scores, 1, sizes_.classes);
     const auto frame = workspace_.frame();
     const Index half = sizes_.hidden / 2;

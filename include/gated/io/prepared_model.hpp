@@ -52,7 +52,11 @@ inline bool take_codes(PreparedWeights<float>& weights, const Opening& opening, 
     if (tensor->second.dtype != Dtype::BF16 && tensor->second.dtype != Dtype::I8) {
       return std::nullopt;
     }
-    const WeightCodes codes = codes_in(file, tensor->first, part);
+    WeightCodes codes = codes_in(file, tensor->first, part);
+    if (opening.format && codes.format != WeightFormat::bf16 && *opening.format != WeightFormat::bf16 &&
+        scales_per_row(*opening.format, codes.columns) == scales_per_row(codes.format, codes.columns)) {
+      codes.format = *opening.format;  // the formats are equal for a row of one group
+    }
     return opening.takes(codes.format) ? std::optional(codes) : std::nullopt;
   };
   const auto release = [&](const FileTensor& part) { file.release(part.part_of(find_tensor(file, part)->second.bytes)); };

@@ -55,8 +55,9 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 /// few values of each weight and raise ArgumentError if one has changed. Workspaces of several threads can share `prepared`.
 ///
 /// A quantized `format` (core/weight_format.hpp) needs half or a quarter of the memory and speeds up decoding, which is
-/// memory-bound. Results are bit-equal to those of a float model after round_weights(). Spatial weights and vectors stay in
-/// float. With int8_products(), int8_rows is the fastest format; int8 is slower but more accurate.
+/// memory-bound. Results are bit-equal to those of a float model after round_weights(), with int8_products() only in int8_rows.
+/// Spatial weights and vectors stay in float. With int8_products(), int8_rows is the fastest format; int8 is slower but more
+/// accurate.
 /// Errors: ArgumentError for weights stored outside the model (load_prepared(), load_mapped()). For a quantized format, also if
 /// the model is in double, or a value is not finite or too large for the format (uninitialized weights are NaN).
 /// Cost: one pass over the weights, and memory for a copy with rows padded to a multiple of two SIMD vectors. The FFT of a

@@ -127,11 +127,11 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
 }
 
 /// Upper bound of multiply()'s scratch for a product of `rows` × `depth` and any other factor, in float or bf16: a copy of the
-/// first factor, and panels of the second.
+/// first factor, and panels of the second. Tiles in bf16 have up to 32 rows.
 template <class T>
 Index product_scratch(Index rows, Index depth, const Threads& threads) {
   const Index tile = kernels<ProductKernels<T>>().tile_rows, copied = rows < tile ? rows : (rows + tile - 1) / tile * tile;
-  return copied * row_stride<T>(depth) + thread_scratch<T>(depth) * threads.count() +
+  return copied * row_stride<T>(depth) + thread_scratch<T>(depth + 32) * threads.count() +
          (rows >= slab_rows(threads) ? slab_bytes / static_cast<Index>(sizeof(T)) : 0);
 }
 

@@ -158,7 +158,7 @@ inline constexpr ProductEngine<float> int8_engine_of{
 }  // namespace detail::gemm
 
 /// An engine for products in int8 with dynamic quantization. Each row of x and each row of the weight has its own scale, and
-/// sums are exact. So the integers are the same on every machine, for every batch and any number of threads.
+/// sums are exact. So equal x and w give equal integers on every machine, for every batch and any number of threads.
 ///
 ///     lo = min(0, min x), hi = max(0, max x), m = 255 / (hi - lo), s = (hi - lo) / 255
 ///     z = RNE(-lo · m), q = clamp(RNE(x · m) + z, 0, 255)             for each row of x
@@ -172,12 +172,13 @@ inline constexpr ProductEngine<float> int8_engine_of{
 ///     workspace.use(prepared);
 ///     workspace.use(int8_products());
 ///
-/// The engine quantizes channel projections, and spatial projections W v that are neither causal nor computed by FFT. For W v,
-/// rows of W are quantized like rows of x, and channels of v like rows of w. All other products stay in float, as do products
-/// with weights prepared in bf16 and products with K > 65,793. In layers, GELU is coarse(). The following holds for each row of
-/// x in int8_rows, and for each group of a row in int8: if its range is below 2⁻¹⁰⁰, it counts as zero; if it holds a NaN or an
-/// infinity, or if its range overflows, the row of y is NaN. If t = 0, p = 0. RNE (round to nearest even) needs the default
-/// rounding mode. Results for weights below 2⁻¹¹⁹ depend on whether the program flushes subnormals.
+/// The engine quantizes channel projections, patch embeddings, image convolutions, and spatial projections W v that are neither
+/// causal nor computed by FFT. For W v, rows of W are quantized like rows of x, and channels of v like rows of w. All other
+/// products stay in float, as do products with weights prepared in bf16 and products with K > 65,793. In layers, GELU is
+/// coarse(). The following holds for each row of x in int8_rows, and for each group of a row in int8: if its range is below
+/// 2⁻¹⁰⁰, it counts as zero; if it holds a NaN or an infinity, or if its range overflows, the row of y is NaN. If t = 0, p = 0.
+/// RNE (round to nearest even) needs the default rounding mode. Results below 2⁻¹²⁶, and results for weights below 2⁻¹¹⁹,
+/// depend on whether the program flushes subnormals.
 ///
 /// On Linux, if the processor has AMX, the first call asks the system for permission to use it. From then on, signal frames are
 /// 8 KiB larger.

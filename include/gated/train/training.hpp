@@ -84,8 +84,8 @@ struct Training {
   Threads threads{};  ///< threads of a step; results are bit-equal for any number of threads
   /// The engine for the matrix products of recorded steps, `f(run)`, forward and backward, such as bf16_products(). It does not
   /// apply to `f(model, gradient)`: pass it to the workspace of your tape. Parameters, sums, and the optimizer stay in float.
-  /// Not saved: set it again after load_model(). A step raises ArgumentError for int8_products(), whose backward pass would
-  /// stay in float.
+  /// Not saved: set it again after load_model(). A recorded step raises ArgumentError for int8_products(), whose backward pass
+  /// would stay in float.
   const ProductEngine<Scalar>* products = nullptr;
 
   /// Starts a training run with a model initialized by `generator`; `random` continues from the generator's state afterwards.
@@ -177,9 +177,6 @@ struct Training {
   template <class F>
   requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
   & > double accumulate(F&& f) {
-    require<ArgumentError>(products == nullptr || products->trains,
-                           "Training: `products` is an engine for inference, such as int8_products(): its backward pass would "
-                           "stay in float. Use bf16_products(), or nullptr.");
     Tape<Scalar>& tape = tape_.get(threads, config_.tape);
     tape.workspace().use(products);
     return add_micro_batch([&] {
