@@ -40,6 +40,8 @@ CLAIMS = {
     "depth": [["gMLP @ 6 blocks", "gMLP @ 4 blocks", "gMLP @ 2 blocks"], ["gMLP @ 12 blocks", "gMLP @ 4 blocks"]],
     "attention": [["GAU relu²", "FLASH", "Transformer rotary and T5", "Transformer rotary"],
                   ["GAU relu²", "GAU softmax", "Transformer rotary and T5"]],
+    "chunks": [["chunks of 64", "chunks of 16", "only global"], ["chunks of 256", "chunks of 16"],
+               ["only local", "chunks of 16"], ["quadratic (GAU relu²)", "chunks of 16"]],
     "alignment": [["aMLP @ 16 tokens", "gMLP @ 16 tokens"], ["Transformer @ 16 tokens", "gMLP @ 16 tokens"],
                   ["aMLP @ 32 tokens", "gMLP @ 32 tokens"], ["aMLP @ 32 tokens", "Transformer @ 32 tokens"],
                   ["aMLP @ 32 tokens", "GAU @ 32 tokens"]],
