@@ -216,11 +216,22 @@ TEST(TextTransformer, HooksSeePooledModelsByTheSamePaths) {
   EXPECT_EQ(pooled, whole);
 }
 
+TEST(Stack, RefusesBlocksThatTakeOtherLengths) {
+  using Block = GmlpBlock<float>;
+  const Block::Config exact{.length = 6, .channels = 4, .hidden = 8};
+  Block::Config slice = exact;
+  slice.length_policy = LengthPolicy::slice;
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [&] {
+        Stack<Block> model({.depth = 2, .block = slice, .others = {exact}, .kinds = {0, 1}});
+      },
+      "block 1 differs from block 0 in channels, causality, length"));
+}
+
 TEST(Stack, RefusesUnknownOrMismatchedBlockKinds) {
   TextTransformerConfig config = transformer_decoder(small_decoder());
   config.trunk.kinds = {0, 1};
-  EXPECT_TRUE(
-      refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "Stack: kinds contains 1, expected 0 … 0"));
+  EXPECT_TRUE(refuses<ArgumentError>([&] { TextTransformer<float> model(config); }, "Stack: kinds contains 1, expected 0 … 0"));
   config.trunk.kinds = {0, 1};
   config.trunk.others = {config.trunk.block};
   config.trunk.others[0].token_mixer.causal = false;

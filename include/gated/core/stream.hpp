@@ -33,7 +33,8 @@ class State {
 
   /// Discards the tokens from `position` on.
   /// Errors: ArgumentError unless 0 ≤ position ≤ position(). ArgumentError also if the model no longer has the earlier tokens:
-  /// FLASH keeps sums, convolutions and attention windows only the last tokens. Keep a copy of the state at `position` instead.
+  /// FLASH, token shift by half and convolutions can never rewind; attention windows only while every token is still stored.
+  /// Keep a copy of the state at `position` instead.
   void rewind(Index position) {
     const detail::SingleThreadUse::Hold hold(use_);
     require<ArgumentError>(position >= 0 && position <= position_, "State::rewind: position = ", position, ", expected 0 … ",

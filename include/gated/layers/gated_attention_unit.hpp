@@ -12,8 +12,8 @@ namespace gated {
 /// y = x + (u ⊙ A v) W_o with (u, v, z) = act(norm(x) W). Queries q and keys k are scaled and shifted copies of z, and
 /// A = relu²(q kᵀ / n + B) or another kernel (arXiv:2202.10447, eq. 3 to 6).
 ///
-/// n is the length of the sequence, B the relative bias. A fully masked sequence attends to nothing, so y = x plus the bias of
-/// W_o; with a softmax kernel, such a sequence is an error. In a layer's body: run(unit, x, score_bias).
+/// n is the length of the sequence, B the relative bias. A fully masked sequence attends to nothing: its branch is only the
+/// bias of W_o, if there is one; with a softmax kernel, it is an error. In a layer's body: run(unit, x, score_bias).
 /// Shapes: x is rows × C, y is rows × out.
 /// Errors: ArgumentError from the constructor for invalid options; ShapeError for wrong sizes, a mask of the wrong length, or
 /// a sequence longer than the Toeplitz bias.

@@ -127,10 +127,11 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
     const Contract contract = this->contract();
     for (Index i = 0; i < c.depth; ++i) {
       const Contract other = blocks[static_cast<std::size_t>(i)].contract();
-      require<ArgumentError>(other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
-                                 other.longest == contract.longest && other.takes_mask == contract.takes_mask,
-                             "Stack: block ", i,
-                             " differs from block 0 in channels, causality, length or masks. Use the same for all blocks.");
+      require<ArgumentError>(
+          other.in == contract.in && other.out == contract.out && other.sees == contract.sees &&
+              other.shortest == contract.shortest && other.longest == contract.longest && other.multiple == contract.multiple &&
+              other.takes_mask == contract.takes_mask && other.mask.softmax == contract.mask.softmax,
+          "Stack: block ", i, " differs from block 0 in channels, causality, length or masks. Use the same for all blocks.");
       const double drop_path = drop_path_of(detail::block_of(c, i)), expected = drop_path_of(detail::block_of(c));
       require<ArgumentError>(drop_path == expected, "Stack: block ", i, " has drop_path = ", drop_path, ", expected ", expected,
                              ", that of StackConfig::block.");

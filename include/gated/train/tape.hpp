@@ -51,16 +51,12 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   /// Starts a step without dropout or stochastic depth. backward() adds the gradient of `model` to `gradient`.
-  /// Errors: ArgumentError if `model` and `gradient` differ in structure or are the same object, or if the workspace uses
-  /// int8_products().
+  /// Errors: ArgumentError if `model` and `gradient` differ in structure or are the same object.
   template <class Model>
   void begin(const Model& model, Model& gradient) {
     const auto hold = this->hold();
     clear();
     require<ArgumentError>(&model != &gradient, "Tape::begin: model and gradient are the same object. Pass zeros_like(model).");
-    require<ArgumentError>(workspace_.product_engine() == nullptr || workspace_.product_engine()->trains,
-                           "Tape::begin: the engine is for inference, such as int8_products(): its backward pass would stay in "
-                           "float. Use bf16_products(), or nullptr.");
     parameters_.assign(model, gradient);
     begun_ = true;
   }

@@ -17,7 +17,8 @@ struct TapeOptions {
   double attention_dropout = 0;  ///< dropout rate of attention weights: GAU, self-, cross-, relative and tiny attention, and
                                  ///< the local part of FLASH; not Synthesizer or external attention
   double embedding_dropout = 0;  ///< dropout rate of a text model's embeddings, after they are summed (and normalized)
-  double residual_dropout = 0;   ///< dropout rate of a layer's output, before the residual is added
+  double residual_dropout = 0;   ///< dropout rate of a layer's output, before the residual is added; not in
+                                 ///< ExternalAttentionHead; also of f(Z) in an additive gate
   bool scaled_depth = false;     ///< true: stochastic depth drops sequences and divides survivors by 1 - drop_path, as in timm;
                                  ///< false: it drops whole blocks without scaling, as in lucidrains' g-mlp-pytorch
 

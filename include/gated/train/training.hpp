@@ -68,6 +68,7 @@ inline constexpr const char* training_word = "gated.Training";
 /// gradient is not finite, if the square of the gradient overflows the moments, or if `f(model, gradient)` adds no gradient.
 /// It raises ArgumentError if `f(run)` records no parameter of `model`, for example because it records a copy.
 /// If a step or its loss function throws, the model, moments, average and step count do not change; the gradient is dropped.
+/// `random` has advanced by the numbers drawn: restore it to repeat the step.
 /// Cost: memory for a gradient, two moments and the average, each as large as the model. A step runs the loss function and
 /// makes a few passes over the model and this memory. From the third step with the same shapes on, it allocates nothing.
 template <ConfiguredModel ModelType>
@@ -156,7 +157,7 @@ struct Training {
   }
 
   /// The first half of a step: call it once per micro-batch. Returns the loss that `f(model, gradient)` returns; `f` must also
-  /// add ∂loss/∂parameter to `gradient`, unless the loss is 0.
+  /// add ∂loss/∂parameter to `gradient`, unless the loss is 0 and another micro-batch of the step adds a gradient.
   /// Errors: TrainingError if the loss is not finite, or if it is not 0 and `f` left `gradient` unchanged.
   template <class F>
   requires std::is_invocable_r_v<double, F, const Model&, Model&>
@@ -177,6 +178,9 @@ struct Training {
   template <class F>
   requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
   & > double accumulate(F&& f) {
+    require<ArgumentError>(products == nullptr || products->trains,
+                           "Training: `products` is an engine for inference, such as int8_products(): its backward pass would "
+                           "stay in float. Use bf16_products(), or nullptr.");
     Tape<Scalar>& tape = tape_.get(threads, config_.tape);
     tape.workspace().use(products);
     return add_micro_batch([&] {
