@@ -122,6 +122,33 @@ TEST(ImageReader, RefusesMorePixelsThanTheFileCanHold) {
   test::expect_error<FileError>([&] { decode_image(huge, "bomb"); }, {"bomb: ", "pixels are more than a file of"});
 }
 
+TEST(ImageReader, RefusesPicturesThatTakeFarMoreTimeOrMemoryThanTheirSize) {
+  const auto bytes = image_cases().tensor("jpeg.file").bytes;
+  std::vector<std::byte> slow(bytes.begin(), bytes.end());
+  const std::byte frame[] = {std::byte{0xFF}, std::byte{0xC0}};
+  const auto at = std::search(slow.begin(), slow.end(), std::begin(frame), std::end(frame));
+  at[5] = at[7] = std::byte{0x0F};  // height and width are now about 4,000
+  std::vector<std::byte> scans;
+  for (int i = 0; i < 4000; ++i) {  // each without data: stb decodes zeros
+    for (const int byte : {0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 63, 0}) {
+      scans.push_back(static_cast<std::byte>(byte));
+    }
+  }
+  slow.insert(slow.end() - 2, scans.begin(), scans.end());  // before the end of the picture
+  test::expect_error<FileError>([&] { decode_image(slow, "bomb"); }, {"bomb: 4001 scans of", "take too long"});
+
+  auto png = encode_png({1024, 1024, 1, std::vector<std::uint8_t>(1 << 20)});
+  for (const std::size_t edge : {16U, 20U}) {  // the picture is now 1 × 1, with a megabyte of data
+    png[edge + 2] = std::byte{0};
+    png[edge + 3] = std::byte{1};
+  }
+  const std::uint32_t sum = detail::crc32(std::span(png).subspan(12, 17));
+  for (std::size_t i = 0; i < 4; ++i) {
+    png[29 + i] = static_cast<std::byte>(sum >> (24 - 8 * i));
+  }
+  test::expect_error<FileError>([&] { decode_image(png, "bomb"); }, {"bomb: cannot be read"});
+}
+
 TEST(ImageReader, IgnoresBytesAfterTheEndOfAPicture) {
   const auto bytes = image_cases().tensor("jpeg.file").bytes;
   const Image image = decode_image(bytes);

@@ -60,6 +60,14 @@ TEST(TextNames, EveryKindOfModelIsSavedAndLoaded) {
   }
 }
 
+TEST(TextNames, RefusesSoManyGroupsThatTheirRulesWouldFillMemory) {
+  NameMap names;
+  const Index groups = Index{1} << 40;
+  EXPECT_THROW(
+      detail::add_llama_attention(names, "", "", {.queries = groups, .keys = groups, .groups = groups, .gates = groups}),
+      FileError);
+}
+
 TEST(TextNames, StackedWeightsOfWrongSizesAreRefused) {
   const auto config = llama_with("");
   NameMap names = llama_names(config);

@@ -236,7 +236,12 @@ TEST(TimmConfig, KnowsThePixelScalingOfPublishedModels) {
   const auto named = timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.miil_in21k_ft_in1k"})");
   EXPECT_EQ(named.pixel_mean, PerChannel(0));
   EXPECT_EQ(named.interpolation, Interpolation::bilinear);
-  EXPECT_EQ(timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.goog_in21k"})").pixel_mean, PerChannel(0.5));
+  EXPECT_EQ(named.classes, 1000);
+  const auto google = timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.goog_in21k"})");
+  EXPECT_EQ(google.pixel_mean, PerChannel(0.5));
+  EXPECT_EQ(google.classes, 21843);
+  EXPECT_EQ(timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.miil_in21k"})").classes, 11221);
+  EXPECT_EQ(timm_config<MixerImageClassifierConfig>(R"({"entry": "mixer_b16_224.goog_in21k", "num_classes": 7})").classes, 7);
   EXPECT_EQ(resmlp_24_224().pixel_mean, imagenet);
   EXPECT_EQ(gmixer_24_224().pixel_mean, imagenet);
 }

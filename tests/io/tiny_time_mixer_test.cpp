@@ -52,6 +52,7 @@ TEST(TtmConfig, ReadsAPublishedConfig) {
 TEST(TtmConfig, HasTheDefaultsOfTheOriginal) {
   const TinyTimeMixerConfig c = ttm_config("{}");
   EXPECT_EQ(to_json(c), to_json(TinyTimeMixerConfig()));
+  EXPECT_EQ(to_json(ttm_config(R"({"adaptive_patching_levels": -1, "decoder_adaptive_patching_levels": -2})")), to_json(c));
   EXPECT_EQ(c.context, 64);
   EXPECT_EQ(c.backbone.depth, 3);
   EXPECT_EQ(c.decoder.depth, 8);

@@ -24,11 +24,16 @@ namespace gated {
 
 namespace detail {
 
-/// True if a Huffman table of the JPEG file `bytes` has more than 256 codes. stb_image before 2.29 overruns its tables on such
-/// files.
-inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
+/// What the markers of a JPEG file say.
+struct JpegMarkers {
+  std::uint64_t scans = 0;  ///< each decodes the whole picture, even without data
+  bool fits_tables = true;  ///< false if a Huffman table has more than 256 codes: stb_image before 2.29 overruns its tables
+};
+
+inline JpegMarkers read_jpeg_markers(std::span<const std::byte> bytes) {
+  JpegMarkers read;
   const auto at = [&](std::size_t i) { return i < bytes.size() ? std::to_integer<std::size_t>(bytes[i]) : std::size_t{0}; };
-  constexpr std::size_t marker_byte = 0xFF, huffman_tables = 0xC4, end_of_image = 0xD9;
+  constexpr std::size_t marker_byte = 0xFF, huffman_tables = 0xC4, end_of_image = 0xD9, start_of_scan = 0xDA;
   for (std::size_t i = 0; i < bytes.size();) {
     if (at(i) != marker_byte) {
       ++i;  // scan data or junk
@@ -44,6 +49,7 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
     if (marker < 0xC0 || (marker >= 0xD0 && marker <= 0xD8)) {
       continue;  // this marker has no length
     }
+    read.scans += marker == start_of_scan ? 1 : 0;
     const std::size_t end = i + (at(i) << 8 | at(i + 1));
     if (marker == huffman_tables) {
       for (std::size_t table = i + 2; table < end;) {
@@ -51,15 +57,13 @@ inline bool has_oversized_huffman_table(std::span<const std::byte> bytes) {
         for (std::size_t k = 1; k <= 16; ++k) {
           codes += at(table + k);
         }
-        if (codes > 256) {
-          return true;
-        }
+        read.fits_tables = read.fits_tables && codes <= 256;
         table += 17 + codes;
       }
     }
     i = std::max(end, i);
   }
-  return false;
+  return read;
 }
 
 /// The type of the first damaged chunk of the PNG file `bytes`; empty if there is none. A chunk is damaged if its checksum is
@@ -95,8 +99,8 @@ inline std::string damaged_png_chunk(std::span<const std::byte> bytes) {
 /// libjpeg's by a few levels, which the standard permits. EXIF orientation is ignored. Error messages refer to the file as
 /// `name`.
 /// Errors: FileError if `file` is not a JPEG or PNG, is damaged (checksums of PNG chunks are verified), declares 2²⁸ pixels
-/// or more, or declares more pixels than its bytes can encode.
-/// Cost: one decompression, single-threaded.
+/// or more, declares more pixels than its bytes can encode, or decodes to far more data than its pixels.
+/// Cost: one decompression, single-threaded; of a JPEG file, one per scan.
 inline Image decode_image(std::span<const std::byte> file, std::string_view name = "decode_image") {
   constexpr auto largest = static_cast<std::size_t>(std::numeric_limits<int>::max());
   require<FileError>(file.size() <= largest, name, ": ", file.size(), " bytes are too many for a picture.");
@@ -108,8 +112,8 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   };
   // Check all files except PNG, not only those with a JPEG signature: stb accepts extra FF bytes before the first marker.
   const bool png = file.size() > 1 && bytes[0] == 0x89 && bytes[1] == 'P';
-  require<FileError>(png || !detail::has_oversized_huffman_table(file), name,
-                     ": cannot be read as a JPEG picture: a Huffman table has more than 256 codes.");
+  const auto jpeg = png ? detail::JpegMarkers() : detail::read_jpeg_markers(file);
+  require<FileError>(jpeg.fits_tables, name, ": cannot be read as a JPEG picture: a Huffman table has more than 256 codes.");
   const std::string damaged = png ? detail::damaged_png_chunk(file) : std::string();
   require<FileError>(damaged.empty(), name, ": the file is damaged: chunk \"", printable(damaged),
                      "\" has a wrong checksum. Copy or download it again.");
@@ -127,6 +131,13 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   const std::uint64_t per_byte = png ? 8 * 1032 : 8 * 64;
   require<FileError>(count <= per_byte * file.size(), name, ": ", width, " × ", height, " pixels are more than a file of ",
                      file.size(), " bytes can hold.");
+  const auto padded = [](int edge) { return (static_cast<std::uint64_t>(edge) + 15) / 16 * 16; };
+  constexpr std::uint64_t most_scanned = std::uint64_t{1} << 32;  // some seconds; progressive files have about ten scans
+  require<FileError>(jpeg.scans * padded(width) * padded(height) <= most_scanned, name, ": ", jpeg.scans, " scans of ", count,
+                     " pixels take too long to decode. Save the picture again with fewer scans.");
+  // A PNG pixel has at most 8 bytes, and rows have a filter byte per pass. stb doubles its memory as it grows.
+  detail::largest_growth =
+      2 * (8 * static_cast<std::size_t>(count) + 8 * static_cast<std::size_t>(height) + file.size() + 4096);
   const std::unique_ptr<unsigned char, decltype(&std::free)> pixels(
       detail::stb::stbi_load_from_memory(bytes, size, &width, &height, &channels, 0), &std::free);
   if (pixels == nullptr) {

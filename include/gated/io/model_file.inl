@@ -67,7 +67,7 @@ GATED_INLINE ParameterBudget budget_of(const SafetensorsFile& file) {
   for (const auto& [name, tensor] : file.tensors()) {
     held += static_cast<Index>(tensor.count());
   }
-  return {2 * held + (Index{1} << 20), text(file.name(), ": the configuration in the metadata needs far more values than the ",
+  return {2 * held + (Index{1} << 20), text(file.name(), ": the configuration needs far more values than the ",
                                             held.value(), " in the file. The model was not built.")};
 }
 

@@ -38,7 +38,8 @@ class ZipParser {
     }
     const std::size_t count = number<2>(end + 10);
     std::size_t entry = number<4>(end + 16);
-    expect(count != 0xFFFF && entry != 0xFFFFFFFF, "archives of 4 GiB or more are not supported. Use safetensors.");
+    expect(count != 0xFFFF && entry != 0xFFFFFFFF,
+           "ZIP64 archives, which numpy writes from 2 GiB on, are not supported. Use safetensors.");
     for (std::size_t i = 0; i < count; ++i) {
       entry = read_entry(entry);
     }
@@ -71,7 +72,7 @@ class ZipParser {
     const std::string name(reinterpret_cast<const char*>(name_bytes.data()), name_bytes.size());
     expect(method == 0, printable(name), " is compressed. Save it with numpy.savez(), which does not compress.");
     expect(size != 0xFFFFFFFF && local != 0xFFFFFFFF && size == stored, printable(name),
-           " has 4 GiB or more, which is not supported. Use safetensors.");
+           " is in ZIP64 format, which numpy writes from 2 GiB on and which is not supported. Use safetensors.");
     expect(number<4>(local) == 0x04034B50, printable(name), " is not at the offset in the archive's directory.");
     const auto bytes = part(local + 30 + number<2>(local + 26) + number<2>(local + 28), size);
     expect(size <= file_.size() - held_, "the archive's files overlap.");  // otherwise thousands of files could share bytes

@@ -22,6 +22,18 @@
 #include <cstddef>
 #include <cstdlib>
 
+namespace gated::detail {
+
+/// The largest memory that this thread's reader may grow to, in bytes. Growth beyond it fails like exhausted memory: data that
+/// decompresses to more than its picture has no use.
+inline thread_local std::size_t largest_growth = 0;
+
+inline void* limited_realloc(void* memory, std::size_t size) {
+  return size <= largest_growth ? std::realloc(memory, size) : nullptr;
+}
+
+}  // namespace gated::detail
+
 #if defined(STBI_INCLUDE_STB_IMAGE_H)
 #define GATED_STB_READER_WAS_INCLUDED
 #undef STBI_INCLUDE_STB_IMAGE_H
@@ -98,7 +110,7 @@ GATED_EACH_STB_MACRO(GATED_PUSH_MACRO)
 #define STBI_ONLY_PNG
 // Zeroes the memory, because for a damaged PNG file the decoder returns memory that it has not written.
 #define STBI_MALLOC(size) ::std::calloc(1, static_cast<::std::size_t>(size))
-#define STBI_REALLOC(memory, size) ::std::realloc(memory, static_cast<::std::size_t>(size))
+#define STBI_REALLOC(memory, size) ::gated::detail::limited_realloc(memory, static_cast<::std::size_t>(size))
 #define STBI_FREE(memory) ::std::free(memory)
 #define STBIWDEF [[maybe_unused]] static
 #define STBIW_ASSERT(condition) static_cast<void>(0)

@@ -63,6 +63,9 @@ namespace detail {
 /// Adds the rules for Llama's attention, which has a query, a key and a value tensor. Gates are part of the query tensor: for
 /// each group of heads, its queries come first, then its gates.
 inline void add_llama_attention(NameMap& names, const std::string& ours, const std::string& theirs, const LlamaLayout& layout) {
+  constexpr Index most = 1 << 16;
+  require<FileError>(layout.groups <= most, "text_names: the layout has ", layout.groups, " groups of heads, expected at most ",
+                     most, ".");
   std::vector<NameMap::Piece> qkv, gate;
   if (layout.gates == 0) {
     qkv.push_back({"q_proj", layout.queries});

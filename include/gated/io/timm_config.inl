@@ -185,7 +185,8 @@ Config timm_preset(const std::string& entry, const Config& defaults, const std::
   const auto* const preset = find_timm_preset<Config>(entry);
   require<ArgumentError>(preset != nullptr, where, ": entry = ", printable(entry), ", expected ", list_timm_presets<Config>(),
                          ".");
-  Config config = preset->second(defaults.classes);
+  const bool is_google = entry.ends_with(".goog_in21k"), is_miil = entry.ends_with(".miil_in21k");
+  Config config = preset->second(is_google ? 21843 : is_miil ? 11221 : defaults.classes);  // classes of ImageNet-21k
   read.ratio = TimmModels<Config>::published_ratio;
   if (entry.find(".miil_") != std::string::npos) {  // trained on pixels in [0, 1], not normalized
     config.pixel_mean = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -96,6 +97,7 @@ inline void expect_no_ttm_r3(const ForecasterFields& fields) {
     fields.expect(key, {0.0, nullptr}, why);
   }
   fields.expect("gate_mode", {"softmax", nullptr}, why);
+  fields.expect("multi_quantile_heads", {false, nullptr}, "but quantile heads are not supported.");
 }
 
 }  // namespace detail
@@ -110,12 +112,12 @@ inline TinyTimeMixerConfig ttm_config(std::string_view json, const std::string& 
   f.expect("categorical_vocab_size_list", {nullptr}, "but categorical inputs are not supported.");
   f.expect("masked_context_length", {nullptr}, "but masked prediction is not supported.");
   TinyTimeMixerConfig c = f.common({});
-  c.backbone.levels = f.get("adaptive_patching_levels", Index{0});
+  c.backbone.levels = std::max<Index>(f.get("adaptive_patching_levels", Index{0}), 0);  // 0 or less: off
   c.resolutions = f.get("resolution_prefix_tuning", false) ? f.get("frequency_token_vocab_size", Index{5}) : 0;
   c.has_decoder = f.get("use_decoder", true);
   c.decoder = {.channels = f.get("decoder_d_model", Index{8}),
                .depth = f.get("decoder_num_layers", Index{8}),
-               .levels = f.get("decoder_adaptive_patching_levels", Index{0}),
+               .levels = std::max<Index>(f.get("decoder_adaptive_patching_levels", Index{0}), 0),
                .mixes_series = f.mixes_series("decoder_mode")};
   c.raw_residual = f.get("decoder_raw_residual", false);
   c.filter = f.get_set("prediction_filter_length", Index{0});

@@ -103,7 +103,8 @@ class Generation {
 /// or threads, give it a workspace; to control the state, use Sampler and extend().
 /// Errors: ArgumentError for an empty prompt, negative `tokens`, invalid sampling options, a model that cannot stream, or
 /// weights stored outside the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token
-/// (GAU, Transformer). ShapeError if the prompt and `tokens` together exceed the model's maximum length.
+/// (GAU; Transformer, unless all its layers have windows). ShapeError if the prompt and `tokens` together exceed the model's
+/// maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},
