@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "gated/core/compiler.hpp"
+
 /// @file
 /// std::fopen() for a path of any characters.
 

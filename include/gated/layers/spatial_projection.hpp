@@ -180,7 +180,7 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
 
   Contract contract() const {
     const bool is_square = config.outputs == 0;
-    const bool takes_shorter = is_causal() || (config.length_policy == LengthPolicy::slice && is_square);
+    const bool takes_shorter = config.causal || (config.length_policy == LengthPolicy::slice && is_square);
     return {.of_rows = is_square ? 1 : config.length,
             .rows = is_square ? 1 : config.outputs,
             .sees = is_causal() ? Sees::past : Sees::all,
