@@ -124,6 +124,8 @@ TEST(InPlaceKwMlp, RefusesUnsupportedConfigsAndShapes) {
   Matrix<float> image(18, 11), scores(1, 5);
   expect_error<ShapeError>([&] { model.forward(image, scores); },
                            {"InPlaceKwMlp: the image is 18 × 11, expected 19 tokens × 11."});
+  const Matrix<float> wide = Matrix<float>::Zero(19, 1024);
+  expect_error<ShapeError>([&] { model.forward(wide.leftCols(11), scores); }, {"part of a matrix with rows of 1024 values"});
 }
 
 TEST(InPlaceKwMlp, RefusesDamagedFiles) {

@@ -64,6 +64,9 @@ TEST(SpeechEnhancement, RefusesMismatchedNetworksAndShortSound) {
   expect_error<ShapeError>([&] { enhance<double>(small_network(24, 40), noise(800), options, workspace); },
                            {"masks 40 bins", "41"});
   const auto network = small_network(24, 41);
+  auto other_hop = options;
+  other_hop.spectrum.hop += 1;
+  expect_error<ArgumentError>([&] { enhance<double>(network, noise(800), other_hop, workspace); }, {"Frames must match"});
   for (const Index samples : {0, 1, 79}) {
     EXPECT_THROW(enhance<double>(network, noise(samples), options, workspace), ShapeError) << samples;
   }

@@ -136,8 +136,7 @@ inline Image decode_image(std::span<const std::byte> file, std::string_view name
   require<FileError>(jpeg.scans * padded(width) * padded(height) <= most_scanned, name, ": ", jpeg.scans, " scans of ", count,
                      " pixels take too long to decode. Save the picture again with fewer scans.");
   // A PNG pixel has at most 8 bytes, and rows have a filter byte per pass. stb doubles its memory as it grows.
-  detail::largest_growth =
-      2 * (8 * static_cast<std::size_t>(count) + 8 * static_cast<std::size_t>(height) + file.size() + 4096);
+  detail::largest_growth = 2 * (8 * count + 8 * static_cast<std::uint64_t>(height) + file.size() + 4096);
   const std::unique_ptr<unsigned char, decltype(&std::free)> pixels(
       detail::stb::stbi_load_from_memory(bytes, size, &width, &height, &channels, 0), &std::free);
   if (pixels == nullptr) {

@@ -31,7 +31,8 @@ namespace gated {
 /// Errors: ArgumentError if the configuration is not a KW-MLP's. A KW-MLP's patches are rows of a one-channel image; it has
 /// mean pooling, a head, NormPosition::res_post and split gates with one dense spatial weight, but no attention and no shift.
 /// FileError if the file does not fit the configuration; its checksum is not verified. MemoryError if `memory` is too small.
-/// ShapeError if `image` or `scores` has the wrong shape. One object serves one thread at a time.
+/// ShapeError if `image` or `scores` has the wrong shape, or if `image` is part of a matrix with rows of a multiple of 1,024
+/// values. One object serves one thread at a time.
 /// Cost: that of GmlpImageClassifier, plus decoding each weight once per run.
 class InPlaceKwMlp {
  public:
@@ -64,8 +65,8 @@ class InPlaceKwMlp {
     require<ShapeError>(image.rows() == sizes_.tokens && image.cols() == sizes_.patch, "InPlaceKwMlp: the image is ",
                         image.rows(), " × ", image.cols(), ", expected ", sizes_.tokens, " tokens × ", sizes_.patch, ".");
     require<ShapeError>(!crowds<float>(image.outerStride()) || crowds<float>(sizes_.patch),
-                        "InPlaceKwMlp: the image's rows start ", image.outerStride(),
-                        " values apart, a distance that needs a copy. Pass an image in memory of its own.");
+                        "InPlaceKwMlp: the image is part of a matrix with rows of ", image.outerStride(),
+                        " values, a multiple of 1,024. Pass a copy: the product would make one.");
     expect_shape<float>("InPlaceKwMlp", "scores", scores, 1, sizes_.classes);
     const auto frame = workspace_.frame();
     const Index half = sizes_.hidden / 2;

@@ -53,9 +53,9 @@ inline bool take_codes(PreparedWeights<float>& weights, const Opening& opening, 
       return std::nullopt;
     }
     WeightCodes codes = codes_in(file, tensor->first, part);
-    if (opening.format && codes.format != WeightFormat::bf16 && *opening.format != WeightFormat::bf16 &&
+    if (opening.format && codes.scales != nullptr &&
         scales_per_row(*opening.format, codes.columns) == scales_per_row(codes.format, codes.columns)) {
-      codes.format = *opening.format;  // the formats are equal for a row of one group
+      codes.format = *opening.format;  // for rows of one group, int8 and int8_rows are the same
     }
     return opening.takes(codes.format) ? std::optional(codes) : std::nullopt;
   };

@@ -20,13 +20,14 @@
 #include <string.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 
 namespace gated::detail {
 
-/// The largest memory that this thread's reader may grow to, in bytes. Growth beyond it fails like exhausted memory: data that
-/// decompresses to more than its picture has no use.
-inline thread_local std::size_t largest_growth = 0;
+/// The most bytes to which stb may grow a block of memory in this thread; beyond it, stb reports exhausted memory. Set before
+/// decoding, because a small PNG file can decompress to gigabytes.
+inline thread_local std::uint64_t largest_growth = 0;
 
 inline void* limited_realloc(void* memory, std::size_t size) {
   return size <= largest_growth ? std::realloc(memory, size) : nullptr;

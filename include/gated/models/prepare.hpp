@@ -54,7 +54,7 @@ void prepare_layers(PreparedWeights<T>& prepared, const Model& model) {
 /// valid for the model's current address and weights: prepare again after loading, training or moving the model. Runs check a
 /// few values of each weight and raise ArgumentError if one has changed. Workspaces of several threads can share `prepared`.
 ///
-/// A quantized `format` (core/weight_format.hpp) needs half or a quarter of the memory and speeds up decoding, which is
+/// A quantized `format` (core/weight_format.hpp) needs a half to a quarter of the memory and speeds up decoding, which is
 /// memory-bound. Results are bit-equal to those of a float model after round_weights(), with int8_products() only in int8_rows.
 /// Spatial weights and vectors stay in float. With int8_products(), int8_rows is the fastest format; int8 is slower but more
 /// accurate.

@@ -29,7 +29,7 @@ constexpr auto names_of(ScoreKernel) {
 
 /// A Scoring::reach that hides no key. Half of the largest Index, so that adding a position cannot overflow.
 inline constexpr Index unlimited_reach = std::numeric_limits<Index>::max() / 2;
-/// The number of keys that a stream stores if a query reaches the last `reach` ones: with spare room, so that rows rarely move.
+/// The size of a stream's key buffer, in rows, if queries reach the last `reach` keys. A fifth is spare, so rows rarely move.
 constexpr Index rows_in_reach(Index reach) { return reach + reach / 4 + 1; }
 
 /// How the attention weights A of one sequence (or chunk) follow from q and k: S = (q kᵀ + B) · scale if bias_inside, otherwise
