@@ -9,7 +9,7 @@ Hugging Face), or the name of a timm model, which timm then fetches. The names o
 FLASH, GAU-alpha), mmpose (RTMPose's head, RTMCCBlock), labml, fairseq (layers of LightConv models), granite-tsfm (TinyTimeMixer),
 transformers (FNet, PatchTSMixer, ModernBERT, Llama, Mistral, Qwen2, Qwen3), gated attention, ClearerVoice-Studio (MossFormer2),
 ESPnet and WeNet (E-Branchformer's encoder), BS-RoFormer (its transformers). The tensors keep their names. The configuration comes
-from their shapes, and for a forecaster also from its config.json. A text transformer (ModernBERT, Llama, Mistral, Qwen2, Qwen3,
+from their shapes and, if there is one, the config.json beside them. A text transformer (ModernBERT, Llama, Mistral, Qwen2, Qwen3,
 gated attention) needs its config.json, which goes into the output as it is: gated reads it when it opens the file. If gated
 implements only a part of a model, only that part is converted.
 
@@ -237,7 +237,9 @@ GMLP = "gated.Stack<gated.GmlpBlock>"
 def timm_images(shapes, beside, tokens, stem="stem."):
     """Shared by timm's image models. Images are assumed to be square unless the configuration beside the file states a size."""
     image_channels, down, across = shapes.of(stem + "proj.weight")[1:]
-    described = {**beside, **(beside.get("pretrained_cfg") or {})}
+    described = {**beside, **(beside.get("pretrained_cfg") or {}), **(beside.get("model_args") or {})}
+    if described.get("crop_mode") not in (None, "center"):
+        sys.exit(f"config.json: crop_mode = {described['crop_mode']}, but gated crops the centre.")
     size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
     if size[1] // down * (size[2] // across) != tokens:
         size = [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
@@ -249,14 +251,23 @@ def timm_images(shapes, beside, tokens, stem="stem."):
         if described.get(theirs) is not None:
             value = described[theirs]
             config[ours] = list(value) if isinstance(value, (list, tuple)) else value
+    if described.get("global_pool") == "":
+        config["pooling"] = "tokens"
     return config
+
+
+def timm_activation(beside):
+    """The activation that the configuration beside the file states, as an option of gated, if it states one."""
+    stated = (beside.get("model_args") or {}).get("act_layer")
+    return {"activation": stated.lower()} if stated else {}
 
 
 def timm_gmlp(shapes, beside):
     config = timm_images(shapes, beside, shapes.of("blocks.0.mlp_channels.gate.proj.weight")[0])
     config["trunk"] = {"channels": shapes.of("stem.proj.weight")[0],
                        "hidden": shapes.of("blocks.0.mlp_channels.fc1.weight")[0],
-                       "depth": shapes.count("blocks.", ".norm.weight"), "norm_eps": 1e-6, "gate_norm_eps": 1e-5}
+                       "depth": shapes.count("blocks.", ".norm.weight"), "norm_eps": 1e-6, "gate_norm_eps": 1e-5,
+                       **timm_activation(beside)}
     return f"gated.ImageClassifier<{GMLP}>", config
 
 
@@ -273,8 +284,9 @@ def timm_mixer(shapes, beside):
     gated = wide != narrow
     config = {**(IMAGENET if gated else {}), **timm_images(shapes, beside, tokens)}
     config["trunk"] = {"depth": shapes.count("blocks.", ".norm1.weight"), "block": {
-        "channels": shapes.of("stem.proj.weight")[0], "norm_eps": 1e-6, "token_mixer": {"hidden": narrow},
-        "channel_mixer": {"hidden": shapes.of("blocks.0.mlp_channels.fc2.weight")[1]}}}
+        "channels": shapes.of("stem.proj.weight")[0], "norm_eps": 1e-6,
+        "token_mixer": {"hidden": narrow, **timm_activation(beside)},
+        "channel_mixer": {"hidden": shapes.of("blocks.0.mlp_channels.fc2.weight")[1], **timm_activation(beside)}}}
     return mixer_classifier(*(("TokenGlu", "GluFeedForward") if gated else ("TokenMlp", "FeedForward"))), config
 
 
@@ -282,7 +294,7 @@ def resmlp(shapes, beside, stem="stem.", tokens="linear_tokens", channels="mlp_c
     config = {**IMAGENET, **timm_images(shapes, beside, shapes.of(f"blocks.0.{tokens}.weight")[0], stem), "norm": "affine"}
     config["trunk"] = {"depth": shapes.count("blocks.", ".norm1.alpha"), "block": {
         "channels": shapes.of(stem + "proj.weight")[0], "token_norm": "affine", "channel_norm": "affine", "layer_scale": 1e-4,
-        "channel_mixer": {"hidden": shapes.of(f"blocks.0.{channels}.fc1.weight")[0]}}}
+        "channel_mixer": {"hidden": shapes.of(f"blocks.0.{channels}.fc1.weight")[0], **timm_activation(beside)}}}
     return mixer_classifier("TokenProjection", "FeedForward"), config
 
 
@@ -468,24 +480,32 @@ def light_conv_block(shapes, _):
         "channel_mixer": {"hidden": shapes.of("fc1.weight")[0], "activation": "relu"}}
 
 
-def fnet_encoder(shapes, _):
+def fnet_options(beside):
+    """The activation, under gated's name, and ε: from config.json, or transformers' defaults."""
+    stated = beside.get("hidden_act", "gelu_new")
+    return {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}.get(stated, stated), beside.get("layer_norm_eps", 1e-12)
+
+
+def fnet_encoder(shapes, beside):
+    activation, norm_eps = fnet_options(beside)
     hidden, channels = shapes.of("layer.0.intermediate.dense.weight")
     return "gated.Stack<gated.MixerBlock<gated.FourierMixing,gated.FeedForward>>", {
         "depth": shapes.count("layer.", ".fourier.output.LayerNorm.weight"),
-        "block": {"channels": channels, "norm_position": "post", "norm_eps": 1e-12,
-                  "channel_mixer": {"hidden": hidden, "activation": "gelu_tanh"}}}
+        "block": {"channels": channels, "norm_position": "post", "norm_eps": norm_eps,
+                  "channel_mixer": {"hidden": hidden, "activation": activation}}}
 
 
-def fnet(shapes, _):
-    encoder, trunk = fnet_encoder(shapes, _)
+def fnet(shapes, beside):
+    activation, norm_eps = fnet_options(beside)
+    encoder, trunk = fnet_encoder(shapes, beside)
     pretraining = shapes.has("cls.seq_relationship.weight")
     words = shapes.has("cls.predictions.transform.dense.weight")
     return f"gated.LanguageModel<{encoder}>", {
         "vocabulary": shapes.of("embeddings.word_embeddings.weight")[0],
         "token_types": shapes.of("embeddings.token_type_embeddings.weight")[0], "position": "learned",
         "max_length": shapes.of("embeddings.position_embeddings.weight")[0], "embedding_norm": "layer_norm",
-        "embedding_norm_eps": 1e-12, "embedding_projection": True, "pooler": True, "classes": 2 if pretraining else 0,
-        "head": {"form": "tied" if words else "none", "dense": True, "activation": "gelu_tanh", "norm_eps": 1e-12, "bias": True},
+        "embedding_norm_eps": norm_eps, "embedding_projection": True, "pooler": True, "classes": 2 if pretraining else 0,
+        "head": {"form": "tied" if words else "none", "dense": True, "activation": activation, "norm_eps": norm_eps, "bias": True},
         "trunk": trunk}
 
 
@@ -552,10 +572,11 @@ def forecaster(shapes, beside, encoder="backbone.encoder.", mixes_single_patch=F
     if shapes.has(mixing + "mlp.weight"):  # assumes that the known series come last
         predicted, of_all = shapes.of(mixing + "mlp.weight")
         mixes = shapes.has(mixing + "fcm_embedding.weight")
-        window = shapes.of(mixing + "fcm_embedding.weight")[1] if mixes else 3
+        window = shapes.of(mixing + "fcm_embedding.weight")[1] if mixes else 2 * beside.get("fcm_context_length", 1) + 1
         config["series"] = of_all // (2 * window if mixes else window)
         config["known"] = list(range(predicted, config["series"]))
-        config["forecast_mixing"] = {"enabled": True, "context": window // 2,
+        config["forecast_mixing"] = {"enabled": True, "context": window // 2, "past": beside.get("fcm_prepend_past", True),
+                                     "past_offset": beside.get("fcm_prepend_past_offset") or 0,
                                      "gated": shapes.has(mixing + "fcm_gating_block.attn_layer.weight"),
                                      "depth": shapes.count(mixing + "exog_mixer.mixers.", ".feature_mixer.mlp.fc1.weight")}
     config.update({ours: beside[theirs] for theirs, ours in FORECASTER_FIELDS.items() if beside.get(theirs) is not None})

@@ -267,6 +267,10 @@ for case in ('llama_bias_headdim', 'llama_gqa_untied', 'llama_qwen2_tied', 'llam
              'modernbert_classifier_mean', 'modernbert_mlm_grad'):
     publish(case, case)
 publish('null', 'llama_gqa_untied', architectures=None, rope_parameters=None)
+publish('forecaster', 'ttm_grad_frozen_exogenous', fcm_prepend_past=False, fcm_prepend_past_offset=2)
+publish('fnet', 'fnet_model', hidden_act='gelu', layer_norm_eps=1e-6)
+publish('mixer', 'timm_mixer_grad', model_args={'act_layer': 'ReLU', 'global_pool': ''})
+publish('bordered', 'timm_mixer_grad', pretrained_cfg={'crop_mode': 'border'})
 
 embedder = publish('embedder', 'modernbert_mlm_grad', architectures=['ModernBertModel'])
 (embedder / 'pooling').mkdir()
@@ -339,6 +343,17 @@ foreach(row IN LISTS refused)
   expect(0 "^${name}.safetensors: transformers" ${PYTHON} ${HERE}/convert.py ${name})
   expect(1 "(^|\n)gated_inspect: ${name}.safetensors: config.json: ${message}[^\n]*[.]\n" ${PROGRAM} ${name}.safetensors)
 endforeach()
+
+# For other origins, convert.py reads what leaves no trace in the tensors from config.json. Each case and its configuration:
+foreach(row "forecaster|TinyTimeMixer of.*\"past\":false,\"past_offset\":2"
+            "fnet|Fnet of.*\"embedding_norm_eps\":1e-06.*\"norm_eps\":1e-06.*\"activation\":\"gelu\""
+            "mixer|MixerImageClassifier of.*\"pooling\":\"tokens\".*\"activation\":\"relu\".*\"activation\":\"relu\"")
+  string(REGEX REPLACE "[|].*" "" name "${row}")
+  string(REGEX REPLACE "^[^|]*[|]" "" pattern "${row}")
+  expect(0 "^${name}.safetensors: " ${PYTHON} ${HERE}/convert.py ${name})
+  expect(0 "It is a ${pattern}" ${PROGRAM} ${name}.safetensors)
+endforeach()
+expect(1 "^config.json: crop_mode = border, but gated crops the centre.\n$" ${PYTHON} ${HERE}/convert.py bordered)
 
 # The config.json beside a single file counts. convert.py itself refuses, in one sentence, what it cannot read.
 expect(0 "^one.safetensors: transformers" ${PYTHON} ${HERE}/convert.py null/model.safetensors one.safetensors)

@@ -3,9 +3,6 @@
 #include "gated/layers/linear.hpp"
 #include "gated/models/gmlp.hpp"
 
-/// @file
-/// A custom model, composed of library layers: it removes noise from a signal as it arrives.
-
 namespace denoise {
 
 /// The options of a denoiser. The trunk must be causal for the model to stream.
@@ -19,7 +16,7 @@ struct DenoiserConfig {
   }
 };
 
-/// y = x + decode(trunk(encode(x))): frames in, cleaner frames out.
+/// Removes noise from a signal as it arrives: y = x + decode(trunk(encode(x))).
 template <class T>
 struct Denoiser : gated::Layer<Denoiser<T>> {
   using Config = DenoiserConfig;

@@ -108,9 +108,17 @@ TEST(GauEncoder, RefusesAllPaddingTextsOnlyWithSoftmax) {
   EXPECT_TRUE(near(quad.forward(tokens, sequences, workspace), literal_model(quad, tokens, sequences, {0, 0, 1})));
   const auto alpha = random_layer<GauEncoder<float>>(gau_alpha());
   Matrix<float> y = untouched<float>(3, vocabulary);
-  EXPECT_TRUE(refuses<ShapeError>([&] { alpha.forward(tokens, sequences, y, workspace); },
-                                  "the mask leaves no token of sequence 0 for the softmax to attend to"));
+  EXPECT_TRUE(
+      refuses<ShapeError>([&] { alpha.forward(tokens, sequences, y, workspace); },
+                          "LanguageModel::forward: the mask leaves no token of sequence 0 for the softmax to attend to"));
   EXPECT_TRUE(is_untouched(y));
+  auto headless = gau_alpha();
+  headless.head.form = HeadForm::none;
+  const auto trunk = random_layer<GauEncoder<float>>(headless);
+  Matrix<float> hidden = untouched<float>(3, trunk.out());
+  EXPECT_TRUE(refuses<ShapeError>([&] { trunk.forward(tokens, sequences, hidden, workspace); },
+                                  "LanguageModel::forward: the mask leaves no token of sequence 0"));
+  EXPECT_TRUE(is_untouched(hidden)) << "without a head, the trunk writes to the output";
   const std::vector<std::uint8_t> none(3, 0);
   EXPECT_TRUE(refuses<ShapeError>([&] { alpha.forward(random_words(3), Sequences::single(3), y, workspace, none); },
                                   "LanguageModel::forward: the mask leaves no token of sequence 0"));

@@ -33,6 +33,17 @@ struct MaskDemands {
   bool softmax = false;  ///< each non-empty sequence needs a visible token, else its softmax is undefined
 };
 
+/// Raises ShapeError unless each non-empty sequence has a visible token; `visible(offset, length)` counts them.
+template <class Visible>
+void expect_visible_tokens(Where where, const Sequences& sequences, const Visible& visible) {
+  for (Index b = 0; b < sequences.count(); ++b) {
+    const Index length = sequences.length(b);
+    require<ShapeError>(length == 0 || visible(sequences.offset(b), length) > 0, where,
+                        ": the mask leaves no token of sequence ", b,
+                        " for the softmax to attend to. Leave the sequence out of the batch.");
+  }
+}
+
 /// Raises ShapeError unless `mask` is empty, or has one entry per token and satisfies `demands`.
 inline void expect_mask(Where where, Mask mask, const Sequences& sequences, const MaskDemands& demands = {}) {
   if (mask.empty()) {
@@ -40,11 +51,8 @@ inline void expect_mask(Where where, Mask mask, const Sequences& sequences, cons
   }
   require<ShapeError>(static_cast<Index>(mask.size()) == sequences.total(), where, ": the mask has ", mask.size(),
                       " entries, expected ", sequences.total(), ", one per token.");
-  for (Index b = 0; demands.softmax && b < sequences.count(); ++b) {
-    const Index length = sequences.length(b);
-    require<ShapeError>(length == 0 || unmasked(mask, sequences.offset(b), length) > 0, where,
-                        ": the mask leaves no token of sequence ", b,
-                        " for the softmax to attend to. Leave the sequence out of the batch.");
+  if (demands.softmax) {
+    expect_visible_tokens(where, sequences, [&](Index offset, Index length) { return unmasked(mask, offset, length); });
   }
 }
 

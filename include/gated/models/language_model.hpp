@@ -149,6 +149,12 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if (type_embedding) {
       type_embedding->expect_known(where, types);
     }
+    if (mask.empty() && has_padding(tokens) && trunk.contract().mask.softmax) {
+      expect_visible_tokens(where, sequences, [&](Index offset, Index length) {
+        const auto text = tokens.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+        return length - std::count(text.begin(), text.end(), config.pad_token);
+      });
+    }
   }
 
   /// Raises ArgumentError for ids that a stream does not accept: unknown ids and padding.
@@ -214,9 +220,7 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
         auto* const bytes = reinterpret_cast<std::uint8_t*>(run.take(static_cast<Index>(scalars)));
         std::transform(tokens.begin(), tokens.end(), bytes,
                        [&](Index id) { return static_cast<std::uint8_t>(id == config.pad_token ? 0 : 1); });
-        auto masked = run.with(Mask(bytes, tokens.size()));
-        expect_mask(name, masked.mask(), masked.sequences(), trunk.contract().mask);
-        return masked(trunk, std::move(x));
+        return run.with(Mask(bytes, tokens.size()))(trunk, std::move(x));
       }
     }
     return run(trunk, std::move(x));
