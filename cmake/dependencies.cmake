@@ -104,7 +104,7 @@ function(gated_add_component component problem)
       message(STATUS "gated::native: ${summary}")
     endif()
     add_library(gated::native INTERFACE IMPORTED ${ARGN})
-    target_compile_options(gated::native INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX,OBJC,OBJCXX,CUDA>:${flags}>")
+    target_compile_options(gated::native INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX,OBJC,OBJCXX>:${flags}>")
 
   elseif(component STREQUAL "compiled")  # the headers' definitions as a static library, built by the project that links it
     set(folder "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compiled")

@@ -24,7 +24,7 @@ run_tests() {
   # Compiling with -O1 takes 60 % of the time of -O3. Do not use this build for timing.
   configure build/test -S . -B build/test -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
   cmake --build build/test --parallel "$(jobs)"
-  ctest --test-dir build/test --output-on-failure --parallel "$(jobs)" "$@"
+  ctest --test-dir build/test --output-on-failure --no-tests=error --parallel "$(jobs)" "$@"
 }
 
 # lacks <leg>: prints why this machine cannot run the leg, or fails if it can.

@@ -53,17 +53,19 @@ function(gated_test_program target floor)
   endforeach()
 endfunction()
 
-# gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, …, each from
-# GATED_TESTS_PER_UNIT source files. If GATED_TESTS_PER_UNIT is 1, programs are named after their files. Sets <result> to
+# gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, …, each from equally many
+# source files, at most GATED_TESTS_PER_UNIT. If GATED_TESTS_PER_UNIT is 1, programs are named after their files. Sets <result> to
 # the headers that the programs include first, one per program.
 function(gated_floor_tests floor result)
   set(firsts "")
   set(number 0)
   set(begin 0)
   list(LENGTH ARGN count)
+  math(EXPR units "(${count} + ${GATED_TESTS_PER_UNIT} - 1) / ${GATED_TESTS_PER_UNIT}")
   while(begin LESS count)
-    list(SUBLIST ARGN ${begin} ${GATED_TESTS_PER_UNIT} sources)
-    math(EXPR begin "${begin} + ${GATED_TESTS_PER_UNIT}")
+    math(EXPR size "(${count} - ${begin} + ${units} - ${number} - 1) / (${units} - ${number})")
+    list(SUBLIST ARGN ${begin} ${size} sources)
+    math(EXPR begin "${begin} + ${size}")
     list(GET sources 0 first)
     math(EXPR number "${number} + 1")
     set(target ${floor}_${number}_test)

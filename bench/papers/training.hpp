@@ -18,8 +18,8 @@ namespace papers {
 
 /// Settings that all runs share.
 struct Setup {
-  bool quick = false;                  ///< only checks that everything works
-  std::filesystem::path folder = ".";  ///< for runs.csv, the tables and the pictures
+  bool quick = false;                             ///< only checks that everything works
+  std::filesystem::path folder = "build/papers";  ///< for runs.csv, the tables and the pictures
   std::shared_ptr<const text::Corpus> corpus{};
   const gated::ProductEngine<float>* products = nullptr;  ///< for training steps
 

@@ -13,8 +13,8 @@ Options parse_options(int count, char** arguments) {
   examples::add_name(app, "--model", options.model, "FILE.safetensors",
                      "an image classifier; its file states the image size, channels\nand normalization");
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F, "the value of a white pixel in the CSV");
-  app.add_option("--mnist", options.mnist, "instead of --data: MNIST's test images, from the files in\nthis folder")
-      ->type_name("FOLDER")
+  examples::add_name(app, "--mnist", options.mnist, "FOLDER",
+                     "instead of --data: MNIST's test images, from the files in\nthis folder")
       ->excludes("--data")
       ->excludes("--max-pixel");
   app.add_flag("--all", options.all, "classify every line, not only those with index % 5 == 4");

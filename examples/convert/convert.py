@@ -160,7 +160,10 @@ def fetch(name):
         import timm
     except ImportError:
         sys.exit(f"{name}: no such file; to fetch a model of that name, install timm.")
-    model = timm.create_model(name, pretrained=True)
+    try:
+        model = timm.create_model(name, pretrained=True)
+    except Exception as error:  # an unknown name, or no network
+        sys.exit(f"{name}: there is no such file, and timm cannot fetch a model of that name: {str(error).partition(chr(10))[0]}")
     beside = {"pretrained_cfg": dict(model.pretrained_cfg), "num_classes": model.num_classes}
     subset = timm.data.infer_imagenet_subset(model)  # inferred from the number of classes
     if subset:
@@ -240,8 +243,10 @@ def timm_images(shapes, beside, tokens, stem="stem."):
     described = {**beside, **(beside.get("pretrained_cfg") or {}), **(beside.get("model_args") or {})}
     if described.get("crop_mode") not in (None, "center"):
         sys.exit(f"config.json: crop_mode = {described['crop_mode']}, but gated crops the centre.")
-    size = described.get("input_size") or [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
-    if size[1] // down * (size[2] // across) != tokens:
+    built = described.get("img_size")  # overrides the published size
+    built = built if isinstance(built, list) else [built, built] if built else (described.get("input_size") or [0, 0, 0])[1:]
+    size = [image_channels, *built]
+    if len(size) != 3 or size[1] // down * (size[2] // across) != tokens:
         size = [image_channels, math.isqrt(tokens) * down, math.isqrt(tokens) * across]
     config = {"image": {"height": size[1], "width": size[2]}, "patch": {"height": down, "width": across},
               "image_channels": image_channels, "classes": shapes.of("head.weight")[0] if shapes.has("head.weight") else 0,
@@ -250,7 +255,9 @@ def timm_images(shapes, beside, tokens, stem="stem."):
                          ("interpolation", "interpolation")):
         if described.get(theirs) is not None:
             value = described[theirs]
-            config[ours] = list(value) if isinstance(value, (list, tuple)) else value
+            config[ours] = value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
+    if described.get("global_pool") not in (None, "avg", ""):
+        sys.exit(f"config.json: global_pool = {described['global_pool']}, but gated only computes the mean, or none.")
     if described.get("global_pool") == "":
         config["pooling"] = "tokens"
     return config
@@ -483,7 +490,8 @@ def light_conv_block(shapes, _):
 def fnet_options(beside):
     """The activation, under gated's name, and ε: from config.json, or transformers' defaults."""
     stated = beside.get("hidden_act", "gelu_new")
-    return {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}.get(stated, stated), beside.get("layer_norm_eps", 1e-12)
+    activation = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "swish": "silu"}.get(stated, stated)
+    return activation, beside.get("layer_norm_eps", 1e-12)
 
 
 def fnet_encoder(shapes, beside):
@@ -545,6 +553,9 @@ def series_trunk(shapes, trunk, channels):
         shared["series"] = shapes.of(first + ".channel_feature_mixer.mlp.fc1.weight")[1]
     return own, shared
 
+
+# The training losses of forecasters by gated's names.
+LOSSES = {"mse": "squared", "mae": "absolute", "huber": "huber", "pinball": "quantile"}
 
 # Options of a forecaster that leave no trace in its tensors but are in its config.json.
 FORECASTER_FIELDS = {"num_input_channels": "series", "context_length": "context", "patch_stride": "stride", "norm_eps": "norm_eps",
@@ -704,6 +715,8 @@ def set_option(config, assignment):
     *outer, last = key.split(".")
     for name in outer:
         config = config.setdefault(name, {})
+        if not isinstance(config, dict):
+            sys.exit(f"--set {assignment}: {name} has no options.")
     try:
         config[last] = json.loads(text)
     except json.JSONDecodeError:
@@ -775,6 +788,12 @@ def main():
     tensors = model_of(tensors, known, is_part=bool(arguments.part))
     metadata = {**configuration(known[1], tensors, beside, arguments), "origin": known[0]}
     labels = read_text(arguments.labels).splitlines() if arguments.labels else beside.get("label_names")
+    classes = json.loads(metadata.get("config", "{}")).get("classes", 0)
+    if labels and arguments.labels and classes and len(labels) != classes:
+        sys.exit(f"{arguments.labels}: {len(labels)} lines, but the model has {classes} classes.")
+    if beside.get("loss") in LOSSES and known[1] in (forecaster, patchtsmixer):
+        metadata["loss"] = json.dumps({"form": LOSSES[beside["loss"]], "delta": beside.get("huber_delta", 1.0),
+                                       "quantile": beside.get("quantile", 0.5)})
     if labels:
         metadata["labels"] = json.dumps(labels, ensure_ascii=False)
     output = output_of(arguments)

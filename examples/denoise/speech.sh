@@ -9,7 +9,7 @@ out=${1:-build/speech}
 people=/usr/share/pocketsphinx/test/data
 command -v espeak-ng > /dev/null || { echo "speech.sh: install Debian's package espeak-ng" >&2; exit 1; }
 [ -d "$people" ] || { echo "speech.sh: install Debian's package pocketsphinx-testdata" >&2; exit 1; }
-rm -rf "$out"
+rm -rf "$out/train" "$out/test"
 mkdir -p "$out/train/voices" "$out/train/people" "$out/test"
 
 # speak <folder> <first line> <last line> <voice> <speed> <pitch>: writes one file per sentence

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "band.hpp"
+#include "common/output_file.hpp"
 #include "common/run_main.hpp"
 #include "plot.hpp"
 #include "trainer.hpp"
@@ -192,6 +193,10 @@ void write_forecasts(const Inputs& inputs, const Series& series, const std::file
 
 int run(const Options& options) {
   examples::stop_when_asked();
+  examples::expect_no_input(options.out / "forecast.csv", {options.data});
+  if (options.train || options.fine_tune) {
+    examples::expect_no_input(options.out / "model.safetensors", {options.model, options.model / "model.safetensors"});
+  }
   Inputs inputs = open_inputs(options);
   const Series series(inputs.table, inputs.model.config.context, inputs.model.out());
   gated::require<gated::ArgumentError>(!options.frequency || inputs.model.config.resolutions > 0,

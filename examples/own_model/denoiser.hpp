@@ -5,30 +5,20 @@
 
 namespace denoise {
 
-/// The options of a denoiser. The trunk must be causal for the model to stream.
-struct DenoiserConfig {
-  gated::Index frame = 0;     ///< samples per frame
-  gated::GmlpConfig trunk{};  ///< the blocks between the two projections
-
-  template <class C = DenoiserConfig>
-  static constexpr auto fields() {
-    return std::tuple{gated::setting("frame", &C::frame), gated::setting("trunk", &C::trunk)};
-  }
-};
-
-/// Removes noise from a signal as it arrives: y = x + decode(trunk(encode(x))).
+/// Removes noise from a signal as it arrives: y = x + decode(trunk(encode(x))). A row of x is a frame of 32 samples. The
+/// options are those of the trunk, which must be causal for the model to stream.
 template <class T>
 struct Denoiser : gated::Layer<Denoiser<T>> {
-  using Config = DenoiserConfig;
+  using Config = gated::GmlpConfig;
   static constexpr const char* name = "Denoiser";
   static constexpr const char* architecture = "example.Denoiser";
+  static constexpr gated::Index frame = 32;
 
-  DenoiserConfig config;
+  Config config;
   gated::Linear<T> encode, decode;
   gated::Gmlp<T> trunk;
 
-  explicit Denoiser(const DenoiserConfig& c)
-      : config(c), encode(c.frame, c.trunk.channels), decode(c.trunk.channels, c.frame), trunk(c.trunk) {}
+  explicit Denoiser(const Config& c) : config(c), encode(frame, c.channels), decode(c.channels, frame), trunk(c) {}
 
   static constexpr auto fields() {
     return std::tuple{gated::field("encode", &Denoiser::encode), gated::field("trunk", &Denoiser::trunk),

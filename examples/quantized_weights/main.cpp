@@ -2,6 +2,9 @@
 
 #include <cstdio>
 #include <functional>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "common/labelled_images.hpp"
 #include "common/mnist.hpp"
@@ -223,7 +226,13 @@ int run_with(const gated::SafetensorsFile& file, const small::Options& options) 
     }
   }
   if (!options.out.empty()) {
-    gated::save_model(model, options.out, gated::value_named<WeightFormat>(options.format).value());
+    std::map<std::string, std::string> metadata;
+    for (const char* const kept : {"labels", "loss"}) {
+      if (const auto found = file.metadata().find(kept); found != file.metadata().end()) {
+        metadata.insert(*found);
+      }
+    }
+    gated::save_model(model, options.out, std::move(metadata), gated::value_named<WeightFormat>(options.format).value());
     std::printf("\n  saved     %s: %.2f MB\n", options.out.string().c_str(),
                 static_cast<double>(std::filesystem::file_size(options.out)) / 1e6);
   }

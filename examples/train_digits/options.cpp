@@ -27,10 +27,9 @@ void add_data(CLI::App& app, Options& options) {
   examples::add_number(app, "--max-pixel", options.max_pixel, 1e-6F, 1e6F,
                        "the value of a white pixel in the CSV (default: the largest)")
       ->needs(data);
-  auto* const mnist =
-      app.add_option("--mnist", options.mnist, "train on MNIST, from its four files in this folder (see\nfetch_mnist.sh)")
-          ->type_name("FOLDER")
-          ->excludes(data);
+  auto* const mnist = examples::add_name(app, "--mnist", options.mnist, "FOLDER",
+                                         "train on MNIST, from its four files in this folder (see\nfetch_mnist.sh)")
+                          ->excludes(data);
   app.add_flag("--validate", options.validate, "hold out the last 5000 training images of MNIST instead of\nthe test images")
       ->needs(mnist);
 }

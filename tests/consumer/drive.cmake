@@ -96,12 +96,15 @@ if(ROUTE STREQUAL "pkg_config")
   separate_arguments(libraries UNIX_COMMAND "${libraries}")
   run(${COMPILER} "${build}/main.o" ${libraries} -o "${build}/consumer")
 
-  set(ENV{PKG_CONFIG_PATH} "${prefix}/lib/pkgconfig")  # the folder of gated-c.pc, which describes the C library
+  file(GLOB description "${prefix}/lib*/pkgconfig/gated-c.pc")  # describes the C library; in lib64/ on some systems
+  cmake_path(GET description PARENT_PATH folder)
+  set(ENV{PKG_CONFIG_PATH} "${folder}")
   run(${PKG_CONFIG} --validate gated-c)
   execute_process(COMMAND ${PKG_CONFIG} --cflags --libs gated-c OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   run(cc -std=c99 -Wall -Wextra -pedantic -Werror "${CMAKE_CURRENT_LIST_DIR}/../c/main.c" ${flags} -o "${build}/consumer_c")
-  set(ENV{LD_LIBRARY_PATH} "${prefix}/lib")
+  cmake_path(GET folder PARENT_PATH folder)
+  set(ENV{LD_LIBRARY_PATH} "${folder}")
 else()
   set(configure ${CMAKE_COMMAND} -S "${CMAKE_CURRENT_LIST_DIR}/${ROUTE}" -G ${GENERATOR} -C "${SETTINGS}" ${options})
   run(${configure} -B "${build}" -DCMAKE_BUILD_TYPE=Release)

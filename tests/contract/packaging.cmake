@@ -130,6 +130,15 @@ endif()
 
 # --- Conan ---
 
+file(READ "${packaging}/conan/conanfile.py" recipe)
+file(GLOB_RECURSE exported RELATIVE "${SOURCE_DIR}/include" "${SOURCE_DIR}/include/*.h*" "${SOURCE_DIR}/include/*.inl")
+list(TRANSFORM exported REPLACE "^.*[.]" "")
+list(REMOVE_DUPLICATES exported)
+foreach(suffix IN LISTS exported)
+  if(NOT recipe MATCHES "\"[*][.]${suffix}\"")
+    message(SEND_ERROR "conanfile.py does not export *.${suffix}")
+  endif()
+endforeach()
 if(PYTHON)
   foreach(recipe conanfile.py test_package/conanfile.py)
     run(${PYTHON} -c "import sys; compile(open(sys.argv[1]).read(), sys.argv[1], 'exec')" "${packaging}/conan/${recipe}")

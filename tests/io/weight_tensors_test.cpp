@@ -80,13 +80,14 @@ TEST(WeightTensors, APreparedModelEqualsTheLoadedOneBitForBit) {
     save_model(model, path, format);
     const Text loaded = load_model<Text>(path);
     auto opened = load_prepared<Text>(path);
+    auto state = opened.model.start();  // continues after the move
     const auto moved = std::move(opened);
     EXPECT_EQ(moved.weights.is_quantized(), format != WeightFormat::float32);
     Workspace<float> plain, workspace;
     workspace.use(moved.weights);
     const auto sequences = Sequences::of_lengths({5, 4});
     EXPECT_TRUE(same_bits(moved.model.forward(tokens, sequences, workspace), loaded.forward(tokens, sequences, plain)));
-    auto state = moved.model.start(), other = loaded.start();
+    auto other = loaded.start();
     Matrix<float> logits(1, 45), expected(1, 45);
     for (const Index token : tokens) {
       moved.model.step(token, state, logits, workspace);

@@ -334,6 +334,12 @@ TEST(GatedAttentionUnit, AWarmStreamAllocatesNothing) {
   }
 }
 
+TEST(GatedAttentionUnit, RefusesNegativeOptions) {
+  EXPECT_TRUE(refuses<ArgumentError>([] { GatedAttentionUnit<float>({.channels = 4, .value = 8, .out = -4}); }, "out = -4"));
+  EXPECT_TRUE(refuses<ArgumentError>([] { GatedAttentionUnit<float>({.channels = 4, .value = 8, .rotary_dimensions = -4}); },
+                                     "rotary_dimensions = -4"));
+}
+
 TEST(GatedAttentionUnit, RefusesToStreamIfNotCausal) {
   auto config = gau_presets::paper({.channels = c, .max_length = 14, .query_key = s});
   EXPECT_TRUE(refuses<ArgumentError>([&] { GatedAttentionUnit<float>(config).start(4); }, "causal = true"));

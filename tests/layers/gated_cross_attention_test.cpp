@@ -207,14 +207,15 @@ TEST(GatedCrossAttention, RefusesBadInputBeforeWriting) {
 }
 
 TEST(GatedCrossAttention, RefusesInvalidConfigurations) {
-  const auto refuse = [](auto change) {
+  const auto refuse = [](auto change, const std::string& part) {
     auto config = configs()[0];
     change(config);
-    EXPECT_THROW(GatedCrossAttention<float>{config}, ArgumentError);
+    EXPECT_TRUE(refuses<ArgumentError>([&] { GatedCrossAttention<float>{config}; }, part));
   };
-  refuse([](auto& config) { config.channels = 0; });
-  refuse([](auto& config) { config.value = 0; });
-  refuse([](auto& config) { config.query_key = 0; });
+  refuse([](auto& config) { config.channels = 0; }, "channels = 0");
+  refuse([](auto& config) { config.value = 0; }, "value = 0");
+  refuse([](auto& config) { config.query_key = 0; }, "query_key = 0");
+  refuse([](auto& config) { config.key_channels = -1; }, "key_channels = -1");
 }
 
 }  // namespace

@@ -304,13 +304,30 @@ TEST(MixedChunkAttention, RefusesEachInvalidOption) {
   refuse([](auto& config) { config.kernel = ScoreKernel::softmax; }, "kernel = softmax, expected relu2 or laplace");
   refuse([](auto& config) { config.kernel = ScoreKernel::softmax_plus; }, "kernel = softmax_plus");
   refuse([](auto& config) { config.rotary_dimensions = 5; }, "rotary_dimensions");
-  refuse([](auto& config) { config.rotary_dimensions = 10; }, "rotary_dimensions = 10, expected at most query_key = 8");
+  refuse([](auto& config) { config.rotary_dimensions = 10; }, "rotary_dimensions = 10, expected 0 … query_key = 8");
+  refuse([](auto& config) { config.rotary_dimensions = -4; }, "rotary_dimensions = -4, expected 0 … query_key = 8");
   refuse(
       [](auto& config) {
         config.query_key = 7;
         config.rotary_dimensions = 0;
       },
       "rotary_dimensions");
+}
+
+TEST(MixedChunkAttention, RefusesAStateThatAFailedCallHasChanged) {
+  MixedChunkAttention<float> layer(lucidrains(true));
+  auto state = layer.start(), fresh = layer.start();
+  const Matrix<float> x = random_matrix<float>(2, width, 1);
+  Matrix<float> y = untouched<float>(2, width);
+  Workspace<float> workspace;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { layer.extend(x, state, y, workspace); }, "was never set"));  // after the shift
+  test::randomize(layer, 2);
+  y = untouched<float>(2, width);
+  EXPECT_TRUE(refuses<ArgumentError>([&] { layer.extend(x, state, y, workspace); },
+                                     "MixedChunkAttention::extend: an earlier call failed halfway"));
+  EXPECT_TRUE(is_untouched(y));
+  layer.extend(x, fresh, y, workspace);
+  EXPECT_TRUE(same_bits(y, layer.forward(x, Sequences::single(2), workspace)));
 }
 
 TEST(MixedChunkAttention, RefusesToStreamIfNotCausal) {

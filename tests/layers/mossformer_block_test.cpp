@@ -70,6 +70,12 @@ TEST(Fsmn, KeepsItsPromises) {
 
 TEST(Fsmn, RefusesInvalidConfigurations) {
   expect_error<ArgumentError>([] { Fsmn<float>({.channels = 4, .order = 0}); }, {"order = 0"});
+  expect_error<ArgumentError>([] { Fsmn<float>({.channels = 4, .hidden = -4}); }, {"hidden = -4"});
+  expect_error<ArgumentError>([] { GatedFsmnBlock<float>({.inner = 4}); }, {"channels = 0"});
+  expect_error<ArgumentError>([] { SharedChunkAttention<float>({.channels = 4, .rotary_dimensions = -2}); },
+                              {"rotary_dimensions = -2"});
+  expect_error<ArgumentError>([] { MossFormerBlock<float>({.channels = 8, .fsmn = {.channels = 4}}); },
+                              {"fsmn.channels = 4", "the block has 8", "Leave it at 0"});
   expect_error<ArgumentError>([] { Fsmn<float>({.channels = 4, .dilated = true, .causal = true}); }, {"dilated = false"});
 }
 

@@ -338,6 +338,8 @@ TEST(TransformerBlock, RefusesInvalidConfigurations) {
   EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = -4, .heads = 2}); },
                                      "SelfAttention: channels = -4 and heads = 2 must be positive."));
   EXPECT_THROW(SelfAttention<float>({.channels = 12, .heads = 3, .chunk = 0}), ArgumentError);
+  EXPECT_TRUE(refuses<ArgumentError>([] { SelfAttention<float>({.channels = 12, .heads = 3, .rotary_dimensions = -2}); },
+                                     "rotary_dimensions = -2, expected 0 … the width of a head, 4."));
   EXPECT_TRUE(refuses<ArgumentError>(
       [] { SelfAttention<float>({.channels = 12, .heads = 3, .reduction = LinearReduction::own_chunk, .causal = true}); },
       "reduction = own_chunk needs causal = false"));

@@ -140,7 +140,13 @@ TEST(Generate, RefusesInvalidPromptsAndCounts) {
             "generate: the prompt is empty. Start it with a beginning-of-text token.");
   EXPECT_EQ(message_of<ArgumentError>([&] { generate(model, prompt, {}, -1); }), "generate: tokens = -1 must not be negative.");
   EXPECT_THROW(generate(model, prompt, {.temperature = -1}), ArgumentError);
-  EXPECT_THROW(generate(model, prompt, {}, 10), ShapeError) << "12 of 13 tokens fit";
+  EXPECT_THROW(generate(model, prompt, {}, 11), ShapeError) << "12 of 13 tokens fit, apart from the last";
+  EXPECT_EQ(generated(model, {}, 10, Random(1)), generated(model, {}, State<float>::unlimited, Random(1)));
+  const GmlpLanguageModel<float> headless({.vocabulary = 11,
+                                           .head = {.form = HeadForm::none},
+                                           .trunk = {.length = 12, .channels = 8, .hidden = 16, .causal = true}});
+  EXPECT_EQ(message_of<ArgumentError>([&] { generate(headless, prompt); }),
+            "generate: head = none, so the model returns hidden states, not logits. Build it with head.form = tied or untied.");
   const auto bidirectional = gmlp(false);
   EXPECT_THROW(generate(bidirectional, prompt), ArgumentError);
   Random random(1);

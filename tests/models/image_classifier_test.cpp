@@ -265,7 +265,7 @@ TYPED_TEST(ImageClassifierOf, RefusesInvalidConfigurations) {
     EXPECT_THROW(Model{config}, ArgumentError);
   };
   refused([](auto& c) { c.classes = -1; });
-  refused([](auto& c) { c.patch.width = 3; });
+  refused([](auto& c) { c.patch.width = c.image.width + 1; });
   refused([](auto& c) { c.patch = {0, 2}; });
   refused([](auto& c) { c.patch = {0, 0}; });
   refused([](auto& c) { c.image = {0, 0}; });

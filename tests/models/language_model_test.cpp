@@ -346,6 +346,14 @@ TYPED_TEST(LanguageModelOf, RefusesInvalidConfigurations) {
   refuse([](auto& config) { config.token_types = -2; }, "token_types = -2");
   refuse([](auto& config) { config.position = PositionForm::sinusoid_table; }, "max_length = 0");
   refuse([](auto& config) { config.trunk.depth = -1; }, "depth = -1");
+  EXPECT_TRUE(refuses<ArgumentError>(
+      [] {
+        GmlpLanguageModel<float>({.vocabulary = 5,
+                                  .position = PositionForm::learned,
+                                  .max_length = 16,
+                                  .trunk = {.length = 32, .channels = 4, .hidden = 8}});
+      },
+      "max_length = 16, but the trunk takes only texts of 32 tokens"));
 }
 
 // --- Streams ---

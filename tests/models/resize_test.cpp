@@ -542,9 +542,8 @@ TEST(ResizeGrid, ErrorsNameTheExpectedValue) {
   EXPECT_EQ(message_of<ArgumentError>([&] {
               resize_grid(model, {0, 6}, GridResize::by_offset);
             }),
-            "resize_grid: the new image has 0 × 6 pixels, expected positive multiples of the patch, 2 × 3. Choose the next "
-            "multiple and resize or crop the images to it.");
-  for (const ImageSize image : {ImageSize{4, 8}, ImageSize{5, 6}, ImageSize{4, 0}, ImageSize{-4, -6}, ImageSize{1, 1}}) {
+            "resize_grid: the new image has 0 × 6 pixels, expected at least those of a patch, 2 × 3.");
+  for (const ImageSize image : {ImageSize{4, 0}, ImageSize{-4, -6}, ImageSize{1, 1}}) {
     EXPECT_THROW(resize_grid(model, image, GridResize::bilinear), ArgumentError) << image.height << ", " << image.width;
   }
   const SpatialProjection<float> toeplitz({.length = 4, .form = SpatialForm::toeplitz});

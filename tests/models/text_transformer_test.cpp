@@ -216,6 +216,14 @@ TEST(TextTransformer, HooksSeePooledModelsByTheSamePaths) {
   EXPECT_EQ(pooled, whole);
 }
 
+TEST(TextTransformer, RefusesNegativeWindowsAndPeriods) {
+  EncoderSizes sizes = small_encoder();
+  sizes.window = -1;
+  EXPECT_TRUE(refuses<ArgumentError>([&] { transformer_encoder(sizes); }, "window = -1 must not be negative"));
+  sizes = {.global_every = 0};
+  EXPECT_TRUE(refuses<ArgumentError>([&] { transformer_encoder(sizes); }, "global_every = 0 must be positive"));
+}
+
 TEST(Stack, RefusesBlocksThatTakeOtherLengths) {
   using Block = GmlpBlock<float>;
   const Block::Config exact{.length = 6, .channels = 4, .hidden = 8};

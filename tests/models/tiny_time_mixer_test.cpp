@@ -320,6 +320,7 @@ TEST(TinyTimeMixer, RefusesInvalidConfigurations) {
     return message_of<ArgumentError>([&] { Model model(c); });
   };
   EXPECT_EQ(message([](auto& c) { c.context = 6; }), "TinyTimeMixer: context = 6 must be longer than patch = 6.");
+  EXPECT_EQ(message([](auto& c) { c.backbone.channels = 0; }), "TinyTimeMixer: backbone.channels = 0 must be positive.");
   EXPECT_EQ(message([](auto& c) { c.filter = 6; }), "TinyTimeMixer: filter = 6, expected 0 … horizon = 5.");
   EXPECT_EQ(message([](auto& c) { c.predicted = {0, 3}; }), "TinyTimeMixer: predicted[1] = 3, expected 0 … 2.");
   EXPECT_EQ(message([](auto& c) { c.known = {1, 1}; }), "TinyTimeMixer: known lists series 1 twice.");

@@ -106,6 +106,38 @@ TEST(Recording, GradientsOfPooledVectorsAreCorrect) {
   }
 }
 
+TEST(Recording, PooledVectorsHaveTheErrorsOfPooled) {
+  const TextTransformer<double> model = shaken<TextTransformer<double>>(
+      transformer_encoder({.vocabulary = test::vocabulary, .channels = 4, .hidden = 5, .depth = 1, .heads = 2}));
+  TextTransformer<double> gradient = zeros_like(model);
+  Tape<double> tape;
+  tape.begin(model, gradient);
+  const std::vector<Index> ids{1, 2, 3};
+  const auto refuse = [&](const Sequences& sequences, Tokens types, const std::string& part) {
+    Recording<double> run(tape, sequences);
+    const std::string message = test::message_of<ShapeError>([&] { model.apply_pooled(run, ids, {.types = types}); });
+    EXPECT_TRUE(message.starts_with("LanguageModel::apply_pooled: " + part)) << message;
+  };
+  refuse(Sequences::single(4), {}, "x has 3 rows, but the sequences cover 1 sequence × 4 tokens");
+  refuse(Sequences::of_lengths({3, 0}), {}, "sequence 1 is empty");
+  refuse(Sequences::single(3), ids, "types has 3 ids, expected 0");
+}
+
+TEST(Recording, RefusesSequencesAndMasksThatDoNotCoverX) {
+  const auto layer = shaken<SelfAttention<double>>({.channels = 4, .heads = 2});
+  auto gradient = zeros_like(layer);
+  Tape<double> tape;
+  tape.begin(layer, gradient);
+  const Variable x = tape.input(random_matrix<double>(3, 4, 1));
+  for (const Index rows : {2, 4}) {
+    Recording<double> run(tape, Sequences::single(rows));
+    const std::string message = test::message_of<ShapeError>([&] { run(layer, x); });
+    EXPECT_NE(message.find("x has 3 rows, but the sequences cover"), std::string::npos) << message;
+  }
+  const std::vector<std::uint8_t> mask{1, 1};
+  EXPECT_THROW(Recording<double>(tape, Sequences::single(3), mask), ShapeError);
+}
+
 TEST(Recording, GradientsOfEveryEmbeddingAreCorrect) {
   for (const bool causal : {false, true}) {
     for_each_value(small_flash(9, causal), &FlashLanguageModelConfig::position, [](const FlashLanguageModelConfig& config) {

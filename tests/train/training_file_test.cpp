@@ -117,6 +117,12 @@ TEST(TrainingFile, IsRefusedForAnotherConfigOrModel) {
   expect_error<FileError>([&] { load_model<Regression<float>>(path); }, {"expected the architecture \"test.Regression\""});
 }
 
+TEST(TrainingFile, IsNeverQuantized) {
+  const Training<Regression<float>> training(busy_config<float>(), Random(3));
+  expect_error<ArgumentError>([&] { save_model(training, temporary("run.safetensors"), WeightFormat::int8_rows); },
+                              {"a training run cannot be saved in int8-rows", "its result() in int8-rows"});
+}
+
 TEST(TrainingFile, IsRefusedWithAnInvalidGenerator) {
   const auto path = temporary("run.safetensors");
   const Training<Regression<float>> training({}, Random(3));

@@ -87,6 +87,14 @@ TEST(TrainingRun, RefusesEnginesForInference) {
   EXPECT_TRUE(same_parameters(training, before));
   training.products = nullptr;
   EXPECT_GT(step(training), 0) << "the refused step left nothing behind";
+  const auto targets = next_token_targets(training.model, tokens, sequences);
+  const auto add = [&] {
+    training.accumulate([&](auto& run) { return cross_entropy(run(training.model, tokens, sequences), targets); });
+  };
+  add();
+  training.products = int8_products();
+  EXPECT_THROW(add(), ArgumentError);
+  EXPECT_THROW(training.update(), ArgumentError) << "the first gradient is dropped, too";
 }
 
 TEST(TrainingRun, ResumesToTheBitWithBf16Products) {

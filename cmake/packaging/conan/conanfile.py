@@ -28,7 +28,7 @@ class GatedConan(ConanFile):
 
     def export_sources(self):
         copy(self, "LICENSE", self._checkout, self.export_sources_folder)
-        for pattern in ("*.hpp", "*.inl"):
+        for pattern in ("*.hpp", "*.inl", "*.h"):
             copy(self, pattern, os.path.join(self._checkout, "include"), os.path.join(self.export_sources_folder, "include"))
 
     def layout(self):

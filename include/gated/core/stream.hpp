@@ -17,7 +17,8 @@
 namespace gated {
 
 /// The memory of one causal sequence while it streams, made by start() and owned by the caller. Copy it to branch the
-/// sequence. A thread that extends, rewinds or copies a state while another one extends it gets an ArgumentError.
+/// sequence. A thread that extends, rewinds or copies a state while another one extends it gets an ArgumentError. To extend a
+/// state while another thread copies it is a data race.
 ///
 /// Holds the matrices that ops request with remember(), in execution order. Their sizes are fixed when the state is made.
 template <class T>
@@ -92,6 +93,7 @@ class State {
   Index capacity_ = unlimited;
   Index rewindable_ = unlimited;  // once position_ exceeds this, rewind() cannot go back
   const void* model_ = nullptr;   // address of the model checked last; another model may be there now
+  bool torn_ = false;             // a call failed after it may have changed memory other than rows per token
 };
 
 /// A run over the next tokens of the sequence that a state remembers. Appends the tokens to the sequence.
@@ -139,8 +141,12 @@ class Stream : public Inference<Stream<T>, T> {
     const detail::SingleThreadUse::Hold hold(state.use_);
     const Index tokens = detail::rows_of(x);
     expect_room(where, layer.contract(), tokens, state);
+    require<ArgumentError>(
+        !state.torn_, where,
+        ": an earlier call failed halfway, and part of the state had changed. Continue from a copy, or make a "
+        "state with start().");
     if (state.model_ != &layer) {
-      check(where, layer, no_input, state);
+      check(where, layer, no_input, state, workspace.prepared());
     }
     if (tokens == 0) {
       return;
@@ -149,6 +155,7 @@ class Stream : public Inference<Stream<T>, T> {
     Stream run(workspace, state, tokens, where);
     run.into(y, layer, x, std::forward<More>(more)...);
     run.expect_state(run.next_ == state.memory_.size());  // fails if another model is now at the checked model's address
+    state.torn_ = false;
     state.position_ += tokens;
   }
 
@@ -185,6 +192,7 @@ class Stream : public Inference<Stream<T>, T> {
     expect_state(next_ < state_.memory_.size());
     gated::Matrix<T>& memory = state_.memory_[next_++];
     expect_state(memory.rows() == rows && memory.cols() == columns);
+    state_.torn_ = state_.torn_ || (kind != Memory::tokens && this->sequences().total() > 0);
     return memory;
   }
 
@@ -246,8 +254,11 @@ class Stream : public Inference<Stream<T>, T> {
 
   /// Raises ArgumentError unless `state` was made by start() of a layer with this configuration.
   template <class L, class In>
-  static void check(Where where, const L& layer, const In& no_input, State<T>& state) {
+  static void check(Where where, const L& layer, const In& no_input, State<T>& state, const PreparedWeights<T>* prepared) {
     Workspace<T> workspace;  // without a hook
+    if (prepared != nullptr) {
+      workspace.use(*prepared);
+    }
     const auto frame = workspace.frame();
     Stream run(workspace, state, 0, where);
     run(layer, no_input);

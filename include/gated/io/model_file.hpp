@@ -162,12 +162,17 @@ void expect_parameters_of_config(const Model& model, const typename Model::Confi
 
 /// Writes `model`, its configuration and `metadata` to one file for load_model(), atomically.
 /// Errors: those of save_parameters(); ArgumentError if the model lacks parameters of its configuration, as a moved-from model
-/// does, or if `metadata` contains "architecture" or "config".
+/// does, if `metadata` contains "architecture" or "config", or for a training run in another format than float32: its moments
+/// need all their bits.
 template <ConfiguredModel Model>
 void save_model(const Model& model, const std::filesystem::path& path, std::map<std::string, std::string> metadata = {},
                 WeightFormat weights = WeightFormat::float32) {
   decltype(auto) config = configuration_of(model);
   detail::expect_parameters_of_config(model, config);
+  if constexpr (requires { model.model; }) {
+    require<ArgumentError>(weights == WeightFormat::float32, "save_model: a training run cannot be saved in ", name_of(weights),
+                           ". Save it in float32, and its result() in ", name_of(weights), ".");
+  }
   const auto add = [&](const char* key, std::string value) {
     require<ArgumentError>(metadata.emplace(key, std::move(value)).second, "save_model: metadata contains \"", key,
                            "\", which save_model() writes. Use another key.");

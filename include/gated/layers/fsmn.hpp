@@ -92,7 +92,8 @@ struct Fsmn : Layer<Fsmn<T>> {
   Fsmn() = default;
   explicit Fsmn(const Config& c)
       : config(c), proj_in(c.channels, c.hidden_width()), proj_out(c.hidden_width(), c.channels, false) {
-    require<ArgumentError>(c.order > 0, name, ": order = ", c.order, ", expected at least 1.");
+    require<ArgumentError>(c.order > 0 && c.hidden >= 0, name, ": order = ", c.order,
+                           " must be positive, and hidden = ", c.hidden, " must not be negative.");
     require<ArgumentError>(!c.dilated || !c.causal, name,
                            ": the dilated form normalizes over the whole sequence, so it cannot be causal. Set dilated "
                            "= false or causal = false.");

@@ -38,6 +38,8 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
   explicit GatedAttentionUnit(const GatedAttentionUnitConfig& c) : config(c) {
     require<ArgumentError>(c.channels > 0 && c.value > 0 && c.query_key > 0, "GatedAttentionUnit: channels = ", c.channels,
                            ", value = ", c.value, ", query_key = ", c.query_key, " must be positive.");
+    require<ArgumentError>(c.out >= 0 && c.rotary_dimensions >= 0, "GatedAttentionUnit: out = ", c.out,
+                           " and rotary_dimensions = ", c.rotary_dimensions, " must not be negative.");
     config.out = c.output();
     require<ArgumentError>(c.residual == Residual::none || config.out == c.channels, "GatedAttentionUnit: out = ", c.out,
                            " differs from channels = ", c.channels, ", so there can be no residual. Set residual = none.");

@@ -30,6 +30,13 @@ struct GatedCrossAttentionConfig {
 
   Index key_width() const { return key_channels > 0 ? key_channels : channels; }
   Index value_width() const { return value_channels > 0 ? value_channels : channels; }
+  const GatedCrossAttentionConfig& checked() const {
+    require<ArgumentError>(channels > 0 && value > 0 && query_key > 0, "GatedCrossAttention: channels = ", channels,
+                           ", value = ", value, " and query_key = ", query_key, " must be positive.");
+    require<ArgumentError>(key_channels >= 0 && value_channels >= 0, "GatedCrossAttention: key_channels = ", key_channels,
+                           " and value_channels = ", value_channels, " must not be negative.");
+    return *this;
+  }
 
   template <class C = GatedCrossAttentionConfig>
   static constexpr auto fields() {
@@ -71,7 +78,7 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
 
   GatedCrossAttention() = default;
   explicit GatedCrossAttention(const GatedCrossAttentionConfig& c)
-      : config(c),
+      : config(c.checked()),
         norm(c.channels, c.norm_eps, c.norm),
         proj_in(c.channels, (Count(c.value) + c.query_key).value(), c.bias),
         proj_key(c.key_width(), c.query_key, c.bias),

@@ -18,6 +18,11 @@ struct GatedFsmnConfig {
   bool dilated = false;  ///< form of the FSMN: see FsmnConfig
   bool causal = false;   ///< no token sees a later one; cannot be combined with `dilated`
 
+  const GatedFsmnConfig& checked() const {
+    require<ArgumentError>(channels > 0 && inner > 0, "GatedFsmnBlock: channels = ", channels, " and inner = ", inner,
+                           " must be positive.");
+    return *this;
+  }
   FsmnConfig fsmn() const {
     return {.channels = inner, .hidden = hidden, .order = order, .dilated = dilated, .causal = causal};
   }
@@ -82,7 +87,7 @@ struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
 
   GatedFsmnBlock() = default;
   explicit GatedFsmnBlock(const Config& c)
-      : config(c),
+      : config(c.checked()),
         proj_in(c.channels, c.inner),
         prelu(c.inner),
         norm_in(c.inner),

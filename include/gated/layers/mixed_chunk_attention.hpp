@@ -97,9 +97,9 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
         !c.causal || c.reduction != LinearReduction::own_chunk,
         "MixedChunkAttention: reduction = own_chunk lets tokens see later tokens of their chunk. Set reduction = sum or mean, "
         "or causal = false.");
-    require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.query_key,
+    require<ArgumentError>(c.rotary_dimensions >= 0 && (c.rotary == Rotary::none || c.rotated() <= c.query_key),
                            "MixedChunkAttention: rotary_dimensions = ", c.rotary_dimensions,
-                           ", expected at most query_key = ", c.query_key, ".");
+                           ", expected 0 … query_key = ", c.query_key, ".");
     norm = Norm<T>(c.channels, c.norm_eps, c.norm);
     projection = GatedProjection<T>(c.projections());
     offset_scale = OffsetScale<T>(4, c.query_key, true);

@@ -47,7 +47,16 @@ struct MossFormerBlock : Layer<MossFormerBlock<T>> {
   GatedFsmnBlock<T> fsmn;
 
   MossFormerBlock() = default;
-  explicit MossFormerBlock(const Config& c) : config(c), attention(c.sized_attention()), fsmn(c.sized_fsmn()) {}
+  explicit MossFormerBlock(const Config& c) : config(c) {
+    const auto expect_channels = [&](const char* part, Index channels) {
+      require<ArgumentError>(channels == 0 || channels == c.channels, name, ": ", part, ".channels = ", channels,
+                             ", but the block has ", c.channels, ". Leave it at 0.");
+    };
+    expect_channels("attention", c.attention.channels);
+    expect_channels("fsmn", c.fsmn.channels);
+    attention = SharedChunkAttention<T>(c.sized_attention());
+    fsmn = GatedFsmnBlock<T>(c.sized_fsmn());
+  }
   MossFormerBlock(const Config& c, Random& random) : MossFormerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {

@@ -28,12 +28,12 @@ struct ImageSize {
 };
 
 /// Cuts images into patches and projects each to a token: a convolution with stride = kernel size (ViT, arXiv:2010.11929,
-/// §3.1).
+/// §3.1). If the patches do not tile the image, the remaining pixels below and on the right are not read.
 ///
 /// Shapes: images is B × (channels · height · width), one row per image in NCHW order, as in NumPy and PyTorch; tokens is (B ·
 /// patches) × C, patches in row-major order. weight is C × (channels · patch height · patch width), the flattened
 /// convolution kernel.
-/// Errors: ShapeError for a wrong number of pixels; ArgumentError from the constructor if the patches do not tile the image.
+/// Errors: ShapeError for a wrong number of pixels; ArgumentError from the constructor if a patch is larger than the image.
 /// Cost: 2·B·(channels · height · width)·C flops and one copy of the images. The backward pass needs as many flops as the
 /// forward pass, or twice as many if the images need a gradient.
 template <class T>
@@ -52,9 +52,8 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
         image_channels > 0 && out > 0 && image.height > 0 && image.width > 0 && patch.height > 0 && patch.width > 0,
         "PatchEmbedding: ", image_channels, " channels, image ", image.height, " × ", image.width, ", patch ", patch.height,
         " × ", patch.width, ", ", out, " output channels must all be positive.");
-    require<ArgumentError>(image.height % patch.height == 0 && image.width % patch.width == 0, "PatchEmbedding: an image of ",
-                           image.height, " × ", image.width, " pixels cannot be tiled by patches of ", patch.height, " × ",
-                           patch.width, ". Resize or crop the image to multiples of the patch.");
+    require<ArgumentError>(grid().area() > 0, "PatchEmbedding: an image of ", image.height, " × ", image.width,
+                           " pixels is smaller than a patch of ", patch.height, " × ", patch.width, ".");
     require<ArgumentError>(Count(channels) * image.height * image.width != Count::most, "PatchEmbedding: an image of ",
                            image.height, " × ", image.width, " pixels in ", channels, " channels is too large.");
     weight = unset_weight<T>(out, Count(channels) * patch.area(), name);
@@ -135,12 +134,12 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
           MatrixMap<T> gradients = workspace.matrix(dy.rows(), weight.cols());
           matmul(dy, weight, gradients, workspace);
           auto [target, is_fresh] = back.target(images);
-          for_each_line(target.rows(), workspace,
-                        [&, &dx = target, fresh = is_fresh](Index b, Index pixel, Index row, Index column) {
-                          for (Index k = 0; k < patch.width; ++k) {
-                            dx(b, pixel + k) = (fresh ? T{0} : dx(b, pixel + k)) + gradients(row, column + k);
-                          }
-                        });
+          if (is_fresh) {
+            target.setZero();  // the patches need not read all pixels
+          }
+          for_each_line(target.rows(), workspace, [&, &dx = target](Index b, Index pixel, Index row, Index column) {
+            dx.row(b).segment(pixel, patch.width) += gradients.row(row).segment(column, patch.width);
+          });
         }
       });
     }

@@ -186,8 +186,8 @@ struct SelfAttention : Layer<SelfAttention<T>> {
                            ": reduction = own_chunk needs causal = false.");
     require<ArgumentError>(c.rotary == Rotary::none || c.form == AttentionForm::softmax, name,
                            ": mixed-chunk attention has no RoPE. Set form = softmax or rotary = none.");
-    require<ArgumentError>(c.rotary == Rotary::none || c.rotated() <= c.width(), name,
-                           ": rotary_dimensions = ", c.rotary_dimensions, ", expected at most the width of a head, ", c.width(),
+    require<ArgumentError>(c.rotary_dimensions >= 0 && (c.rotary == Rotary::none || c.rotated() <= c.width()), name,
+                           ": rotary_dimensions = ", c.rotary_dimensions, ", expected 0 … the width of a head, ", c.width(),
                            ".");
     require<ArgumentError>(c.relative_bias == RelativeBiasForm::none || c.form == AttentionForm::softmax, name,
                            ": mixed-chunk attention has no relative bias. Set form = softmax or relative_bias = none.");

@@ -71,6 +71,8 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
     require<ArgumentError>(c.channels > 0 && c.query_key > 0 && c.value >= 0, name, ": channels = ", c.channels,
                            " and query_key = ", c.query_key, " must be positive, and value = ", c.value,
                            " must not be negative.");
+    require<ArgumentError>(c.rotary_dimensions >= 0, name, ": rotary_dimensions = ", c.rotary_dimensions,
+                           " must not be negative. Set 0 for no RoPE.");
     hidden = ConvolutionalProjection<T>(c.projection(c.channels, (2 * Count(c.values())).value()));
     qk = ConvolutionalProjection<T>(c.projection(c.channels, c.query_key));
     offset_scale = OffsetScale<T>(4, c.query_key, true);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <iterator>
 
 #include "gated/core/stream.hpp"
@@ -30,6 +31,11 @@ class Generation {
         sampler_(model.out(), sampling, random),
         left_(tokens) {
     require<ArgumentError>(!prompt.empty(), "generate: the prompt is empty. Start it with a beginning-of-text token.");
+    if constexpr (requires { model.head.has_value(); }) {
+      require<ArgumentError>(model.head.has_value(),
+                             "generate: head = none, so the model returns hidden states, not logits. "
+                             "Build it with head.form = tied or untied.");
+    }
     own_.use(prepared_);
     model_.extend(prompt, state_, logits_, workspace_);
   }
@@ -70,7 +76,8 @@ class Generation {
  private:
   static Index capacity(Index prompt, Index tokens) {
     require<ArgumentError>(tokens >= 0, "generate: tokens = ", tokens, " must not be negative.");
-    return tokens > unlimited - prompt ? unlimited : prompt + tokens;
+    const Index read = std::max<Index>(tokens - 1, 0);  // the last token is not read again
+    return tokens == unlimited || read > unlimited - prompt ? unlimited : prompt + read;
   }
 
   void advance() {
@@ -103,8 +110,8 @@ class Generation {
 /// or threads, give it a workspace; to control the state, use Sampler and extend().
 /// Errors: ArgumentError for an empty prompt, negative `tokens`, invalid sampling options, a model that cannot stream, or
 /// weights stored outside the model (load_prepared()). ArgumentError if `tokens` is omitted and the model remembers every token
-/// (GAU; Transformer, unless all its layers have windows). ShapeError if the prompt and `tokens` together exceed the model's
-/// maximum length.
+/// (GAU; Transformer, unless all its layers have windows), and for a model without a head. ShapeError if the prompt and all
+/// `tokens` but the last exceed the model's maximum length.
 /// Cost: packing the model's weights once, and a step per token.
 template <class Model>
 Generation<Model> generate(const Model& model, Tokens prompt, const Sampling& sampling = {},

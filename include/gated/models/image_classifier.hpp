@@ -30,7 +30,7 @@ constexpr auto names_of(Pooling) { return words_for<Pooling>("mean", "class_toke
 template <class TrunkConfig>
 struct ImageClassifierConfig {
   ImageSize image{224, 224};             ///< in pixels
-  ImageSize patch{16, 16};               ///< in pixels; must tile the image
+  ImageSize patch{16, 16};               ///< in pixels; pixels beyond the last whole patch are not read
   Index image_channels = 3;              ///< 3 for RGB, 1 for grey
   Index classes = 1000;                  ///< classes of the head; 0 to output the pooled features
   Pooling pooling = Pooling::mean;       ///< pooling before the head

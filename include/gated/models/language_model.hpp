@@ -98,6 +98,9 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if (c.head.form != HeadForm::none) {
       head.emplace(c.head, channels, c.vocabulary);
     }
+    const Contract of_text = contract();
+    require<ArgumentError>(of_text.shortest <= of_text.longest, name, ": max_length = ", c.max_length,
+                           ", but the trunk takes only texts of ", of_text.shortest, " tokens. Set max_length to that number.");
   }
   LanguageModel(const Config& c, Random& random) : LanguageModel(c) { this->initialize(random); }
 
@@ -175,8 +178,12 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   }
 
   /// The body of pooled(), for training. Returns sequences × classes, or × C without a classifier.
+  /// Errors: those of pooled().
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
+    if constexpr (Run::records) {
+      expect_pooled({name, "apply_pooled"}, tokens, run.sequences(), run.mask(), inputs.types);
+    }
     const auto x = hidden_states(run, tokens, inputs);
     auto vectors = config.pooling == TextPooling::mean ? mean_over_tokens(run, x) : first_tokens(run, x);  // sequences × C
     if (pooler) {
@@ -193,6 +200,13 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
 
  private:
   T unit_gain_{1};
+
+  void expect_pooled(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
+    expect_input(where, tokens, sequences, mask, types);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      require<ShapeError>(sequences.length(b) > 0, where, ": sequence ", b, " is empty, expected at least one token.");
+    }
+  }
 
   template <class Run>
   MatrixOf<Run> hidden_states(Run& run, Tokens tokens, const TextInputs& inputs) const {
@@ -237,11 +251,8 @@ template <class Trunk>
 void LanguageModel<Trunk>::pooled(Tokens tokens, const Sequences& sequences, View<T> output, Workspace<T>& workspace,
                                   Tokens types) const {
   constexpr Where where(name, "pooled");
-  expect_input(where, tokens, sequences, Mask(), types);
+  expect_pooled(where, tokens, sequences, Mask(), types);
   expect_shape<T>(where, "output", output, sequences.count(), classifier ? classifier->out() : trunk.out());
-  for (Index b = 0; b < sequences.count(); ++b) {
-    require<ShapeError>(sequences.length(b) > 0, where, ": sequence ", b, " is empty, expected at least one token.");
-  }
   const auto frame = workspace.frame();
   const RunningLayer whole(nullptr, *this);
   Batch<T> run(workspace, sequences, {}, &whole);

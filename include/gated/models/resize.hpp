@@ -182,18 +182,16 @@ TokenGlu<T> resize_grid(const TokenGlu<T>& from, ImageSize old_grid, ImageSize n
 /// examples/classify_digits has an accuracy of 98.3 % at 8 × 8 patches of one pixel. Without fine-tuning, it reaches 96.9 %
 /// with bilinear and 45.1 % with by_offset on digits scaled to 12 × 12. On digits padded to 9 × 9 by a black line below and on
 /// the right, it reaches 70.5 % with bilinear and 81.9 % with by_offset.
-/// Errors: ArgumentError for an image that is empty or that the patches do not tile, for spatial weights that are not dense,
+/// Errors: ArgumentError for an image smaller than a patch, for spatial weights that are not dense,
 /// and for bilinear resizing of causal weights.
 /// Cost, with N tokens before and N' after: by_offset N'² copies per head and block, bilinear 2·N'·N·(N + N') flops.
 template <class Block, class C>
 ImageClassifier<Stack<Block, C>> resize_grid(const ImageClassifier<Stack<Block, C>>& model, ImageSize image,
                                              GridResize method) {
   const ImageSize patch = model.patch_embedding.patch;
-  require<ArgumentError>(
-      image.height > 0 && image.width > 0 && image.height % patch.height == 0 && image.width % patch.width == 0,
-      "resize_grid: the new image has ", image.height, " × ", image.width,
-      " pixels, expected positive multiples of the patch, ", patch.height, " × ", patch.width,
-      ". Choose the next multiple and resize or crop the images to it.");
+  require<ArgumentError>(image.height >= patch.height && image.width >= patch.width, "resize_grid: the new image has ",
+                         image.height, " × ", image.width, " pixels, expected at least those of a patch, ", patch.height, " × ",
+                         patch.width, ".");
   auto config = model.config;
   config.image = image;
   config.trunk = config.sized_trunk();

@@ -116,7 +116,7 @@ struct EncoderSizes {
   EncoderHead head = EncoderHead::none;           ///< the output
   HeadForm decoder = HeadForm::tied;              ///< matrix of the masked-LM logits: tied to the embedding, or untied
   bool decoder_bias = true;                       ///< bias of the masked-LM logits
-  Index classes = 0;                              ///< classes of the classifier
+  Index classes = 2;                              ///< classes of the classifier
   TextPooling pooling = TextPooling::first;       ///< how pooled() reduces a text to one vector
   bool unit_length = false;                       ///< scale the pooled vector to length 1
   Activation head_activation = Activation::gelu;  ///< activation of the dense layer before the logits or class scores
@@ -128,6 +128,8 @@ namespace detail {
 /// The options of an encoder's layers. StackConfig::kinds is 0 for global layers, 1 for local layers, and 2 for the first
 /// layer, which lacks its first norm.
 inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& s, NormForm norm) {
+  require<ArgumentError>(s.window >= 0 && (s.global_every > 0 || !s.local.empty()), "transformer_encoder: window = ", s.window,
+                         " must not be negative, and global_every = ", s.global_every, " must be positive.");
   const GluTransformerBlockConfig global{
       .channels = s.channels,
       .token_norm = norm,
@@ -143,8 +145,7 @@ inline StackConfig<GluTransformerBlockConfig> encoder_trunk(const EncoderSizes& 
   local.token_mixer.window = std::max<Index>(s.window, 1);  // with a window of 0 or 1, a token sees only itself
   local.token_mixer.rotary_base = s.local_base;
   const auto is_local = [&](Index i) {
-    return s.local.empty() ? i % std::max<Index>(s.global_every, 1) != 0
-                           : i < std::ssize(s.local) && s.local[static_cast<std::size_t>(i)];
+    return s.local.empty() ? i % s.global_every != 0 : i < std::ssize(s.local) && s.local[static_cast<std::size_t>(i)];
   };
   StackConfig<GluTransformerBlockConfig> trunk{.depth = s.depth, .block = global, .others = {local, local}};
   for (Index i = 0; i < s.depth; ++i) {

@@ -54,6 +54,7 @@ struct TinyTimeMixer {
                            ": series = ", c.series, ", horizon = ", c.horizon, ", patch = ", c.patch,
                            " and stride = ", c.stride, " must be positive, and resolutions = ", c.resolutions,
                            " must not be negative.");
+    require<ArgumentError>(c.backbone.channels > 0, name, ": backbone.channels = ", c.backbone.channels, " must be positive.");
     require<ArgumentError>(c.context > c.patch, name, ": context = ", c.context, " must be longer than patch = ", c.patch, ".");
     require<ArgumentError>(c.filter >= 0 && c.filter <= c.horizon, name, ": filter = ", c.filter,
                            ", expected 0 … horizon = ", c.horizon, ".");

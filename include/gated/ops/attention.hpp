@@ -264,6 +264,7 @@ void attend_by_head_backward(Back& back, const AttentionInputs<Run>& in, const S
 /// head, with n = min(capacity, 1¼ · reach + 1).
 template <class Run, class ScoringOf, class T = typename Run::Scalar>
 MatrixOf<Run> attend(Run& run, const AttentionInputs<Run>& in, const ScoringOf& scoring_of, Epilogue<Run> epilogue) {
+  run.sequences().expect_total("attend", run.rows(in.q));
   const Joined<Run> joined = joined_result(run, run.rows(in.q), run.columns(in.v) / in.key_heads * in.heads, epilogue);
   const detail::AttentionViews<T> views{run[in.q], run[in.k], run[in.v], run[joined.y], 0, joined.epilogue};
   if constexpr (Run::streams) {

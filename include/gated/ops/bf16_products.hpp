@@ -43,12 +43,27 @@ struct Bf16Panels {
   }
 };
 
+/// Computes the tile of kernel.rows rows that starts at `row`; `factors` is `a` as pairs in bf16.
+inline void multiply_bf16_tile(const Operand<float>& a, const MatrixMap<float>& factors, Index row,
+                               const Bf16Kernels::Tile& kernel, const float* panel, float* tile) {
+  const bool is_lower = a.diagonal >= 0;
+  const float* const factor = factors.row(row).data();
+  const Index depth = a.depth(row), skipped = a.skipped(row) / 2;
+  const Index common = is_lower ? depth / 2 : factors.cols();  // pairs without a part above the diagonal
+  kernel.multiply(common - skipped, factor + skipped, factors.outerStride(),
+                  panel + skipped * kernels<ProductKernels<float>>().panel_columns, tile);
+  if (is_lower) {
+    bf16_kernels<float>()->corner(depth, a.depth(row + kernel.rows - 1), kernel.rows, factor, factors.outerStride(), panel,
+                                  tile);
+  }
+}
+
 /// multiply() in bf16. Returns false without bf16 kernels, for an exact `a`, or for a triangular `a` if the kernels have no
 /// corner().
 /// Cost: one more pass over `a`; scratch: `a` in bf16 and, per thread, a panel of `b`.
 inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second, const TileFunction<float>& finish,
                           Workspace<float>& workspace, Index wanted) {
-  const bool is_lower = a.diagonal >= 0, is_triangular = is_lower || a.upper >= 0;
+  const bool is_triangular = a.diagonal >= 0 || a.upper >= 0;
   if (bf16_kernels<float>() == nullptr || a.exact || (is_triangular && bf16_kernels<float>()->corner == nullptr)) {
     return false;
   }
@@ -60,12 +75,10 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   const Threads threads = threads_for(a, b, workspace.threads());
   const PackedWeight<float> prepared = prepared_form(b, workspace);
   const Bf16Panels panels{b, prepared};
-
   MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
   for_each_block_of_rows(a.rows, workspace, [&](Index first, Index count) {
     table.pair_rows(a, first, count, factors.row(first).data(), factors.outerStride());
   });
-
   // Scratch per thread: a packed panel unless b is prepared in bf16, a tile, and a decoded panel if codes have scales.
   const Index packed_size = panels.has_codes() ? 0 : panel_columns * pairs, tile_size = panel_columns * tile_rows;
   const Index scratch_size = packed_size + tile_size + (panels.has_scales() ? panel_columns * b.rows : 0);
@@ -85,13 +98,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
       const auto kernel = std::find_if(table.tiles.begin(), table.tiles.end(),
                                        [&](const Bf16Kernels::Tile& t) { return t.rows <= last - row; });
       if (!is_unwanted(wanted, column, row + kernel->rows - 1)) {
-        const float* const factor = factors.row(row).data();
-        const Index depth = a.depth(row), skipped = a.skipped(row) / 2;
-        const Index common = is_lower ? depth / 2 : pairs;  // pairs without a part above the diagonal
-        kernel->multiply(common - skipped, factor + skipped, factors.outerStride(), panel + skipped * panel_columns, tile);
-        if (is_lower) {
-          table.corner(depth, a.depth(row + kernel->rows - 1), kernel->rows, factor, factors.outerStride(), panel, tile);
-        }
+        multiply_bf16_tile(a, factors, row, *kernel, panel, tile);
         finish(row, column, kernel->rows, columns, tile);
       }
       row += kernel->rows;

@@ -200,6 +200,7 @@ void mix_chunks_backward(Back& back, const ChunkInputs<Run>& in, const ChunkMixi
 /// Cost: see mix_sequence() and mix_sequence_backward().
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> mix_chunks(Run& run, ChunkInputs<Run> in, const ChunkMixing<T>& mixing, Epilogue<Run> epilogue) {
+  run.sequences().expect_total("mix_chunks", run.rows(in.values));
   const Joined<Run> joined = joined_result(run, run.rows(in.values), run.columns(in.values), epilogue);
   const T* const visible = mask_values<T>(run.mask(), run);
   if (visible != nullptr) {

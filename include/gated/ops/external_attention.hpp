@@ -99,6 +99,7 @@ void attend_backward(Back& back, const ExternalMemory<T>& memory, const MatrixVi
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> attend_to_memory(Run& run, const ExternalMemory<T>& memory, const MatrixOf<Run>& u, const T* visible) {
   expect_all_tokens(run, "a softmax over the tokens");
+  run.sequences().expect_total("attend_to_memory", run.rows(u));
   using detail::SequenceHead;
   const auto y = run.make(run.rows(u), run.columns(u));
   const auto visible_in = [visible](const Sequences& sequences, Index b) {

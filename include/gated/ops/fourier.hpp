@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "gated/core/sequences.hpp"
@@ -28,7 +29,8 @@ class Transform {
     circle_ = &Circle<T>::of(length);
     for (Index t = 0; t < length; ++t) {
       rows_.push_back(t);
-      chirps_.push_back(Factor<T>::turn(t * t % (2 * length), 2 * length));
+      const auto square = static_cast<std::uint64_t>(t) * static_cast<std::uint64_t>(t);  // exceeds a 32-bit Index
+      chirps_.push_back(Factor<T>::turn(static_cast<Index>(square % static_cast<std::uint64_t>(2 * length)), 2 * length));
     }
     std::vector<T> scratch(static_cast<std::size_t>(circle_->scratch_size()));
     circle_->transform_matrix(
@@ -43,10 +45,11 @@ class Transform {
     circle_->take_lane(scratch.data(), 0, factors_.data());
   }
   static const Transform& of(Index length) {
-    struct Portable : Transform {  // has its own tables, because factors_ depend on the arithmetic
-      using Transform::Transform;
+    constexpr Index kernels = 2 * portable_bit;  // a table for each form and arithmetic, because factors_ depend on them
+    struct Keyed : Transform {
+      explicit Keyed(Index key) : Transform(key / kernels) {}
     };
-    return arithmetic() == Arithmetic::portable ? length_table<Portable>(length) : length_table<Transform>(length);
+    return length_table<Keyed>(length * kernels + running_kernels());
   }
 
   Index length() const { return length_; }

@@ -124,12 +124,15 @@ MatrixOf<Run> repeat_columns(Run& run, const MatrixOf<Run>& x, Index times) {
 }
 
 /// y = x with 0 in the rows of hidden tokens, even where x is NaN or infinite. Returns x if `mask` is empty.
+/// Errors: ShapeError unless the mask has one entry per row of x.
 /// Cost: one copy if there is a mask.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> clear_hidden_rows(Run& run, const MatrixOf<Run>& x, Mask mask) {
   if (mask.empty()) {
     return x;
   }
+  require<ShapeError>(static_cast<Index>(mask.size()) == run.rows(x), "clear_hidden_rows: the mask has ", mask.size(),
+                      " entries, expected ", run.rows(x), ", one per row of x.");
   const auto y = run.make(run.rows(x), run.columns(x));
   View<T>(run[y]).setZero();
   detail::move_numbers(run, x, y, [mask, columns = run.columns(x)](const auto& visit) {

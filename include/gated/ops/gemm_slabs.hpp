@@ -29,7 +29,7 @@ void multiply_slabs(const TileProduct<T>& product, const TileFunction<T>& finish
   const Index rows_in_all = product.a.rows, columns_in_all = product.b.columns;
   const Index panel_size = width * std::max<Index>(product.b.rows, 1);
   const Index most = std::clamp<Index>(slab_bytes / static_cast<Index>(sizeof(T)) / panel_size, 1,
-                                       std::min(slab_panels, (columns_in_all + width - 1) / width));
+                                       std::clamp<Index>((columns_in_all + width - 1) / width, 1, slab_panels));
   T* const packed = workspace.take(most * panel_size);
   T* const scratch = workspace.take(tile_size * threads.count());
   Panel<T> panels[slab_panels];

@@ -93,8 +93,9 @@ void for_each_query_block(Index query_count, Index key_count, Index first, bool 
                        [&](Index done, Index rows, Index, Index seen) { f(done, rows, seen); });
 }
 
-/// The weights of a block of queries as an operand of matmul(), which skips the zeros on both sides of each query's visible
-/// keys. The first query is at position `at` among the keys.
+/// The weights of a block of queries as an operand of matmul(), which skips the zeros after each query's visible keys, and
+/// those before the visible keys of a whole tile. So a NaN or infinity just before a window can reach y. The first query is at
+/// position `at` among the keys.
 template <class T>
 Operand<T> band(const MatrixMap<T>& weights, Index at, bool causal, Index reach) {
   Operand<T> factor = weights;

@@ -81,6 +81,12 @@ void for_each_same_series(const Sequences& items, Index row, const F& f) {
   }
 }
 
+/// Raises ShapeError unless `observed` is empty or has an entry per element of x.
+inline void expect_observed(const char* op, Mask observed, Index rows, Index columns) {
+  require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, op, ": the mask has ",
+                      observed.size(), " entries, expected ", rows, " × ", columns, ", one per element of x.");
+}
+
 /// Backward pass of scale_series(). For standard scaling over c observed values, ∂σ/∂x = (x - μ) / (σ c), since Σ (x - μ) = 0.
 template <class Back, class Variable, class T = typename Back::Scalar>
 void scale_series_backward(Back& back, Variable x, const ScaledSeries<Variable>& y, SeriesScaling scaling,
@@ -166,10 +172,9 @@ std::pair<double, double> moments_of(const ObservedSeries<T>& observed, SeriesSc
 /// Cost: three passes over x; sums are in double.
 template <class Run, class T = typename Run::Scalar>
 ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, SeriesScaling scaling, Mask observed) {
-  observed = kept(run, observed);
   const Index rows = run.rows(x), columns = run.columns(x);
-  require<ShapeError>(observed.empty() || static_cast<Index>(observed.size()) == rows * columns, "scale_series: the mask has ",
-                      observed.size(), " entries, expected ", rows, " × ", columns, ", one per element of x.");
+  detail::expect_observed("scale_series", observed, rows, columns);
+  observed = kept(run, observed);
   ScaledSeries<MatrixOf<Run>> y{run.make(rows, columns), run.make(rows, 1), run.make(rows, 1)};
   const detail::ObservedSeries<T> seen(observed, columns);
   const ConstView<T> values = run[x];
@@ -199,6 +204,7 @@ ScaledSeries<MatrixOf<Run>> scale_series(Run& run, const MatrixOf<Run>& x, Serie
 /// Cost: one copy.
 template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> fill_gaps(Run& run, const MatrixOf<Run>& x, Mask observed) {
+  detail::expect_observed("fill_gaps", observed, run.rows(x), run.columns(x));
   observed = kept(run, observed);
   const detail::ObservedSeries<T> seen(observed, run.columns(x));
   const auto y = run.make(run.rows(x), run.columns(x));

@@ -71,14 +71,14 @@ struct Products {
   void transform(const Square& square, Factor<T>* factors, T* scratch) const {
     transform_weight(circle(square), weight, square.lag, square.rows, factors, scratch);
   }
-  /// Writes the factors of all squares, then the current arithmetic() as a scalar: prepared_size() scalars in all.
+  /// Writes the factors of all squares, then the running kernels as a scalar: prepared_size() scalars in all.
   void transform_all(T* factors) const {
     for_each([&](const Square& square) {
       AlignedMemory<T> scratch(static_cast<std::size_t>(circle(square).scratch_size()));
       transform(square, reinterpret_cast<Factor<T>*>(factors), scratch.data());
       factors += size(square);
     });
-    *factors = static_cast<T>(arithmetic());
+    *factors = static_cast<T>(running_kernels());
   }
 
   /// Number of scalars that prepare() keeps for the weight.
@@ -87,7 +87,7 @@ struct Products {
     for_each([&](const Square& square) { sum += size(square); });
     return sum + 1;
   }
-  /// The factors that prepare() kept, or nullptr if there are none in the current arithmetic().
+  /// The factors that prepare() kept, or nullptr if there are none by the running kernels.
   const Factor<T>* prepared(const Square& wanted, const Workspace<T>& workspace) const {
     const PreparedWeights<T>* const weights = workspace.prepared();
     if (weights == nullptr) {
@@ -99,7 +99,7 @@ struct Products {
       all += size(square);
     });
     const PackedWeight<T> found = weights->find(weight.w->data(), 1, all + 1, 1);
-    return found && found.numbers()[all] == static_cast<T>(arithmetic())
+    return found && found.numbers()[all] == static_cast<T>(running_kernels())
                ? reinterpret_cast<const Factor<T>*>(found.numbers() + before)
                : nullptr;
   }

@@ -163,6 +163,7 @@ template <class Run, class T = typename Run::Scalar>
 MatrixOf<Run> normalize_over_tokens(Run& run, MatrixOf<Run> x, const TokenNormParameters<T>& norm) {
   expect_all_tokens(run, "a norm over the tokens");
   const Sequences& sequences = run.sequences();
+  sequences.expect_total("normalize_over_tokens", run.rows(x));
   const Index count = sequences.count(), channels = run.columns(x);
   const auto y = run.reuse(x);
   const detail::TokenMoments<T> moments{run.take(count * channels), run.take(count * channels), channels};

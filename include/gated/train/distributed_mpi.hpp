@@ -67,6 +67,7 @@ template <class Model>
 std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
   std::array<std::uint64_t, 2> result{};
   const auto mix = [](std::uint64_t& sum, std::uint64_t bits) { sum = random_bits_at(sum, bits); };
+  mix(result[0], static_cast<std::uint64_t>(running_kernels()));  // SSE2 rounds otherwise than AVX2
   for (const char c : shown_setting(training.config())) {
     mix(result[0], static_cast<unsigned char>(c));
   }
@@ -108,13 +109,20 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 ///     mpirun -n 2 ./program
 ///
 /// Every rank draws the whole batch with `training.random`. So all generators stay equal, all ranks can resume from a file
-/// saved by rank 0, and the batch does not depend on the number of ranks. All ranks must call all_reduce_mean() the same number
-/// of times. If a rank destroys its MpiWorld early, the next call on the other ranks raises an error.
+/// saved by rank 0, and the batch does not depend on the number of ranks. For dropout, give each rank masks of its own:
+///
+///     Random noise(random_bits_at(training.random.bits(), static_cast<std::uint64_t>(world.rank())));  // on every rank
+///     tape.begin(model, gradient, noise);
+///
+/// All ranks must call all_reduce_mean() the same number of times. If a rank destroys its MpiWorld early, the next call on the
+/// other ranks raises an error.
 ///
 /// A non-finite loss or gradient on one rank makes the sums non-finite on all ranks: each Training::step() raises the same
 /// TrainingError. If only one rank fails before all_reduce_mean(), the others wait forever: the job must be ended, as run_mpi()
 /// does. Only the thread that started MPI may use an MpiWorld.
 ///
+/// All ranks stay equal bit for bit if they use the same kernels, which expect_same() checks, and if the MPI library gives all
+/// ranks the same bits in a reduction, as the common ones do.
 /// Errors: MpiError if an MPI call fails; MPI itself does not abort.
 class MpiWorld {
  public:
@@ -220,7 +228,7 @@ class MpiWorld {
       for (std::size_t i = 0; i < own.size(); ++i) {
         if (visits_[static_cast<std::size_t>(rank)].numbers[i] != visits_[0].numbers[i]) {
           list += text(list.empty() ? "" : "; ", "rank ", rank, " differs in ",
-                       i == 0 ? "settings, steps or generator" : "parameters, moments or average");
+                       i == 0 ? "settings, kernels, steps or generator" : "parameters, moments or average");
         }
       }
     }

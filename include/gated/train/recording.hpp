@@ -28,8 +28,11 @@ class Recording {
   using Matrix = Variable;
   static constexpr bool records = true, streams = false;
 
+  /// Errors: ShapeError for a mask of another length than the sequences.
   Recording(Tape<T>& tape, const Sequences& sequences, Mask mask = {})
-      : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {}
+      : tape_(tape), sequences_(sequences), mask_(tape.keep(mask)), kept_(tape.keep(sequences)) {
+    expect_mask("Recording", mask, sequences);
+  }
 
   /// The position of each sequence's first token in this run: always 0.
   static constexpr Index position() { return 0; }

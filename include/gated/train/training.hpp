@@ -63,6 +63,7 @@ inline constexpr const char* training_word = "gated.Training";
 ///
 ///     auto training = load_model<Training<GmlpLanguageModel<float>>>("run.safetensors");
 ///     training.expect_same_run(config);
+///     training.set_schedule(config.schedule);  // with more steps, extends the run
 ///
 /// Errors: the constructor raises ArgumentError for an invalid configuration. A step raises TrainingError if the loss or the
 /// gradient is not finite, if the square of the gradient overflows the moments, or if `f(model, gradient)` adds no gradient.
@@ -178,12 +179,13 @@ struct Training {
   template <class F>
   requires std::is_invocable_r_v < Recorded<Scalar>, F, TrainingRun<Scalar>
   & > double accumulate(F&& f) {
-    require<ArgumentError>(products == nullptr || products->trains,
-                           "Training: `products` is an engine for inference, such as int8_products(): its backward pass would "
-                           "stay in float. Use bf16_products(), or nullptr.");
     Tape<Scalar>& tape = tape_.get(threads, config_.tape);
     tape.workspace().use(products);
     return add_micro_batch([&] {
+      require<ArgumentError>(
+          products == nullptr || products->trains,
+          "Training: `products` is an engine for inference, such as int8_products(): its backward pass would "
+          "stay in float. Use bf16_products(), or nullptr.");
       tape.begin(model, gradient_, random);
       TrainingRun<Scalar> run(tape);
       return tape.backward(f(run).variable);

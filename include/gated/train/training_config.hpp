@@ -61,8 +61,8 @@ struct TrainingConfig {
 };
 
 /// Raises ArgumentError unless `found`, read from a file, describes the same training run as `wanted`. The message lists every
-/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". `progress` may differ, and
-/// so may `schedule.steps`, which lets you extend a run.
+/// setting that differs, with both values: "model.trunk.depth is 4 in the file, expected 6". `progress` may differ, and so may
+/// `schedule.steps`: Training::set_schedule() extends a run.
 template <class Model>
 void expect_same_training(TrainingConfig<Model> found, const TrainingConfig<Model>& wanted) {
   found.progress = wanted.progress;

@@ -162,10 +162,10 @@ void different_ranks(MpiWorld& world) {
   refused(other, "rank 1 differs in parameters, moments or average.");
   auto settings = config<float>();
   settings.optimizer.beta2 = second ? 0.99 : 0.999;
-  refused(Trained<float>(settings, Random(1)), "rank 1 differs in settings, steps or generator.");
+  refused(Trained<float>(settings, Random(1)), "rank 1 differs in settings, kernels, steps or generator.");
   other = start;
   other.random = Random(second ? 5 : 6);
-  refused(other, "rank 1 differs in settings, steps or generator.");
+  refused(other, "rank 1 differs in settings, kernels, steps or generator.");
   world.expect_same(start);
 }
 
