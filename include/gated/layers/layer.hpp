@@ -157,8 +157,8 @@ struct Layer {
   /// divided into calls.
   /// Shapes: x is tokens × in, y is tokens × out and may be x.
   /// Errors: ShapeError for wrong sizes or for tokens beyond the state's capacity; ArgumentError for a state of another
-  /// configuration. These errors leave the state unchanged. If memory runs out in a call that allocates, discard the state and
-  /// call start() again.
+  /// configuration. These errors leave the state unchanged. An error within the model, such as an unset weight or memory that
+  /// runs out, can leave it half changed; later calls then refuse it.
   /// Cost: no allocation after a first call with at least as many tokens and the same workspace.
   void extend(ConstView<T> x, State<T>& state, View<T> y, Workspace<T>& workspace) const;
   /// extend() for plain memory without Eigen.
