@@ -104,6 +104,12 @@ struct Contract {
   }
 };
 
+/// Raises ArgumentError unless `stated`, the option channels of a block's `part`, is 0 or the block's `channels`.
+inline void expect_channels_of_block(const char* block, const char* part, Index stated, Index channels) {
+  require<ArgumentError>(stated == 0 || stated == channels, block, ": ", part, ".channels = ", stated, ", but the block has ",
+                         channels, ". Leave it at 0.");
+}
+
 /// Raises ShapeError unless `contract` allows the length of each sequence.
 inline void expect_lengths(Where where, const Contract& contract, const Sequences& sequences) {
   for (Index b = 0; b < sequences.count(); ++b) {

@@ -87,8 +87,7 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   explicit MixerBlock(const Config& c) : config(c) {
     const auto expect_channels = [&](const char* mixer, const auto& options) {
       if constexpr (requires { options.channels; }) {
-        require<ArgumentError>(options.channels == 0 || options.channels == c.channels, name, ": ", mixer,
-                               ".channels = ", options.channels, ", but the block has ", c.channels, ". Leave it at 0.");
+        expect_channels_of_block(name, mixer, options.channels, c.channels);
       }
     };
     expect_channels("token_mixer", c.token_mixer);

@@ -48,12 +48,8 @@ struct MossFormerBlock : Layer<MossFormerBlock<T>> {
 
   MossFormerBlock() = default;
   explicit MossFormerBlock(const Config& c) : config(c) {
-    const auto expect_channels = [&](const char* part, Index channels) {
-      require<ArgumentError>(channels == 0 || channels == c.channels, name, ": ", part, ".channels = ", channels,
-                             ", but the block has ", c.channels, ". Leave it at 0.");
-    };
-    expect_channels("attention", c.attention.channels);
-    expect_channels("fsmn", c.fsmn.channels);
+    expect_channels_of_block(name, "attention", c.attention.channels, c.channels);
+    expect_channels_of_block(name, "fsmn", c.fsmn.channels, c.channels);
     attention = SharedChunkAttention<T>(c.sized_attention());
     fsmn = GatedFsmnBlock<T>(c.sized_fsmn());
   }

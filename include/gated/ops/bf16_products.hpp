@@ -18,6 +18,8 @@ namespace detail::gemm {
 struct Bf16Panels {
   Operand<float> b;
   PackedWeight<float> prepared;
+  const Bf16Kernels& table;
+  Index width;  ///< columns of a panel
 
   bool has_codes() const { return prepared.format == WeightFormat::bf16; }
   bool has_scales() const { return prepared.is_quantized() && !has_codes(); }
@@ -25,11 +27,9 @@ struct Bf16Panels {
   /// The panel that starts at `column`. Bf16 codes are returned in place; any other format is packed into `packed`. Codes with
   /// scales are first decoded into `numbers`.
   const float* panel(Index column, float* packed, float* numbers) const {
-    const Index width = kernels<ProductKernels<float>>().panel_columns;
     if (has_codes()) {
       return reinterpret_cast<const float*>(prepared.codes(column).codes);
     }
-    const Bf16Kernels& table = *bf16_kernels<float>();
     if (!prepared) {
       table.pack_panel(b, column, std::min(width, b.columns - column), packed);
       return packed;
@@ -41,22 +41,20 @@ struct Bf16Panels {
     table.pack_panel(Operand<float>(whole, b.rows, width, width, 1), 0, width, packed);
     return packed;
   }
-};
 
-/// Computes the tile of kernel.rows rows that starts at `row`; `factors` is `a` as pairs in bf16.
-inline void multiply_bf16_tile(const Operand<float>& a, const MatrixMap<float>& factors, Index row,
-                               const Bf16Kernels::Tile& kernel, const float* panel, float* tile) {
-  const bool is_lower = a.diagonal >= 0;
-  const float* const factor = factors.row(row).data();
-  const Index depth = a.depth(row), skipped = a.skipped(row) / 2;
-  const Index common = is_lower ? depth / 2 : factors.cols();  // pairs without a part above the diagonal
-  kernel.multiply(common - skipped, factor + skipped, factors.outerStride(),
-                  panel + skipped * kernels<ProductKernels<float>>().panel_columns, tile);
-  if (is_lower) {
-    bf16_kernels<float>()->corner(depth, a.depth(row + kernel.rows - 1), kernel.rows, factor, factors.outerStride(), panel,
-                                  tile);
+  /// Multiplies `panel` by the kernel.rows rows of `a` from `row` on; `factors` is `a` as pairs in bf16.
+  void multiply(const Operand<float>& a, const MatrixMap<float>& factors, Index row, const Bf16Kernels::Tile& kernel,
+                const float* panel, float* tile) const {
+    const bool is_lower = a.diagonal >= 0;
+    const float* const factor = factors.row(row).data();
+    const Index depth = a.depth(row), skipped = a.skipped(row) / 2;
+    const Index common = is_lower ? depth / 2 : factors.cols();  // pairs without a part above the diagonal
+    kernel.multiply(common - skipped, factor + skipped, factors.outerStride(), panel + skipped * width, tile);
+    if (is_lower) {
+      table.corner(depth, a.depth(row + kernel.rows - 1), kernel.rows, factor, factors.outerStride(), panel, tile);
+    }
   }
-}
+};
 
 /// multiply() in bf16. Returns false without bf16 kernels, for an exact `a`, or for a triangular `a` if the kernels have no
 /// corner().
@@ -74,7 +72,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
   const auto frame = workspace.frame();
   const Threads threads = threads_for(a, b, workspace.threads());
   const PackedWeight<float> prepared = prepared_form(b, workspace);
-  const Bf16Panels panels{b, prepared};
+  const Bf16Panels panels{b, prepared, table, panel_columns};
   MatrixMap<float> factors = workspace.matrix(a.rows, pairs);
   for_each_block_of_rows(a.rows, workspace, [&](Index first, Index count) {
     table.pair_rows(a, first, count, factors.row(first).data(), factors.outerStride());
@@ -98,7 +96,7 @@ inline bool multiply_bf16(const Operand<float>& a, const Operand<float>& second,
       const auto kernel = std::find_if(table.tiles.begin(), table.tiles.end(),
                                        [&](const Bf16Kernels::Tile& t) { return t.rows <= last - row; });
       if (!is_unwanted(wanted, column, row + kernel->rows - 1)) {
-        multiply_bf16_tile(a, factors, row, *kernel, panel, tile);
+        panels.multiply(a, factors, row, *kernel, panel, tile);
         finish(row, column, kernel->rows, columns, tile);
       }
       row += kernel->rows;

@@ -122,7 +122,7 @@ std::array<std::uint64_t, 2> fingerprint(const Training<Model>& training) {
 /// does. Only the thread that started MPI may use an MpiWorld.
 ///
 /// All ranks stay equal bit for bit if they use the same kernels, which expect_same() checks, and if the MPI library gives all
-/// ranks the same bits in a reduction, as the common ones do.
+/// ranks the same bits in a reduction.
 /// Errors: MpiError if an MPI call fails; MPI itself does not abort.
 class MpiWorld {
  public:
