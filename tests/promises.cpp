@@ -17,7 +17,7 @@ namespace {
 template <class T>
 struct Stranger : Layer<Stranger<T>> {
   static constexpr const char* name = "Stranger";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = 1, .out = 1, .sees = Sees::past}; }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
@@ -41,7 +41,7 @@ struct BesideItself : Layer<BesideItself<T>> {
   Beside beside;
 
   BesideItself(const Subject<T>& layer_, Beside beside_) : layer(&layer_), beside(beside_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return layer->contract(); }
 
   template <class Run>

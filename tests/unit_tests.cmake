@@ -53,11 +53,9 @@ function(gated_test_program target floor)
   endforeach()
 endfunction()
 
-# gated_floor_tests(<floor> <result> <source>...) builds the programs <floor>_1_test, <floor>_2_test, …, each from equally many
-# source files, at most GATED_TESTS_PER_UNIT. If GATED_TESTS_PER_UNIT is 1, programs are named after their files. Sets <result> to
-# the headers that the programs include first, one per program.
-function(gated_floor_tests floor result)
-  set(firsts "")
+# gated_floor_tests(<floor> <source>...) builds the programs <floor>_1_test, <floor>_2_test, …, each from equally many source
+# files, at most GATED_TESTS_PER_UNIT. If GATED_TESTS_PER_UNIT is 1, programs are named after their files.
+function(gated_floor_tests floor)
   set(number 0)
   set(begin 0)
   list(LENGTH ARGN count)
@@ -74,9 +72,5 @@ function(gated_floor_tests floor result)
       string(REGEX REPLACE "_$" "" target ${target})
     endif()
     gated_test_program(${target} ${floor} ${sources})
-    file(STRINGS ${PROJECT_SOURCE_DIR}/tests/${first} include REGEX "^#include" LIMIT_COUNT 1)
-    string(REGEX MATCH "gated/[^\"]+" include "${include}")
-    list(APPEND firsts ${include})
   endwhile()
-  set(${result} "${firsts}" PARENT_SCOPE)
 endfunction()

@@ -82,7 +82,7 @@ struct EmaMlpConfig {
 
   template <class C = EmaMlpConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden));
   }
 };
 
@@ -108,8 +108,8 @@ struct EmaMlp : Layer<EmaMlp<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("proj_in", &EmaMlp::proj_in), field("norm", &EmaMlp::norm),
-                      field("rates", &EmaMlp::rates, Role::spatial), field("proj_out", &EmaMlp::proj_out));
+    return Fields(field("proj_in", &EmaMlp::proj_in), field("norm", &EmaMlp::norm),
+                  field("rates", &EmaMlp::rates, Role::spatial), field("proj_out", &EmaMlp::proj_out));
   }
   Contract contract() const { return {.in = config.channels, .out = config.channels, .sees = Sees::past}; }
   /// Mega draws rates from N(0, 0.2²).

@@ -21,8 +21,8 @@ struct Denoiser : gated::Layer<Denoiser<T>> {
   explicit Denoiser(const Config& c) : config(c), encode(frame, c.channels), decode(c.channels, frame), trunk(c) {}
 
   static constexpr auto fields() {
-    return std::tuple{gated::field("encode", &Denoiser::encode), gated::field("trunk", &Denoiser::trunk),
-                      gated::field("decode", &Denoiser::decode)};
+    return gated::Fields(gated::field("encode", &Denoiser::encode), gated::field("trunk", &Denoiser::trunk),
+                         gated::field("decode", &Denoiser::decode));
   }
   gated::Contract contract() const { return encode.contract().then(trunk.contract()).then(decode.contract()); }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <tuple>
 
 #include "gated/core/matrix.hpp"
 #include "gated/core/settings.hpp"
@@ -18,8 +17,8 @@ struct Recipe {
   static constexpr const char* key = "train_text";
   static constexpr auto fields() {
     using R = Recipe;
-    return std::tuple{gated::setting("length", &R::length), gated::setting("batch", &R::batch),
-                      gated::setting("corpus", &R::corpus), gated::setting("mlm", &R::mlm)};
+    return gated::Fields(gated::setting("length", &R::length), gated::setting("batch", &R::batch),
+                         gated::setting("corpus", &R::corpus), gated::setting("mlm", &R::mlm));
   }
 };
 

@@ -84,7 +84,7 @@ foreach(compiler IN LISTS COMPILERS)
     set(own "#include <gated/layers/linear.hpp>\nusing namespace gated;
 struct Own : Layer<Own, float> {
   static constexpr const char* name = \"Own\";
-  static constexpr auto fields() { return std::tuple<>(); }
+  static constexpr auto fields() { return gated::Fields(); }
   Contract contract() const { return {.in = 2, .out = 2}; }
   auto apply(auto&, auto x) const { return x; }
   ${member}
@@ -92,7 +92,7 @@ struct Own : Layer<Own, float> {
 struct Around : Layer<Around, float> {
   Own own;
   static constexpr const char* name = \"Around\";
-  static constexpr auto fields() { return std::tuple(field(\"own\", &Around::own)); }
+  static constexpr auto fields() { return Fields(field(\"own\", &Around::own)); }
   Contract contract() const { return own.contract(); }
   auto apply(auto& run, auto x) const { return run(own, x); }
 };

@@ -61,7 +61,7 @@ struct Joining : Layer<Joining, double> {
   static constexpr const char* name = "Joining";
   Times times{3, 3};
   mutable int epilogues = 0;
-  static constexpr auto fields() { return std::tuple{field("times", &Joining::times)}; }
+  static constexpr auto fields() { return Fields(field("times", &Joining::times)); }
   Contract contract() const { return times.contract(); }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
@@ -88,7 +88,7 @@ TEST(Run, FusesAnEpilogueOrAppliesItToTheResult) {
 /// A layer whose body returns its input.
 struct Same {
   static constexpr const char* name = "Same";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {}; }
   auto apply(auto&, auto x) const { return x; }
 };
@@ -162,7 +162,7 @@ TEST(Run, ReusesTheMemoryOfAnOwnedEpilogueOperand) {
 /// Uses 1000 elements of scratch.
 struct Scratchy {
   static constexpr const char* name = "Scratchy";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {}; }
   auto apply(auto& run, auto x) const {
     const auto scratch = run.make(run.rows(x), 200);
@@ -219,7 +219,7 @@ TEST(Run, CountsPartsAsUsesOfTheWholeMatrix) {
 struct Cutting {
   static constexpr const char* name = "Cutting";
   bool of_own = false;
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = 3, .out = 2}; }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
@@ -245,7 +245,7 @@ TEST(Run, ReturnsAPartWithoutACopyIfItOutlivesTheBody) {
 /// A layer that returns more columns than its contract promises.
 struct Liar {
   static constexpr const char* name = "Liar";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = 3, .out = 2}; }
   auto apply(auto&, auto x) const { return x; }
 };
@@ -254,7 +254,7 @@ struct Liar {
 struct Restrided : Layer<Restrided, double> {
   static constexpr Index width = 512;
   static constexpr const char* name = "Restrided";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = width, .out = width}; }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
@@ -266,7 +266,7 @@ struct Restrided : Layer<Restrided, double> {
 
 struct AroundRestrided : Layer<AroundRestrided, double> {
   static constexpr const char* name = "AroundRestrided";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return Restrided().contract(); }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
@@ -336,7 +336,7 @@ TEST(Run, ShowsEachLayerUnderItsPath) {
 struct Skipper {
   static constexpr const char* name = "Skipper";
   Pair pair{2, 3};
-  static constexpr auto fields() { return std::tuple{field("pair", &Skipper::pair)}; }
+  static constexpr auto fields() { return Fields(field("pair", &Skipper::pair)); }
   Contract contract() const { return pair.times.contract(); }
   auto apply(auto& run, auto x) const { return run(pair.times, std::move(x)); }
 };
@@ -366,7 +366,7 @@ struct Borrower {
   static constexpr const char* name = "Borrower";
   const Pair* own = nullptr;
   std::vector<Borrower> parts;
-  static constexpr auto fields() { return std::tuple{field("parts", &Borrower::parts)}; }
+  static constexpr auto fields() { return Fields(field("parts", &Borrower::parts)); }
   Contract contract() const { return {}; }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
@@ -392,7 +392,7 @@ TEST(Run, ShowsANonFieldLayerUnderItsName) {
 /// A layer whose body calls show() itself, for its output and for named and numbered parts.
 struct Shower {
   static constexpr const char* name = "Shower";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.shows_itself = true}; }
   auto apply(auto& run, auto x) const {
     run.show(x, "weights", 3);
@@ -405,7 +405,7 @@ struct Shower {
 struct Showers {
   static constexpr const char* name = "Showers";
   Shower shower;
-  static constexpr auto fields() { return std::tuple{field("shower", &Showers::shower)}; }
+  static constexpr auto fields() { return Fields(field("shower", &Showers::shower)); }
   Contract contract() const { return {}; }
   auto apply(auto& run, auto x) const { return run(shower, std::move(x)); }
 };

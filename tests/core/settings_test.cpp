@@ -15,7 +15,7 @@ constexpr auto names_of(Colour) {
 
 struct Inner {
   int width = 3;
-  static constexpr auto fields() { return std::tuple{setting("width", &Inner::width)}; }
+  static constexpr auto fields() { return Fields(setting("width", &Inner::width)); }
 };
 
 struct Config {
@@ -23,7 +23,7 @@ struct Config {
   Colour colour = Colour::red;
   Inner inner;
   static constexpr auto fields() {
-    return std::tuple{setting("depth", &Config::depth), setting("colour", &Config::colour), setting("inner", &Config::inner)};
+    return Fields(setting("depth", &Config::depth), setting("colour", &Config::colour), setting("inner", &Config::inner));
   }
 };
 

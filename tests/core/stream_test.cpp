@@ -155,7 +155,7 @@ struct Lookahead : Layer<Lookahead, double> {
   Contract promised;
 
   explicit Lookahead(const Contract& promised_) : promised(promised_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return promised; }
   auto apply(auto&, auto x) const { return x; }
 };
@@ -325,7 +325,7 @@ struct Row : Layer<Row, double> {
   std::vector<Pair> blocks;
 
   explicit Row(std::size_t depth) : blocks(depth, Pair(2, 3)) {}
-  static constexpr auto fields() { return std::tuple{field("blocks", &Row::blocks)}; }
+  static constexpr auto fields() { return Fields(field("blocks", &Row::blocks)); }
   Contract contract() const { return blocks.front().contract(); }
 
   auto apply(auto& run, auto x) const { return run.blocks(blocks, std::move(x)); }

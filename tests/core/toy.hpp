@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "gated/core/parameters.hpp"
@@ -17,7 +16,7 @@ struct ToyLinear {
   ToyLinear(Index in, Index out, bool has_bias = true)
       : weight(Matrix<float>::Ones(out, in)), bias(Vector<float>::Ones(has_bias ? out : 0)) {}
   static constexpr auto fields() {
-    return std::tuple{field("weight", &ToyLinear::weight, Role::weight), field("bias", &ToyLinear::bias, Role::bias)};
+    return Fields(field("weight", &ToyLinear::weight, Role::weight), field("bias", &ToyLinear::bias, Role::bias));
   }
 };
 
@@ -25,9 +24,7 @@ struct ToyBlock {
   ToyLinear proj;
   std::optional<ToyLinear> attention;
 
-  static constexpr auto fields() {
-    return std::tuple{field("proj", &ToyBlock::proj), field("attention", &ToyBlock::attention)};
-  }
+  static constexpr auto fields() { return Fields(field("proj", &ToyBlock::proj), field("attention", &ToyBlock::attention)); }
 };
 
 struct ToyModel {
@@ -37,8 +34,8 @@ struct ToyModel {
 
   Shape patches_shape() const { return {2, 3, 2, 2}; }
   static constexpr auto fields() {
-    return std::tuple{field("patches.weight", &ToyModel::patches, Role::position, &ToyModel::patches_shape),
-                      field("blocks", &ToyModel::blocks), field("head", &ToyModel::head)};
+    return Fields(field("patches.weight", &ToyModel::patches, Role::position, &ToyModel::patches_shape),
+                  field("blocks", &ToyModel::blocks), field("head", &ToyModel::head));
   }
 };
 

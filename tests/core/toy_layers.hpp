@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct Times : Layer<Times, double> {
   Vector<double> factor;
 
   Times(double factor_, Index channels_) : channels(channels_), factor(Vector<double>::Constant(1, factor_)) {}
-  static constexpr auto fields() { return std::tuple{field("factor", &Times::factor, Role::weight)}; }
+  static constexpr auto fields() { return Fields(field("factor", &Times::factor, Role::weight)); }
   Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
 
   template <class Run>
@@ -39,7 +38,7 @@ struct Neighbours : Layer<Neighbours, double> {
   Index channels, length;
 
   Neighbours(Index channels_, Index length_) : channels(channels_), length(length_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const {
     return {.in = channels, .out = channels, .sees = Sees::past, .longest = length, .remedy = " Cut it."};
   }
@@ -78,7 +77,7 @@ struct Totals : Layer<Totals, double> {
   Index channels;
 
   explicit Totals(Index channels_) : channels(channels_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::past, .takes_mask = true}; }
 
   template <class Run>
@@ -113,7 +112,7 @@ struct Pair : Layer<Pair, double> {
   Totals totals;
 
   Pair(double factor, Index channels) : times(factor, channels), totals(channels) {}
-  static constexpr auto fields() { return std::tuple{field("times", &Pair::times), field("totals", &Pair::totals)}; }
+  static constexpr auto fields() { return Fields(field("times", &Pair::times), field("totals", &Pair::totals)); }
   Contract contract() const { return times.contract().then(totals.contract()); }
 
   auto apply(auto& run, auto x) const { return run(totals, run(times, std::move(x))); }
@@ -134,7 +133,7 @@ struct Tower : Layer<Tower, double> {
     head.emplace(0.5, channels);
   }
   static constexpr auto fields() {
-    return std::tuple{field("blocks", &Tower::blocks), field("head", &Tower::head), field("inner.last", &Tower::last)};
+    return Fields(field("blocks", &Tower::blocks), field("head", &Tower::head), field("inner.last", &Tower::last));
   }
   Contract contract() const {
     Contract contract = last.contract();

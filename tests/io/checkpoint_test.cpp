@@ -20,7 +20,7 @@ struct Layer {
   Matrix<T> weight;
   Vector<T> bias;
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Layer::weight, Role::weight), field("bias", &Layer::bias, Role::bias)};
+    return Fields(field("weight", &Layer::weight, Role::weight), field("bias", &Layer::bias, Role::bias));
   }
 };
 
@@ -47,8 +47,8 @@ struct Model {
   }
   Shape patches_shape() const { return {2, 1, 2, 2}; }
   static constexpr auto fields() {
-    return std::tuple{field("patches", &Model::patches, Role::weight, &Model::patches_shape), field("blocks", &Model::blocks),
-                      field("head", &Model::head)};
+    return Fields(field("patches", &Model::patches, Role::weight, &Model::patches_shape), field("blocks", &Model::blocks),
+                  field("head", &Model::head));
   }
 };
 
@@ -171,12 +171,12 @@ TEST(Checkpoint, SummarisesAnyNumberOfMismatchesInTwelveLines) {
   struct Part {
     Vector<float> first = Vector<float>::Ones(1), second = Vector<float>::Ones(2);
     static constexpr auto fields() {
-      return std::tuple{field("first", &Part::first, Role::bias), field("second", &Part::second, Role::bias)};
+      return Fields(field("first", &Part::first, Role::bias), field("second", &Part::second, Role::bias));
     }
   };
   struct Many {
     std::vector<Part> parts = std::vector<Part>(250);
-    static constexpr auto fields() { return std::tuple{field("parts", &Many::parts)}; }
+    static constexpr auto fields() { return Fields(field("parts", &Many::parts)); }
   } many;
   const auto path = temporary("many.safetensors");
   const std::vector<float> one(1), two(2);
@@ -213,7 +213,7 @@ TEST(Checkpoint, RefusesOneExtraTensor) {
     Model<float> inner{1};
     Vector<float> extra = Vector<float>::Ones(3);
     static constexpr auto fields() {
-      return std::tuple{field("inner", &Larger::inner), field("extra", &Larger::extra, Role::bias)};
+      return Fields(field("inner", &Larger::inner), field("extra", &Larger::extra, Role::bias));
     }
   };
   save_parameters(Larger{}, path);

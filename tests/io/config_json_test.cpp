@@ -20,7 +20,7 @@ constexpr auto names_of(Colour) {
 struct Inner {
   Index heads = 2;
   double epsilon = 1e-5;
-  static constexpr auto fields() { return std::tuple{setting("heads", &Inner::heads), setting("epsilon", &Inner::epsilon)}; }
+  static constexpr auto fields() { return Fields(setting("heads", &Inner::heads), setting("epsilon", &Inner::epsilon)); }
 };
 
 struct Config {
@@ -36,11 +36,10 @@ struct Config {
   std::vector<Index> groups = {};
 
   static constexpr auto fields() {
-    return std::tuple{setting("length", &Config::length),   setting("depth", &Config::depth),
-                      setting("dropout", &Config::dropout), setting("causal", &Config::causal),
-                      setting("name", &Config::name),       setting("colour", &Config::colour),
-                      setting("inner", &Config::inner),     setting("attention", &Config::attention),
-                      setting("patch", &Config::patch),     setting("groups", &Config::groups)};
+    return Fields(setting("length", &Config::length), setting("depth", &Config::depth), setting("dropout", &Config::dropout),
+                  setting("causal", &Config::causal), setting("name", &Config::name), setting("colour", &Config::colour),
+                  setting("inner", &Config::inner), setting("attention", &Config::attention), setting("patch", &Config::patch),
+                  setting("groups", &Config::groups));
   }
 };
 
@@ -151,7 +150,7 @@ struct Pictures {
   PerChannel mean = 0.5;
   template <class C = Pictures>
   static constexpr auto fields() {
-    return std::tuple{setting("mean", &C::mean)};
+    return Fields(setting("mean", &C::mean));
   }
 };
 

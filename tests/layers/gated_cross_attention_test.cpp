@@ -45,7 +45,7 @@ struct Beside : Layer<Beside<T>> {
   GatedCrossAttention<T> attention;
 
   explicit Beside(const Config& config) : attention(config) {}
-  static constexpr auto fields() { return std::tuple{field("attention", &Beside::attention)}; }
+  static constexpr auto fields() { return Fields(field("attention", &Beside::attention)); }
   Contract contract() const {
     const Config& config = attention.config;
     return {.in = config.channels + config.key_width() + config.value_width(),

@@ -23,7 +23,7 @@ struct Reading : Layer<Reading<T>> {
 
   explicit Reading(const LanguageModelHeadConfig& config) : head(config, width, vocabulary) {}
   static constexpr auto fields() {
-    return std::tuple{field("embedding", &Reading::embedding, Role::embedding), field("head", &Reading::head)};
+    return Fields(field("embedding", &Reading::embedding, Role::embedding), field("head", &Reading::head));
   }
   Contract contract() const { return {.in = width, .out = vocabulary, .sees = Sees::itself}; }
 

@@ -23,7 +23,7 @@ using M = Matrix<double>;
 template <class T>
 struct Of : Layer<Of<T>> {
   static constexpr const char* name = "Of";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {}; }
   auto apply(auto&, auto x) const { return x; }
 };
@@ -48,7 +48,7 @@ TEST(Layer, DeducesItsScalar) {
 struct Careless : Layer<Careless, double> {
   static constexpr const char* name = "Careless";
   Matrix<double> weight = unset_weight<double>(2, 3);
-  static constexpr auto fields() { return std::tuple{field("weight", &Careless::weight, Role::weight)}; }
+  static constexpr auto fields() { return Fields(field("weight", &Careless::weight, Role::weight)); }
   Contract contract() const { return {}; }
   auto apply(auto&, auto x) const { return x; }
 };
@@ -56,12 +56,12 @@ struct Careless : Layer<Careless, double> {
 /// Parameters of a layer that are no layer themselves.
 struct Parts {
   Linear<double> inner{2, 3};
-  static constexpr auto fields() { return std::tuple{field("inner", &Parts::inner)}; }
+  static constexpr auto fields() { return Fields(field("inner", &Parts::inner)); }
 };
 struct OfParts : Layer<OfParts, double> {
   static constexpr const char* name = "OfParts";
   Parts parts;
-  static constexpr auto fields() { return std::tuple{field("parts", &OfParts::parts)}; }
+  static constexpr auto fields() { return Fields(field("parts", &OfParts::parts)); }
   Contract contract() const { return {}; }
   auto apply(auto&, auto x) const { return x; }
 };
@@ -128,7 +128,7 @@ TEST(Layer, AllocatesNothing) {
 /// Sums all elements of each pair of rows: the output has half as many rows, and one column.
 struct Halves : Layer<Halves, double> {
   static constexpr const char* name = "Halves";
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = 4, .out = 1, .of_rows = 2, .rows = 1}; }
   auto apply(auto& run, auto x) const {
     const auto y = run.make(run.rows(x) / 2, 1);

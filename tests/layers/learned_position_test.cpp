@@ -12,7 +12,7 @@ struct Placing : Layer<Placing<T>> {
 
   LearnedPosition<T> position{9, 5};
 
-  static constexpr auto fields() { return std::tuple{field("position", &Placing::position)}; }
+  static constexpr auto fields() { return Fields(field("position", &Placing::position)); }
   Contract contract() const {
     Contract contract = position.contract();
     contract.sees = Sees::past;

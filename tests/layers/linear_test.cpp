@@ -61,9 +61,8 @@ struct Fusing : Layer<Fusing<T>> {
   Vector<T> residual_scale = Vector<T>::Ones(9);
 
   static constexpr auto fields() {
-    return std::tuple{field("linear", &Fusing::linear), field("to_added", &Fusing::to_added),
-                      field("to_gate", &Fusing::to_gate), field("to_residual", &Fusing::to_residual),
-                      field("residual_scale", &Fusing::residual_scale, Role::norm)};
+    return Fields(field("linear", &Fusing::linear), field("to_added", &Fusing::to_added), field("to_gate", &Fusing::to_gate),
+                  field("to_residual", &Fusing::to_residual), field("residual_scale", &Fusing::residual_scale, Role::norm));
   }
   Contract contract() const { return {.in = 5, .out = 9, .sees = Sees::itself}; }
 

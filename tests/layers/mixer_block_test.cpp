@@ -23,7 +23,7 @@ struct ShiftMixerConfig {
 
   template <class C = ShiftMixerConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels), setting("causal", &C::causal)};
+    return Fields(setting("channels", &C::channels), setting("causal", &C::causal));
   }
 };
 
@@ -39,7 +39,7 @@ struct ShiftMixer : Layer<ShiftMixer<T>> {
 
   ShiftMixer() = default;
   explicit ShiftMixer(const Config& c) : config(c), norm(c.channels, 1e-5, NormForm::affine) {}
-  static constexpr auto fields() { return std::tuple{field("norm", &ShiftMixer::norm)}; }
+  static constexpr auto fields() { return Fields(field("norm", &ShiftMixer::norm)); }
   Contract contract() const {
     return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all};
   }

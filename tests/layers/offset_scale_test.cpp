@@ -22,7 +22,7 @@ struct AllRows : Layer<AllRows<T>> {
 
   OffsetScale<T> offset_scale;
 
-  static constexpr auto fields() { return std::tuple{field("offset_scale", &AllRows::offset_scale)}; }
+  static constexpr auto fields() { return Fields(field("offset_scale", &AllRows::offset_scale)); }
   Contract contract() const { return {.in = offset_scale.in(), .out = offset_scale.out(), .sees = Sees::itself}; }
 
   auto apply(auto& run, auto x) const {

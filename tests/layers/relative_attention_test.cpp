@@ -127,7 +127,7 @@ struct OfItself : Layer<OfItself<T>> {
   bool by_offset;
 
   explicit OfItself(bool by_offset_) : by_offset(by_offset_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = 4, .out = 4}; }
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {

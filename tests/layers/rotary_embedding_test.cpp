@@ -27,7 +27,7 @@ struct Turning : Layer<Turning<T>> {
 
   explicit Turning(Rotary layout) : q(7, 7), k(7, 7), rotary(layout, layout == Rotary::none ? 0 : 6, 100.0) {}
   static constexpr auto fields() {
-    return std::tuple{field("q", &Turning::q), field("k", &Turning::k), field("rotary", &Turning::rotary)};
+    return Fields(field("q", &Turning::q), field("k", &Turning::k), field("rotary", &Turning::rotary));
   }
   Contract contract() const { return {.in = 7, .out = 7, .sees = Sees::past}; }
 

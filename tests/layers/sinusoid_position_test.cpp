@@ -25,7 +25,7 @@ struct Placing : Layer<Placing<T>> {
   SinusoidPosition<T> position;
 
   explicit Placing(const SinusoidPosition<T>& p) : position(p) {}
-  static constexpr auto fields() { return std::tuple{field("position", &Placing::position)}; }
+  static constexpr auto fields() { return Fields(field("position", &Placing::position)); }
   Contract contract() const {
     Contract contract = position.contract();
     contract.in = contract.out = position.channels;

@@ -44,7 +44,7 @@ struct Adding : Layer<Adding<T>> {
   Linear<T> addition;
 
   explicit Adding(const SpatialGatingUnitConfig& config) : gate(config), addition(config.channels, config.out()) {}
-  static constexpr auto fields() { return std::tuple{field("gate", &Adding::gate), field("addition", &Adding::addition)}; }
+  static constexpr auto fields() { return Fields(field("gate", &Adding::gate), field("addition", &Adding::addition)); }
   Contract contract() const { return gate.contract(); }
 
   auto apply(auto& run, auto x) const {
@@ -66,8 +66,7 @@ struct Skipping : Layer<Skipping<T>> {
 
   explicit Skipping(const Config& config) : gate({.channels = 2 * channels, .spatial = config}) {}
   static constexpr auto fields() {
-    return std::tuple{field("proj_in", &Skipping::proj_in), field("gate", &Skipping::gate),
-                      field("proj_out", &Skipping::proj_out)};
+    return Fields(field("proj_in", &Skipping::proj_in), field("gate", &Skipping::gate), field("proj_out", &Skipping::proj_out));
   }
   Contract contract() const { return proj_in.contract().then(gate.contract()).then(proj_out.contract()); }
 

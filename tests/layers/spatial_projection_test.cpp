@@ -227,7 +227,7 @@ struct Mixing : Layer<Mixing<T>> {
       others.emplace(channels, 3 * channels);
     }
   }
-  static constexpr auto fields() { return std::tuple{field("proj", &Mixing::proj), field("others", &Mixing::others)}; }
+  static constexpr auto fields() { return Fields(field("proj", &Mixing::proj), field("others", &Mixing::others)); }
   Contract contract() const {
     Contract contract = proj.contract();
     contract.in = contract.out = channels;

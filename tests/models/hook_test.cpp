@@ -47,7 +47,7 @@ void add_member(const M& member, const std::string& path, Names& all) {
 
 template <class L>
 void add_layers(const L& layer, const std::string& path, Names& all) {
-  std::apply([&](const auto&... field) { (add_member(layer.*(field.member), path + field.name, all), ...); }, L::fields());
+  L::fields().pass_to([&](const auto&... field) { (add_member(layer.*(field.member), path + field.name, all), ...); });
 }
 
 /// True if `path` names a layer that a hook does not see. Rotary positions, relative biases and segment embeddings only change

@@ -26,7 +26,7 @@ struct PlainBlockConfig {
 
   template <class C = PlainBlockConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels), setting("causal", &C::causal)};
+    return Fields(setting("channels", &C::channels), setting("causal", &C::causal));
   }
 };
 
@@ -42,7 +42,7 @@ struct PlainBlock : Layer<PlainBlock<T>> {
 
   PlainBlock() = default;
   explicit PlainBlock(const PlainBlockConfig& c) : config(c), proj(c.channels, c.channels) {}
-  static constexpr auto fields() { return std::tuple{field("proj", &PlainBlock::proj)}; }
+  static constexpr auto fields() { return Fields(field("proj", &PlainBlock::proj)); }
   Contract contract() const {
     return {.in = config.channels, .out = config.channels, .sees = config.causal ? Sees::past : Sees::all};
   }

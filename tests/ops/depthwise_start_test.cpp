@@ -23,8 +23,8 @@ struct Parameters {
         bias(test::random_vector<T>(5, 2)),
         constant(test::random_vector<T>(5, 3)) {}
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Parameters::weight, Role::spatial), field("bias", &Parameters::bias, Role::spatial),
-                      field("constant", &Parameters::constant, Role::norm)};
+    return Fields(field("weight", &Parameters::weight, Role::spatial), field("bias", &Parameters::bias, Role::spatial),
+                  field("constant", &Parameters::constant, Role::norm));
   }
   Depthwise<T> depthwise() const {
     return {.weight = weight, .bias = bias, .dilation = options.dilation, .own_tap = options.own_tap};

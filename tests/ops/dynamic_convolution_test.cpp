@@ -22,7 +22,7 @@ struct Parameters {
   Vector<T> bias;
 
   explicit Parameters(const Options& o) : options(o), bias(random_vector<T>(o.bias ? o.channels : 0, 7)) {}
-  static constexpr auto fields() { return std::tuple(field("bias", &Parameters::bias, Role::bias)); }
+  static constexpr auto fields() { return Fields(field("bias", &Parameters::bias, Role::bias)); }
   Index columns() const { return options.channels + options.heads * options.taps; }
   DynamicTaps<T> taps() const { return {bias, options.heads, options.taps, options.own_tap, options.softmax}; }
 };

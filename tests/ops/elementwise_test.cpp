@@ -133,7 +133,7 @@ struct Factors {
   using Scalar = T;
   Vector<T> factors;
   explicit Factors(Index count) : factors(test::random_vector<T>(count, 5)) {}
-  static constexpr auto fields() { return std::tuple{field("factors", &Factors::factors, Role::norm)}; }
+  static constexpr auto fields() { return Fields(field("factors", &Factors::factors, Role::norm)); }
 };
 
 TEST(Elementwise, ProductsSumsAndScalesWorkInBatchesStreamsAndTapes) {

@@ -16,7 +16,7 @@ struct Table {
   using Scalar = T;
   Matrix<T> weight = random_matrix<T>(5, 3, 1);
   explicit Table(int) {}
-  static constexpr auto fields() { return std::tuple{field("weight", &Table::weight, Role::embedding)}; }
+  static constexpr auto fields() { return Fields(field("weight", &Table::weight, Role::embedding)); }
 };
 
 const std::vector<Index> ids{4, 0, 4, 2};

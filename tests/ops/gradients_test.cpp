@@ -15,7 +15,7 @@ using test::same_bits;
 /// A model with one trainable weight.
 struct Weight {
   Matrix<double> weight = random_matrix<double>(4, 3, 1);
-  static constexpr auto fields() { return std::tuple{field("weight", &Weight::weight, Role::weight)}; }
+  static constexpr auto fields() { return Fields(field("weight", &Weight::weight, Role::weight)); }
 };
 
 /// A training step with input x (5 × 3) and output y (5 × 4). The backward pass calls `f(back, x, y)`; the gradient of y is dy.

@@ -20,7 +20,7 @@ using test::same_bits;
 constexpr Index in = 5, out = 11;
 
 /// The fields of an epilogue, one bit each.
-enum Fields : unsigned { added = 1, activation = 2, gate = 4, residual = 8, residual_scale = 16, all = 31, scale = 32 };
+enum Members : unsigned { added = 1, activation = 2, gate = 4, residual = 8, residual_scale = 16, all = 31, scale = 32 };
 
 /// Every combination of fields, except those with both a gate and a scale.
 std::vector<unsigned> combinations() {
@@ -43,8 +43,8 @@ struct Weights {
       : rest_scale(test::random_vector<T>(fields & residual_scale ? out : 0, 3)),
         factors(test::random_vector<T>(fields & scale ? out : 0, 4)) {}
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Weights::weight, Role::weight), field("bias", &Weights::bias, Role::bias),
-                      field("rest_scale", &Weights::rest_scale, Role::norm), field("factors", &Weights::factors, Role::norm)};
+    return Fields(field("weight", &Weights::weight, Role::weight), field("bias", &Weights::bias, Role::bias),
+                  field("rest_scale", &Weights::rest_scale, Role::norm), field("factors", &Weights::factors, Role::norm));
   }
 };
 
@@ -270,7 +270,7 @@ struct Projection : Layer<Projection, double> {
   static constexpr const char* name = "Projection";
   const Weights<double>* p;
   explicit Projection(const Weights<double>& p_) : p(&p_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = p->weight.cols(), .out = p->weight.rows(), .sees = Sees::itself}; }
   auto apply(auto& run, auto x, auto then) const { return product(run, x, p->weight, p->bias, std::move(then)); }
 };
@@ -278,7 +278,7 @@ struct PlainProjection : Layer<PlainProjection, double> {
   static constexpr const char* name = "PlainProjection";
   const Weights<double>* p;
   explicit PlainProjection(const Weights<double>& p_) : p(&p_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = p->weight.cols(), .out = p->weight.rows(), .sees = Sees::itself}; }
   auto apply(auto& run, auto x) const { return product(run, x, p->weight, p->bias, {}); }
 };

@@ -23,7 +23,7 @@ struct Parameters {
   explicit Parameters(const Options& o)
       : options(o), weight(random_matrix<T>(o.heads, o.taps, 6)), bias(random_vector<T>(o.bias ? o.channels : 0, 7)) {}
   static constexpr auto fields() {
-    return std::tuple(field("weight", &Parameters::weight, Role::spatial), field("bias", &Parameters::bias, Role::spatial));
+    return Fields(field("weight", &Parameters::weight, Role::spatial), field("bias", &Parameters::bias, Role::spatial));
   }
   LightweightTaps<T> taps() const { return {weight, bias, options.own_tap, options.softmax}; }
 };

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "gated/core/settings.hpp"
 #include "gated/train/recording.hpp"
@@ -37,8 +36,8 @@ struct TestedNorm {
     }
   }
   static constexpr auto fields() {
-    return std::tuple{field("weight", &TestedNorm::weight, Role::norm), field("bias", &TestedNorm::bias, Role::norm),
-                      field("gain", &TestedNorm::gain, Role::norm)};
+    return Fields(field("weight", &TestedNorm::weight, Role::norm), field("bias", &TestedNorm::bias, Role::norm),
+                  field("gain", &TestedNorm::gain, Role::norm));
   }
   NormParameters<T> parameters() const { return {form, eps, weight.data(), bias.data(), gain.data()}; }
 };

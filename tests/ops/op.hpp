@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,7 @@ template <class T>
 struct NoParameters {
   using Scalar = T;
   explicit NoParameters(int) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 };
 
 /// An op f(run, parameters, x) as a layer.
@@ -35,7 +34,7 @@ struct Op : Layer<Op<Parameters, F>, typename Parameters::Scalar> {
 
   Op(const Parameters& parameters_, const F& f_, Index channels_, Index width_)
       : parameters(parameters_), f(f_), channels(channels_), width(width_) {}
-  static constexpr auto fields() { return std::tuple{field("parameters", &Op::parameters)}; }
+  static constexpr auto fields() { return Fields(field("parameters", &Op::parameters)); }
   Contract contract() const { return {.in = channels, .out = width, .sees = Sees::past, .takes_mask = true}; }
 
   template <class Run>

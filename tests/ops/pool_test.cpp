@@ -89,7 +89,7 @@ TYPED_TEST(MeanOverTokensOf, ReadsAndWritesBlocksOfLargerMatrices) {
 
 /// A model without parameters.
 struct Nothing {
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 };
 
 /// Expects that f(run, model, x) is y in a batch and on a tape, with correct gradients, even if two calls add to that of x.
@@ -149,7 +149,7 @@ TEST(Pooling, RefusesMismatchedRowsAndEmptySequences) {
 
 struct Token {
   Vector<double> token = test::random_vector<double>(5, 2);
-  static constexpr auto fields() { return std::tuple{field("token", &Token::token, Role::position)}; }
+  static constexpr auto fields() { return Fields(field("token", &Token::token, Role::position)); }
 };
 
 TEST(Prepend, PutsARowBeforeEachSequence) {

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <tuple>
 
 #include "gated/audio.hpp"
 #include "gated/io/csv.hpp"

@@ -35,7 +35,7 @@ struct Projection : Layer<Projection<T>> {
   const Matrix<T>* weight;
   const Vector<T>* bias;
   Projection(const Matrix<T>& weight_, const Vector<T>& bias_) : weight(&weight_), bias(&bias_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = weight->cols(), .out = weight->rows(), .sees = Sees::itself}; }
   auto apply(auto& run, auto x, auto then) const { return product(run, x, *weight, *bias, std::move(then)); }
 };

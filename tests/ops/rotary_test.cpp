@@ -115,7 +115,7 @@ struct Frequencies {
   using Scalar = T;
   Vector<T> values;
   explicit Frequencies(Index dimensions) : values(rotary_frequencies<T>(dimensions, 50)) {}
-  static constexpr auto fields() { return std::tuple{field("values", &Frequencies::values, Role::constant)}; }
+  static constexpr auto fields() { return Fields(field("values", &Frequencies::values, Role::constant)); }
 };
 
 TEST(Rotary, CountsPositionsPerSequenceInEveryRun) {

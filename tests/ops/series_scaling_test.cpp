@@ -137,7 +137,7 @@ TEST(ScaleSeries, KeepsInfinitiesInTheirSeries) {
 }
 
 struct Nothing {
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 };
 
 /// Gradients through x̂, μ, σ and unscale_series().

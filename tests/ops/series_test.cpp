@@ -15,7 +15,7 @@ using test::random_matrix;
 
 /// A model without parameters.
 struct Nothing {
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 };
 
 /// Expects that f(run, x) is y in a batch and on a tape, with correct gradients, even if two calls add to that of x.

@@ -76,7 +76,7 @@ TYPED_TEST(SoftmaxGateOf, KeepsNaNInItsColumn) {
 
 TEST(SoftmaxGate, IsDroppedBeforeTheResidual) {
   struct None {
-    static constexpr auto fields() { return std::tuple{}; }
+    static constexpr auto fields() { return Fields(); }
   } model, gradient;
   Tape<double> tape({}, {.residual_dropout = 0.5});
   Random random(1);

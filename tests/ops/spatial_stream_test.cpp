@@ -29,7 +29,7 @@ struct Numbers {
         x(random_matrix<T>(heads, length, 2)),
         y(random_matrix<T>(heads, length, 3)),
         bias(random_matrix<T>(heads, length, 4)) {}
-  static constexpr auto fields() { return std::tuple{field("w", &Numbers::w, Role::spatial)}; }
+  static constexpr auto fields() { return Fields(field("w", &Numbers::w, Role::spatial)); }
   SpatialWeight<T> weight() const { return {form, length, heads, true, &w, &x, &y, &bias}; }
 };
 

@@ -54,9 +54,9 @@ struct Numbers {
     scale = test::random_vector<T>(c.scaled ? 6 : 0, 5);
   }
   static constexpr auto fields() {
-    return std::tuple{field("w", &Numbers::w, Role::spatial), field("x", &Numbers::x, Role::spatial),
-                      field("y", &Numbers::y, Role::spatial), field("bias", &Numbers::bias, Role::spatial),
-                      field("scale", &Numbers::scale, Role::norm)};
+    return Fields(field("w", &Numbers::w, Role::spatial), field("x", &Numbers::x, Role::spatial),
+                  field("y", &Numbers::y, Role::spatial), field("bias", &Numbers::bias, Role::spatial),
+                  field("scale", &Numbers::scale, Role::norm));
   }
   SpatialWeight<T> weight() const { return {config.form, config.length, config.heads, config.causal, &w, &x, &y, &bias}; }
 
@@ -171,7 +171,7 @@ struct Mixing : Layer<Mixing, double> {
   static constexpr const char* name = "Mixing";
   const Numbers<double>* numbers;
   explicit Mixing(const Numbers<double>& numbers_) : numbers(&numbers_) {}
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {}; }
   auto apply(auto& run, auto v, auto then) const { return mix_tokens(run, numbers->weight(), v, std::move(then)); }
 };

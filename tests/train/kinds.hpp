@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "gated/core/parameters.hpp"
 
 namespace gated::test {
@@ -20,13 +18,10 @@ struct Kinds {
   Vector<T> constant = Vector<T>::Constant(3, T{5});
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Kinds::weight, Role::weight),
-                      field("bias", &Kinds::bias, Role::bias),
-                      field("norm", &Kinds::norm, Role::norm),
-                      field("spatial", &Kinds::spatial, Role::spatial),
-                      field("position", &Kinds::position, Role::position),
-                      field("embedding", &Kinds::embedding, Role::embedding),
-                      field("constant", &Kinds::constant, Role::constant)};
+    return Fields(field("weight", &Kinds::weight, Role::weight), field("bias", &Kinds::bias, Role::bias),
+                  field("norm", &Kinds::norm, Role::norm), field("spatial", &Kinds::spatial, Role::spatial),
+                  field("position", &Kinds::position, Role::position), field("embedding", &Kinds::embedding, Role::embedding),
+                  field("constant", &Kinds::constant, Role::constant));
   }
 };
 

@@ -11,7 +11,7 @@ using test::random_matrix;
 
 /// A model without parameters.
 struct None {
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 };
 
 const std::vector<Index> targets{3, -100, 0, 16};

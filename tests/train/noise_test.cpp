@@ -179,7 +179,7 @@ TEST(Noise, StochasticDepthRefusesRowsOutsideTheSequences) {
 
 TEST(Noise, DropoutKeepsTheMean) {
   struct None {
-    static constexpr auto fields() { return std::tuple{}; }
+    static constexpr auto fields() { return Fields(); }
   } model, gradient;
   Tape<float> tape;
   Random random(1);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <tuple>
 
 #include "gated/layers/linear.hpp"
 #include "gated/train/training.hpp"
@@ -20,7 +19,7 @@ struct RegressionConfig {
 
   static constexpr auto fields() {
     using C = RegressionConfig;
-    return std::tuple{setting("in", &C::in), setting("out", &C::out), setting("bias", &C::bias)};
+    return Fields(setting("in", &C::in), setting("out", &C::out), setting("bias", &C::bias));
   }
 };
 
@@ -36,7 +35,7 @@ struct Regression {
   explicit Regression(const RegressionConfig& c) : config(c), layer(c.in, c.out, c.bias) {}
   Regression(const RegressionConfig& c, Random& random) : Regression(c) { layer.initialize(random); }
 
-  static constexpr auto fields() { return std::tuple{field("layer", &Regression::layer)}; }
+  static constexpr auto fields() { return Fields(field("layer", &Regression::layer)); }
 };
 
 /// The mean of ½ |x Wᵀ + b - target(x)|² over `rows` random inputs x, and its gradient. Allocates nothing.

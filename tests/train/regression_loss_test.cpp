@@ -15,7 +15,7 @@ using test::message_of;
 using test::random_matrix;
 
 struct None {
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 };
 
 constexpr RegressionLossConfig configs[]{{.form = RegressionForm::squared},

@@ -20,7 +20,7 @@ using test::random_matrix;
 
 struct Two {
   Linear<double> first, second;
-  static constexpr auto fields() { return std::tuple{field("first", &Two::first), field("second", &Two::second)}; }
+  static constexpr auto fields() { return Fields(field("first", &Two::first), field("second", &Two::second)); }
 };
 
 /// A run in which all rows of x are one sequence.

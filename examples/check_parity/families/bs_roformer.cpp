@@ -31,7 +31,7 @@ struct Normed : gated::Layer<Normed<Mixer>> {
 
   Normed(const gated::BranchOptions& o, const typename Mixer::Config& c) : norm(o.channels, o.norm_eps, o.norm), mixer(c) {}
   static constexpr auto fields() {
-    return std::tuple{gated::field("norm", &Normed::norm), gated::field("mixer", &Normed::mixer)};
+    return gated::Fields(gated::field("norm", &Normed::norm), gated::field("mixer", &Normed::mixer));
   }
   gated::Contract contract() const { return norm.contract().then(mixer.contract()); }
   auto apply(auto& run, auto x) const { return run(mixer, run(norm, std::move(x))); }

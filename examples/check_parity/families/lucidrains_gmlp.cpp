@@ -78,26 +78,31 @@ Result<T> run_gate(const CaseFile& file) {
   return result;
 }
 
+/// Upstream's block, which has neither norm nor residual.
+template <class T>
+struct BareBlock : gated::Layer<BareBlock<T>> {
+  static constexpr const char* name = "BareBlock";
+
+  gated::GmlpBlock<T> block;
+
+  explicit BareBlock(const gated::GmlpConfig& c) : block(c) { block.norm = {}; }
+  static constexpr auto fields() { return gated::Fields(gated::field("block", &BareBlock::block)); }
+  gated::Contract contract() const { return block.contract(); }
+  auto apply(auto& run, auto x) const {
+    const auto z = run(block.proj_in, x, {.activation = block.config.activation});
+    const auto attended = block.attention ? run(*block.attention, x) : decltype(x)();
+    return run(block.proj_out, run(block.gate, z, attended));
+  }
+};
+
 template <class T>
 Result<T> run_block(const CaseFile& file) {
   auto config = trunk_config(file.arguments());
   config.hidden = file.arguments().at("dim_ff");
-  gated::GmlpBlock<T> block(config);
-  block.norm = {};  // upstream's block has no norm
-  const auto names = gated::lucidrains_block_names();
-  file.load(block, names);
-  const auto x = file.matrix<T>("input");
-  Result<T> result;
-  gated::Workspace<T> workspace;
-  const auto frame = workspace.frame();
-  const auto sequences = sequences_of(file);
-  gated::Batch<T> run(workspace, sequences);
-  result.output = run[block.branch(run, gated::RunMatrix<T>(gated::input_view<T>(x)), {})];
-  add_gradients<T>(result, file, block, names, [&](auto& tape, auto& input) {
-    gated::Recording<T> recording(tape, sequences);
-    return block.branch(recording, input("input", x), {});
-  });
-  return result;
+  BareBlock<T> block(config);
+  gated::NameMap names{.origin = "g-mlp-pytorch"};
+  gated::detail::add_lucidrains_block(names, "block.", "", {});
+  return run_layer<T>(file, block, names);
 }
 
 template <class T>

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <tuple>
+#include <utility>
 
 #include "gated/core/matrix.hpp"
 #include "gated/core/shape.hpp"
@@ -10,7 +11,7 @@
 /// Each layer lists its parameters and sub-layers once, as member pointers:
 ///
 ///     static constexpr auto fields() {
-///       return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
+///       return Fields(field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias));
 ///     }
 ///
 /// parameters.hpp and sublayers.hpp walk these lists.
@@ -51,6 +52,37 @@ template <class Owner, class Member>
 constexpr Field<Owner, Member> field(const char* name, Member Owner::*member) {
   return {name, member, Role::weight, nullptr};
 }
+
+namespace detail {
+
+// A list of items without the recursion and the constraints of std::tuple, which cost much compile time.
+template <std::size_t index, class Item>
+struct IndexedItem {
+  Item item;
+};
+
+template <class Indices, class... Items>
+struct IndexedItems;
+template <std::size_t... indices, class... Items>
+struct IndexedItems<std::index_sequence<indices...>, Items...> : IndexedItem<indices, Items>... {
+  constexpr explicit IndexedItems(const Items&... items) : IndexedItem<indices, Items>{items}... {}
+
+  /// Returns f(items…).
+  template <class F>
+  constexpr decltype(auto) pass_to(const F& f) const {
+    return f(IndexedItem<indices, Items>::item...);
+  }
+};
+
+}  // namespace detail
+
+/// The fields of a layer or the settings of a configuration: `Fields(field(…), field(…))`.
+template <class... Items>
+struct Fields : detail::IndexedItems<std::index_sequence_for<Items...>, Items...> {
+  using detail::IndexedItems<std::index_sequence_for<Items...>, Items...>::IndexedItems;
+};
+template <class... Items>
+Fields(Items...) -> Fields<Items...>;
 
 namespace detail {
 

@@ -56,16 +56,28 @@ class Inference : public RunMemory<T> {
     return make(rows, columns);
   }
 
+  /// layer(x, more…), for a layer with or without further arguments.
+  template <class L, class In, class... More>
+  requires(!(std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>> || ...)) Matrix operator()(const L& layer, In&& x,
+                                                                                                   More&&... more) {
+    auto&& own = detail::in_run(std::forward<In>(x));
+    Call call(*this, {running_, layer}, layer.contract(), input_of(own));
+    if constexpr (detail::JoinsItself<L, Derived, std::remove_cvref_t<decltype(own)>, More...>) {
+      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()), own);
+    } else {
+      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
+    }
+  }
   /// layer(x) with `epilogue` applied.
   template <class L, class In>
-  Matrix operator()(const L& layer, In&& x, Epilogue<Derived>&& epilogue = {}) {
+  Matrix operator()(const L& layer, In&& x, Epilogue<Derived>&& epilogue) {
     auto&& own = detail::in_run(std::forward<In>(x));
-    using Own = std::remove_cvref_t<decltype(own)>;
-    if (!epilogue.is_plain() && (hooked() || !detail::JoinsItself<L, Derived, Own>)) [[unlikely]] {
-      return join(self(), plain(layer, own), std::move(epilogue));
+    constexpr bool joins_itself = detail::JoinsItself<L, Derived, std::remove_cvref_t<decltype(own)>>;
+    if (!epilogue.is_plain() && (hooked() || !joins_itself)) [[unlikely]] {
+      return join(self(), (*this)(layer, std::move(own)), std::move(epilogue));
     }
     Call call(*this, {running_, layer}, layer.contract(), input_of(own));
-    if constexpr (detail::JoinsItself<L, Derived, Own>) {
+    if constexpr (joins_itself) {
       return call.result(layer.apply(self(), std::move(own), std::move(epilogue)), own, epilogue);
     } else {
       return call.result(layer.apply(self(), std::move(own)), own);
@@ -75,13 +87,6 @@ class Inference : public RunMemory<T> {
   template <class L, class In>
   Matrix operator()(const L& layer, In&& x, const Epilogue<Derived>& epilogue) {
     return (*this)(layer, std::forward<In>(x), Epilogue<Derived>(epilogue));
-  }
-  /// layer(x, more…), for a layer with further arguments.
-  template <class L, class In, class More, class... Others>
-  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>>) Matrix operator()(const L& layer, In&& x, More&& more,
-                                                                                          Others&&... others) {
-    auto&& own = detail::in_run(std::forward<In>(x));
-    return plain(layer, own, std::forward<More>(more), std::forward<Others>(others)...);
   }
 
   /// y = layer(x, more…) in the caller's memory; y may be x. The caller must have checked x against the layer's contract.
@@ -239,16 +244,6 @@ class Inference : public RunMemory<T> {
     typename Arena<T>::Frame frame_;
   };
 
-  /// layer(x, more…) without an epilogue.
-  template <class L, class Own, class... More>
-  Matrix plain(const L& layer, Own& own, More&&... more) {
-    Call call(*this, {running_, layer}, layer.contract(), input_of(own));
-    if constexpr (detail::JoinsItself<L, Derived, Own, More...>) {
-      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)..., Epilogue<Derived>()), own);
-    } else {
-      return call.result(layer.apply(self(), std::move(own), std::forward<More>(more)...), own);
-    }
-  }
   /// A new matrix for the result of a call, or Matrix() if the result may overwrite x.
   Matrix made_for(const RunningLayer& layer, const Contract& contract, const Input& x) {
     if (!contract.takes_columns(x.columns) || !self().takes_rows(contract, x.rows)) [[unlikely]] {

@@ -108,7 +108,7 @@ void walk_field(const ParameterVisitor<T, count>& visit, const PathNode* parent,
 
 template <class T, std::size_t count, class Layer>
 void walk_fields(const ParameterVisitor<T, count>& visit, const PathNode* parent, const std::array<Layer*, count>& layers) {
-  std::apply([&](const auto&... field) { (walk_field(visit, parent, layers, field), ...); }, Layer::fields());
+  Layer::fields().pass_to([&](const auto&... field) { (walk_field(visit, parent, layers, field), ...); });
 }
 
 /// Wraps a type as a value; `a || b` wraps the first non-void type.
@@ -127,9 +127,9 @@ constexpr auto scalar_of() {
   if constexpr (requires { typename Member::Scalar; }) {
     return ScalarTag<typename Member::Scalar>{};
   } else if constexpr (HasFields<Member>) {
-    return std::apply([]<class... Owners, class... Members>(
-                          const Field<Owners, Members>&...) { return (ScalarTag<void>{} || ... || scalar_of<Members>()); },
-                      Member::fields());
+    return Member::fields().pass_to([]<class... Owners, class... Members>(const Field<Owners, Members>&...) {
+      return (ScalarTag<void>{} || ... || scalar_of<Members>());
+    });
   } else {
     return scalar_of<typename Member::value_type>();
   }

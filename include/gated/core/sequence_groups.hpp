@@ -1,9 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
-#include "gated/core/function_ref.hpp"
 #include "gated/core/sequences.hpp"
 #include "gated/core/workspace.hpp"
 
@@ -16,14 +14,13 @@ namespace gated {
 /// cache from layer to layer.
 inline constexpr Index group_rows = 256;
 
-/// Calls `f(first_row, group, scratch)` for groups of whole sequences that cover the batch. A group has about max(group_rows,
-/// length of the longest sequence) rows.
+/// Calls `f(Index first_row, const Sequences& group, Workspace<T>& scratch)` for groups of whole sequences that cover the
+/// batch. A group has about max(group_rows, length of the longest sequence) rows.
 ///
 /// `first_row` is the group's first row, `scratch` the workspace to use. Each group runs on one thread if that keeps all
 /// threads busy; otherwise the threads share the work of each group. If a hook is set, the whole batch is one group.
-template <class T>
-void for_each_group(const Sequences& sequences, Workspace<T>& workspace,
-                    FunctionRef<void(Index first_row, const Sequences& group, std::type_identity_t<Workspace<T>>& scratch)> f) {
+template <class T, class F>
+void for_each_group(const Sequences& sequences, Workspace<T>& workspace, const F& f) {
   const Index longest = std::max<Index>(sequences.longest(), 1), total = sequences.total();
   const Index step = std::max<Index>(group_rows / longest, 1) * longest;
   const Index groups = (total + step - 1) / step;

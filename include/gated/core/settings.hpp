@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
 #include "gated/core/count.hpp"
+#include "gated/core/fields.hpp"
 #include "gated/core/words.hpp"
 
 /// @file
@@ -21,7 +21,7 @@
 ///       Activation activation = Activation::gelu;
 ///       template <class C = Config>
 ///       static constexpr auto fields() {
-///         return std::tuple{setting("depth", &C::depth), setting("activation", &C::activation)};
+///         return Fields(setting("depth", &C::depth), setting("activation", &C::activation));
 ///       }
 ///     };
 ///
@@ -52,7 +52,7 @@ namespace detail {
 template <class M>
 struct IsSettings : std::false_type {};
 template <class... Owners, class... Members>
-struct IsSettings<std::tuple<Setting<Owners, Members>...>> : std::true_type {};
+struct IsSettings<Fields<Setting<Owners, Members>...>> : std::true_type {};
 
 template <class C>
 concept HasSettings = requires {
@@ -78,8 +78,8 @@ concept ConfiguredModel = requires(const typename Model::Config& config) {
 /// Calls `f(name, member)` for each setting of `config`, in the order of fields(). A nested configuration is a single setting.
 template <class F, detail::HasSettings Config>
 void for_each_setting(F&& f, Config& config) {
-  std::apply([&](const auto&... setting) { (f(setting.name, config.*(setting.member)), ...); },
-             std::remove_const_t<Config>::fields());
+  std::remove_const_t<Config>::fields().pass_to(
+      [&](const auto&... setting) { (f(setting.name, config.*(setting.member)), ...); });
 }
 
 /// The name of `value`; empty if names_of() does not list it.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include "gated/core/fields.hpp"
@@ -16,7 +15,7 @@ template <class F, class Model>
 void for_each_layer(F&& f, const Model& model) {
   if constexpr (detail::HasFields<const Model>) {
     f(model);
-    std::apply([&](const auto&... field) { (for_each_layer(f, model.*(field.member)), ...); }, Model::fields());
+    Model::fields().pass_to([&](const auto&... field) { (for_each_layer(f, model.*(field.member)), ...); });
   } else if constexpr (std::is_base_of_v<Eigen::MatrixBase<Model>, Model>) {
     // a parameter
   } else if constexpr (detail::IsOptional<const Model>) {
@@ -64,11 +63,9 @@ bool write_path_in(const Member& member, const PathNode& path, const void* wante
 
 template <class L>
 bool write_path_of(const L& layer, const PathNode* parent, const void* wanted, const char* tag, std::string& out) {
-  return std::apply(
-      [&](const auto&... field) {
-        return (write_path_in(layer.*(field.member), PathNode{parent, field.name, -1}, wanted, tag, out) || ...);
-      },
-      L::fields());
+  return L::fields().pass_to([&](const auto&... field) {
+    return (write_path_in(layer.*(field.member), PathNode{parent, field.name, -1}, wanted, tag, out) || ...);
+  });
 }
 
 }  // namespace detail

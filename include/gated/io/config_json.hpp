@@ -113,15 +113,13 @@ void read_json(const Json& json, PerChannel& out, const std::string& key, const 
 template <class T>
 void read_json(const Json& json, T& out, const std::string& key, const std::string& where) {
   if constexpr (HasSettings<T>) {
-    std::apply(
-        [&]<class... Members>(const Setting<T, Members>&... setting) {
-          const SettingToRead settings[] = {{setting.name, &(out.*(setting.member)),
-                                             [](const Json& value, void* member, const std::string& of, const std::string& at) {
-                                               read_json(value, *static_cast<Members*>(member), of, at);
-                                             }}...};
-          read_object(json, settings, key, where);
-        },
-        T::fields());
+    T::fields().pass_to([&]<class... Members>(const Setting<T, Members>&... setting) {
+      const SettingToRead settings[] = {{setting.name, &(out.*(setting.member)),
+                                         [](const Json& value, void* member, const std::string& of, const std::string& at) {
+                                           read_json(value, *static_cast<Members*>(member), of, at);
+                                         }}...};
+      read_object(json, settings, key, where);
+    });
   } else if constexpr (NamedEnum<T>) {
     out = names_of(T{})[read_word(json, words_of<T>, key, where)].first;
   } else if constexpr (IsOptionalValue<T>::value) {

@@ -36,8 +36,8 @@ struct BatchNorm : Layer<BatchNorm<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &BatchNorm::weight, Role::norm), field("bias", &BatchNorm::bias, Role::norm),
-                      field("mean", &BatchNorm::mean, Role::constant), field("variance", &BatchNorm::variance, Role::constant)};
+    return Fields(field("weight", &BatchNorm::weight, Role::norm), field("bias", &BatchNorm::bias, Role::norm),
+                  field("mean", &BatchNorm::mean, Role::constant), field("variance", &BatchNorm::variance, Role::constant));
   }
 
   Contract contract() const { return {.in = weight.size(), .out = weight.size(), .sees = Sees::itself}; }

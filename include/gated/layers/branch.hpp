@@ -67,7 +67,7 @@ struct Branch : Layer<Branch<Mixer>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("norm", &Branch::norm), field("mixer", &Branch::mixer), field("scale", &Branch::scale, Role::norm));
+    return Fields(field("norm", &Branch::norm), field("mixer", &Branch::mixer), field("scale", &Branch::scale, Role::norm));
   }
 
   Contract contract() const { return norm.contract().then(mixer.contract()); }

@@ -56,14 +56,13 @@ struct BranchformerLayerConfig {
 
   template <class C = BranchformerLayerConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("position", &C::position),
-                      setting("hidden", &C::hidden), setting("gate_hidden", &C::gate_hidden),
-                      setting("gate_kernel", &C::gate_kernel), setting("merge_kernel", &C::merge_kernel),
-                      setting("macaron", &C::macaron), setting("feed_forward", &C::feed_forward), setting("causal", &C::causal),
-                      setting("causal_attention", &C::causal_attention),
-                      setting("norm_before_padding", &C::norm_before_padding),
-                      setting("linear_after_convolution", &C::linear_after_convolution),
-                      setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps));
+    return Fields(setting("channels", &C::channels), setting("heads", &C::heads), setting("position", &C::position),
+                  setting("hidden", &C::hidden), setting("gate_hidden", &C::gate_hidden),
+                  setting("gate_kernel", &C::gate_kernel), setting("merge_kernel", &C::merge_kernel),
+                  setting("macaron", &C::macaron), setting("feed_forward", &C::feed_forward), setting("causal", &C::causal),
+                  setting("causal_attention", &C::causal_attention), setting("norm_before_padding", &C::norm_before_padding),
+                  setting("linear_after_convolution", &C::linear_after_convolution),
+                  setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps));
   }
 };
 
@@ -122,10 +121,9 @@ struct BranchformerLayer : Layer<BranchformerLayer<T>> {
 
   static constexpr auto fields() {
     using L = BranchformerLayer;
-    return std::tuple(field("macaron", &L::macaron), field("attention_norm", &L::attention_norm),
-                      field("attention", &L::attention), field("gating_norm", &L::gating_norm), field("gating", &L::gating),
-                      field("merge_conv", &L::merge_conv), field("merge_proj", &L::merge_proj),
-                      field("feed_forward", &L::feed_forward), field("norm", &L::norm));
+    return Fields(field("macaron", &L::macaron), field("attention_norm", &L::attention_norm), field("attention", &L::attention),
+                  field("gating_norm", &L::gating_norm), field("gating", &L::gating), field("merge_conv", &L::merge_conv),
+                  field("merge_proj", &L::merge_proj), field("feed_forward", &L::feed_forward), field("norm", &L::norm));
   }
 
   Contract contract() const {

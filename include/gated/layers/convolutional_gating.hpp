@@ -28,10 +28,10 @@ struct ConvolutionalGatingConfig {
 
   template <class C = ConvolutionalGatingConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("kernel", &C::kernel),
-                      setting("causal", &C::causal), setting("norm_before_padding", &C::norm_before_padding),
-                      setting("linear_after_convolution", &C::linear_after_convolution),
-                      setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("kernel", &C::kernel),
+                  setting("causal", &C::causal), setting("norm_before_padding", &C::norm_before_padding),
+                  setting("linear_after_convolution", &C::linear_after_convolution),
+                  setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps));
   }
 };
 
@@ -71,7 +71,7 @@ struct ConvolutionalGatingUnit : Layer<ConvolutionalGatingUnit<T>> {
 
   static constexpr auto fields() {
     using U = ConvolutionalGatingUnit;
-    return std::tuple(field("norm", &U::norm), field("conv", &U::conv), field("linear", &U::linear));
+    return Fields(field("norm", &U::norm), field("conv", &U::conv), field("linear", &U::linear));
   }
 
   /// ESPnet's initialization: weights from N(0, (1e-6)²) and biases of 1. Training starts from y = act(1) · a.
@@ -127,7 +127,7 @@ struct ConvolutionalGatingMlp : Layer<ConvolutionalGatingMlp<T>> {
 
   static constexpr auto fields() {
     using M = ConvolutionalGatingMlp;
-    return std::tuple(field("proj_in", &M::proj_in), field("gate", &M::gate), field("proj_out", &M::proj_out));
+    return Fields(field("proj_in", &M::proj_in), field("gate", &M::gate), field("proj_out", &M::proj_out));
   }
 
   Contract contract() const { return proj_in.contract().then(gate.contract()).then(proj_out.contract()); }

@@ -22,9 +22,9 @@ struct ConvolutionalProjectionConfig {
 
   template <class C = ConvolutionalProjectionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("out", &C::out), setting("norm", &C::norm),
-                      setting("norm_eps", &C::norm_eps), setting("activation", &C::activation), setting("kernel", &C::kernel),
-                      setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("out", &C::out), setting("norm", &C::norm),
+                  setting("norm_eps", &C::norm_eps), setting("activation", &C::activation), setting("kernel", &C::kernel),
+                  setting("causal", &C::causal));
   }
 };
 
@@ -55,7 +55,7 @@ struct ConvolutionalProjection : Layer<ConvolutionalProjection<T>> {
 
   static constexpr auto fields() {
     using P = ConvolutionalProjection;
-    return std::tuple(field("norm", &P::norm), field("proj", &P::proj), field("conv", &P::conv));
+    return Fields(field("norm", &P::norm), field("proj", &P::proj), field("conv", &P::conv));
   }
 
   Contract contract() const { return norm.contract().then(proj.contract()).then(conv.contract()); }

@@ -24,9 +24,9 @@ struct DepthwiseConvolutionConfig {
 
   template <class C = DepthwiseConvolutionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("kernel", &C::kernel), setting("dilation", &C::dilation),
-                      setting("inputs", &C::inputs), setting("bias", &C::bias), setting("skip", &C::skip),
-                      setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("kernel", &C::kernel), setting("dilation", &C::dilation),
+                  setting("inputs", &C::inputs), setting("bias", &C::bias), setting("skip", &C::skip),
+                  setting("causal", &C::causal));
   }
 };
 
@@ -60,8 +60,8 @@ struct DepthwiseConvolution : Layer<DepthwiseConvolution<T>> {
   DepthwiseConvolution(const Config& c, Random& random) : DepthwiseConvolution(c) { initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("weight", &DepthwiseConvolution::weight, Role::spatial, &DepthwiseConvolution::weight_shape),
-                      field("bias", &DepthwiseConvolution::bias, Role::spatial));
+    return Fields(field("weight", &DepthwiseConvolution::weight, Role::spatial, &DepthwiseConvolution::weight_shape),
+                  field("bias", &DepthwiseConvolution::bias, Role::spatial));
   }
   /// The shape in which Conv1d stores `weight`.
   Shape weight_shape() const { return {weight.rows(), config.inputs, config.kernel}; }

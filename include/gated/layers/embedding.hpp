@@ -12,9 +12,10 @@ namespace gated {
 
 /// Optional inputs of a text model, in addition to the token ids.
 struct TextInputs {
-  Tokens types = {};  ///< segment ids, one per token; if empty, all are 0
-  Tokens rows = {};   ///< rows of the batch to compute outputs for; if empty, all rows
-  Index outputs = 0;  ///< in a stream: computes outputs only for this many last rows
+  Tokens types = {};    ///< segment ids, one per token; if empty, all are 0
+  Tokens rows = {};     ///< rows of the batch to compute outputs for; if empty, all rows
+  Index outputs = 0;    ///< in a stream: computes outputs only for this many last rows
+  bool pooled = false;  ///< computes one vector per sequence: see LanguageModel::pooled()
 };
 
 /// y_t = weight[id_t]: a learned vector per token id.
@@ -36,7 +37,7 @@ struct Embedding : Layer<Embedding<T>> {
     weight = unset_weight<T>(vocabulary, channels, name);
   }
 
-  static constexpr auto fields() { return std::tuple{field("weight", &Embedding::weight, Role::embedding)}; }
+  static constexpr auto fields() { return Fields(field("weight", &Embedding::weight, Role::embedding)); }
 
   Index vocabulary() const { return weight.rows(); }
 

@@ -23,9 +23,9 @@ struct ExternalAttentionConfig {
 
   template <class C = ExternalAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("hidden", &C::hidden),
-                      setting("memories", &C::memories), setting("memory_bias", &C::memory_bias),
-                      setting("out_bias", &C::out_bias));
+    return Fields(setting("channels", &C::channels), setting("heads", &C::heads), setting("hidden", &C::hidden),
+                  setting("memories", &C::memories), setting("memory_bias", &C::memory_bias),
+                  setting("out_bias", &C::out_bias));
   }
 };
 
@@ -74,9 +74,9 @@ struct ExternalAttention : Layer<ExternalAttention<T>> {
 
   static constexpr auto fields() {
     using A = ExternalAttention;
-    return std::tuple(field("query", &A::query), field("key", &A::key, Role::memory),
-                      field("key_bias", &A::key_bias, Role::bias), field("value", &A::value, Role::memory),
-                      field("value_bias", &A::value_bias, Role::bias), field("proj_out", &A::proj_out));
+    return Fields(field("query", &A::query), field("key", &A::key, Role::memory), field("key_bias", &A::key_bias, Role::bias),
+                  field("value", &A::value, Role::memory), field("value_bias", &A::value_bias, Role::bias),
+                  field("proj_out", &A::proj_out));
   }
 
   /// The authors' initialization: weights from N(0, 0.02²), M_v = M_kᵀ, biases of 0.

@@ -24,7 +24,7 @@ struct ExternalAttentionHeadConfig {
 
   template <class C = ExternalAttentionHeadConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels), setting("memories", &C::memories), setting("norm_eps", &C::norm_eps)};
+    return Fields(setting("channels", &C::channels), setting("memories", &C::memories), setting("norm_eps", &C::norm_eps));
   }
 };
 
@@ -52,7 +52,7 @@ struct ExternalAttentionHead : Layer<ExternalAttentionHead<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm)};
+    return Fields(field("attention", &ExternalAttentionHead::attention), field("norm", &ExternalAttentionHead::norm));
   }
 
   /// The authors' initialization: W_q, M_k and W_o from N(0, 2 / rows of the weight), M_v = M_kᵀ. The batch norm starts with

@@ -46,8 +46,8 @@ struct FeedForwardConfig {
 
   template <class C = FeedForwardConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("out", &C::out),
-                      setting("activation", &C::activation), setting("bias", &C::bias));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("out", &C::out),
+                  setting("activation", &C::activation), setting("bias", &C::bias));
   }
 };
 

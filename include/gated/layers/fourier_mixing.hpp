@@ -16,7 +16,7 @@ struct FourierMixingConfig {
 
   template <class C = FourierMixingConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("channels", &C::channels)};
+    return Fields(setting("channels", &C::channels));
   }
 };
 
@@ -41,7 +41,7 @@ struct FourierMixing : Layer<FourierMixing<T>> {
   /// Ignores the random generator: there are no parameters.
   FourierMixing(const FourierMixingConfig& c, Random&) : FourierMixing(c) {}
 
-  static constexpr auto fields() { return std::tuple{}; }
+  static constexpr auto fields() { return Fields(); }
 
   Contract contract() const {
     return {

@@ -28,8 +28,8 @@ struct FsmnConfig {
 
   template <class C = FsmnConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("order", &C::order),
-                      setting("dilated", &C::dilated), setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("order", &C::order),
+                  setting("dilated", &C::dilated), setting("causal", &C::causal));
   }
 };
 
@@ -59,8 +59,8 @@ struct DilatedMemory : Layer<DilatedMemory<T>> {
 
   static constexpr auto fields() {
     using M = DilatedMemory;
-    return std::tuple(field("conv1", &M::conv1), field("norm1", &M::norm1), field("prelu1", &M::prelu1),
-                      field("conv2", &M::conv2), field("norm2", &M::norm2), field("prelu2", &M::prelu2));
+    return Fields(field("conv1", &M::conv1), field("norm1", &M::norm1), field("prelu1", &M::prelu1), field("conv2", &M::conv2),
+                  field("norm2", &M::norm2), field("prelu2", &M::prelu2));
   }
 
   Contract contract() const { return conv1.contract().with(norm1.contract()); }
@@ -107,8 +107,8 @@ struct Fsmn : Layer<Fsmn<T>> {
   Fsmn(const Config& c, Random& random) : Fsmn(c) { this->initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("proj_in", &Fsmn::proj_in), field("proj_out", &Fsmn::proj_out), field("conv", &Fsmn::conv),
-                      field("memory", &Fsmn::memory));
+    return Fields(field("proj_in", &Fsmn::proj_in), field("proj_out", &Fsmn::proj_out), field("conv", &Fsmn::conv),
+                  field("memory", &Fsmn::memory));
   }
 
   Contract contract() const {

@@ -61,9 +61,9 @@ struct GatedAttentionUnit : Layer<GatedAttentionUnit<T>> {
 
   static constexpr auto fields() {
     using G = GatedAttentionUnit;
-    return std::tuple(field("norm", &G::norm), field("projection", &G::projection), field("offset_scale", &G::offset_scale),
-                      field("rotary", &G::rotary), field("relative_bias", &G::relative_bias), field("proj_out", &G::proj_out),
-                      field("residual_scale", &G::residual_scale, Role::norm));
+    return Fields(field("norm", &G::norm), field("projection", &G::projection), field("offset_scale", &G::offset_scale),
+                  field("rotary", &G::rotary), field("relative_bias", &G::relative_bias), field("proj_out", &G::proj_out),
+                  field("residual_scale", &G::residual_scale, Role::norm));
   }
 
   Contract contract() const {

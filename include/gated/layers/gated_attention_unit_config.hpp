@@ -74,16 +74,16 @@ struct GatedAttentionUnitConfig {
 
   template <class C = GatedAttentionUnitConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
-                      setting("out", &C::out), setting("max_length", &C::max_length), setting("projection", &C::projection),
-                      setting("bias", &C::bias), setting("offset_bias", &C::offset_bias), setting("activation", &C::activation),
-                      setting("norm", &C::norm), setting("norm_position", &C::norm_position), setting("norm_eps", &C::norm_eps),
-                      setting("kernel", &C::kernel), setting("score_scale", &C::score_scale),
-                      setting("divide_by_keys", &C::divide_by_keys), setting("bias_inside_scale", &C::bias_inside_scale),
-                      setting("relative_bias", &C::relative_bias), setting("relative_bias_scale", &C::relative_bias_scale),
-                      setting("rotary", &C::rotary), setting("rotary_dimensions", &C::rotary_dimensions),
-                      setting("rotary_base", &C::rotary_base), setting("mask_mode", &C::mask_mode),
-                      setting("causal", &C::causal), setting("residual", &C::residual));
+    return Fields(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
+                  setting("out", &C::out), setting("max_length", &C::max_length), setting("projection", &C::projection),
+                  setting("bias", &C::bias), setting("offset_bias", &C::offset_bias), setting("activation", &C::activation),
+                  setting("norm", &C::norm), setting("norm_position", &C::norm_position), setting("norm_eps", &C::norm_eps),
+                  setting("kernel", &C::kernel), setting("score_scale", &C::score_scale),
+                  setting("divide_by_keys", &C::divide_by_keys), setting("bias_inside_scale", &C::bias_inside_scale),
+                  setting("relative_bias", &C::relative_bias), setting("relative_bias_scale", &C::relative_bias_scale),
+                  setting("rotary", &C::rotary), setting("rotary_dimensions", &C::rotary_dimensions),
+                  setting("rotary_base", &C::rotary_base), setting("mask_mode", &C::mask_mode), setting("causal", &C::causal),
+                  setting("residual", &C::residual));
   }
 };
 

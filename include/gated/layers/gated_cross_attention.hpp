@@ -40,11 +40,11 @@ struct GatedCrossAttentionConfig {
 
   template <class C = GatedCrossAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("key_channels", &C::key_channels),
-                      setting("value_channels", &C::value_channels), setting("value", &C::value),
-                      setting("query_key", &C::query_key), setting("bias", &C::bias), setting("activation", &C::activation),
-                      setting("key_value_activation", &C::key_value_activation), setting("norm", &C::norm),
-                      setting("norm_eps", &C::norm_eps), setting("kernel", &C::kernel), setting("residual", &C::residual));
+    return Fields(setting("channels", &C::channels), setting("key_channels", &C::key_channels),
+                  setting("value_channels", &C::value_channels), setting("value", &C::value),
+                  setting("query_key", &C::query_key), setting("bias", &C::bias), setting("activation", &C::activation),
+                  setting("key_value_activation", &C::key_value_activation), setting("norm", &C::norm),
+                  setting("norm_eps", &C::norm_eps), setting("kernel", &C::kernel), setting("residual", &C::residual));
   }
 };
 
@@ -89,9 +89,9 @@ struct GatedCrossAttention : Layer<GatedCrossAttention<T>> {
 
   static constexpr auto fields() {
     using G = GatedCrossAttention;
-    return std::tuple(field("norm", &G::norm), field("proj_in", &G::proj_in), field("proj_key", &G::proj_key),
-                      field("proj_value", &G::proj_value), field("proj_out", &G::proj_out),
-                      field("residual_scale", &G::residual_scale, Role::norm));
+    return Fields(field("norm", &G::norm), field("proj_in", &G::proj_in), field("proj_key", &G::proj_key),
+                  field("proj_value", &G::proj_value), field("proj_out", &G::proj_out),
+                  field("residual_scale", &G::residual_scale, Role::norm));
   }
 
   /// `queries` are the sequences in x, and `others` those in key and value. Keys with a 0 in `mask` are not attended to.

@@ -32,9 +32,9 @@ struct GatedFsmnConfig {
 
   template <class C = GatedFsmnConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("inner", &C::inner), setting("hidden", &C::hidden),
-                      setting("order", &C::order), setting("kernel", &C::kernel), setting("dilated", &C::dilated),
-                      setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("inner", &C::inner), setting("hidden", &C::hidden),
+                  setting("order", &C::order), setting("kernel", &C::kernel), setting("dilated", &C::dilated),
+                  setting("causal", &C::causal));
   }
 };
 
@@ -55,7 +55,7 @@ struct GatedFsmn : Layer<GatedFsmn<T>> {
   explicit GatedFsmn(const Config& c) : to_u(c.projection()), to_v(c.projection()), fsmn(c.fsmn()) {}
 
   static constexpr auto fields() {
-    return std::tuple(field("to_u", &GatedFsmn::to_u), field("to_v", &GatedFsmn::to_v), field("fsmn", &GatedFsmn::fsmn));
+    return Fields(field("to_u", &GatedFsmn::to_u), field("to_v", &GatedFsmn::to_v), field("fsmn", &GatedFsmn::fsmn));
   }
 
   Contract contract() const { return to_u.contract().then(fsmn.contract()); }
@@ -98,8 +98,8 @@ struct GatedFsmnBlock : Layer<GatedFsmnBlock<T>> {
 
   static constexpr auto fields() {
     using B = GatedFsmnBlock;
-    return std::tuple(field("proj_in", &B::proj_in), field("prelu", &B::prelu), field("norm_in", &B::norm_in),
-                      field("gated_fsmn", &B::gated_fsmn), field("norm_out", &B::norm_out), field("proj_out", &B::proj_out));
+    return Fields(field("proj_in", &B::proj_in), field("prelu", &B::prelu), field("norm_in", &B::norm_in),
+                  field("gated_fsmn", &B::gated_fsmn), field("norm_out", &B::norm_out), field("proj_out", &B::proj_out));
   }
 
   Contract contract() const { return proj_in.contract().then(gated_fsmn.contract()).then(proj_out.contract()); }

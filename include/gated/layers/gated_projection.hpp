@@ -53,7 +53,7 @@ struct GatedProjection {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("hidden", &GatedProjection::hidden), field("qk", &GatedProjection::qk)};
+    return Fields(field("hidden", &GatedProjection::hidden), field("qk", &GatedProjection::qk));
   }
 
   void initialize(Random& random) { initialize_sublayers(*this, random); }

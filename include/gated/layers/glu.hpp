@@ -40,8 +40,8 @@ struct Glu : Layer<Glu<T, ConfigType>> {
   Glu(const Config& c, Random& random) : Glu(c) { this->initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("gate", &Glu::gate), field("up", &Glu::up), field("norm", &Glu::norm),
-                      field("proj_out", &Glu::proj_out));
+    return Fields(field("gate", &Glu::gate), field("up", &Glu::up), field("norm", &Glu::norm),
+                  field("proj_out", &Glu::proj_out));
   }
 
   Contract contract() const { return config.contract(gate.contract()); }

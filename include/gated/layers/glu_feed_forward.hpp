@@ -47,9 +47,9 @@ struct GluFeedForwardConfig {
 
   template <class C = GluFeedForwardConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("out", &C::out),
-                      setting("activation", &C::activation), setting("bias", &C::bias), setting("out_bias", &C::out_bias),
-                      setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("out", &C::out),
+                  setting("activation", &C::activation), setting("bias", &C::bias), setting("out_bias", &C::out_bias),
+                  setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
   }
 };
 

@@ -62,15 +62,14 @@ struct GmlpConfig {
 
   template <class C = GmlpConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("length", &C::length), setting("channels", &C::channels), setting("hidden", &C::hidden),
-                      setting("depth", &C::depth), setting("gate", &C::gate), setting("spatial", &C::spatial),
-                      setting("length_policy", &C::length_policy), setting("fourier_from", &C::fourier_from),
-                      setting("causal", &C::causal), setting("heads", &C::heads),
-                      setting("attention_width", &C::attention_width), setting("attention_bias", &C::attention_bias),
-                      setting("token_shift", &C::token_shift), setting("norm_position", &C::norm_position),
-                      setting("activation", &C::activation), setting("gate_activation", &C::gate_activation),
-                      setting("norm_eps", &C::norm_eps), setting("gate_norm_eps", &C::gate_norm_eps),
-                      setting("drop_path", &C::drop_path));
+    return Fields(setting("length", &C::length), setting("channels", &C::channels), setting("hidden", &C::hidden),
+                  setting("depth", &C::depth), setting("gate", &C::gate), setting("spatial", &C::spatial),
+                  setting("length_policy", &C::length_policy), setting("fourier_from", &C::fourier_from),
+                  setting("causal", &C::causal), setting("heads", &C::heads), setting("attention_width", &C::attention_width),
+                  setting("attention_bias", &C::attention_bias), setting("token_shift", &C::token_shift),
+                  setting("norm_position", &C::norm_position), setting("activation", &C::activation),
+                  setting("gate_activation", &C::gate_activation), setting("norm_eps", &C::norm_eps),
+                  setting("gate_norm_eps", &C::gate_norm_eps), setting("drop_path", &C::drop_path));
   }
 };
 
@@ -117,9 +116,9 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("norm", &GmlpBlock::norm), field("proj_in", &GmlpBlock::proj_in),
-                      field("attention", &GmlpBlock::attention), field("gate", &GmlpBlock::gate),
-                      field("proj_out", &GmlpBlock::proj_out));
+    return Fields(field("norm", &GmlpBlock::norm), field("proj_in", &GmlpBlock::proj_in),
+                  field("attention", &GmlpBlock::attention), field("gate", &GmlpBlock::gate),
+                  field("proj_out", &GmlpBlock::proj_out));
   }
 
   Contract contract() const {
@@ -136,18 +135,12 @@ struct GmlpBlock : Layer<GmlpBlock<T>> {
   template <class Run>
   MatrixOf<Run> apply(Run& run, MatrixOf<Run> x) const {
     auto [of_branch, of_norm] = place_residual<Run>(config.norm_position, {.residual = x, .drop_path = config.drop_path});
-    auto input = norm_before(run, config.norm_position, norm, std::move(x));  // N × C
-    auto y = branch(run, std::move(input), std::move(of_branch));
-    return norm_after(run, config.norm_position, norm, std::move(y), std::move(of_norm));
-  }
-
-  /// V s(σ(U x)): the block without norm and residual, with `then` as its epilogue.
-  template <class Run>
-  MatrixOf<Run> branch(Run& run, MatrixOf<Run> x, Epilogue<Run> then) const {
-    const auto input = token_shift(run, std::move(x), {.amount = config.token_shift, .causal = config.causal});  // N × C
-    auto z = run(proj_in, input, {.activation = config.activation});                                             // N × F
-    auto attended = attention ? run(*attention, input) : MatrixOf<Run>();                                        // N × F/2
-    return run(proj_out, run(gate, std::move(z), std::move(attended)), std::move(then));                         // N × C
+    x = norm_before(run, config.norm_position, norm, std::move(x));                               // N × C
+    x = token_shift(run, std::move(x), {.amount = config.token_shift, .causal = config.causal});  // N × C
+    auto z = run(proj_in, x, {.activation = config.activation});                                  // N × F
+    auto attended = attention ? run(*attention, std::move(x)) : MatrixOf<Run>();                  // N × F/2
+    x = run(proj_out, run(gate, std::move(z), std::move(attended)), std::move(of_branch));        // N × C
+    return norm_after(run, config.norm_position, norm, std::move(x), std::move(of_norm));
   }
 
  private:

@@ -37,8 +37,8 @@ struct GridPosition : Layer<GridPosition<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &GridPosition::weight, Role::position, &GridPosition::weight_shape),
-                      field("class_token", &GridPosition::class_token, Role::position)};
+    return Fields(field("weight", &GridPosition::weight, Role::position, &GridPosition::weight_shape),
+                  field("class_token", &GridPosition::class_token, Role::position));
   }
   Shape weight_shape() const { return {1, weight.rows(), cells.height, cells.width}; }
 

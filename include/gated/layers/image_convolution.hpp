@@ -43,8 +43,8 @@ struct ImageConvolution : Layer<ImageConvolution<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &ImageConvolution::weight, Role::weight, &ImageConvolution::kernel_shape),
-                      field("bias", &ImageConvolution::bias, Role::bias)};
+    return Fields(field("weight", &ImageConvolution::weight, Role::weight, &ImageConvolution::kernel_shape),
+                  field("bias", &ImageConvolution::bias, Role::bias));
   }
 
   /// The weight's shape as a convolution kernel.

@@ -32,13 +32,9 @@ struct LanguageModelHeadConfig {
 
   template <class C = LanguageModelHeadConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("form", &C::form),
-                      setting("dense", &C::dense),
-                      setting("dense_bias", &C::dense_bias),
-                      setting("activation", &C::activation),
-                      setting("norm", &C::norm),
-                      setting("norm_eps", &C::norm_eps),
-                      setting("bias", &C::bias)};
+    return Fields(setting("form", &C::form), setting("dense", &C::dense), setting("dense_bias", &C::dense_bias),
+                  setting("activation", &C::activation), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps),
+                  setting("bias", &C::bias));
   }
 };
 
@@ -75,8 +71,8 @@ struct LanguageModelHead : Layer<LanguageModelHead<T>> {
 
   static constexpr auto fields() {
     using H = LanguageModelHead;
-    return std::tuple{field("dense", &H::dense), field("norm", &H::norm), field("output", &H::output),
-                      field("bias", &H::bias, Role::bias)};
+    return Fields(field("dense", &H::dense), field("norm", &H::norm), field("output", &H::output),
+                  field("bias", &H::bias, Role::bias));
   }
 
   Contract contract() const { return {.out = vocabulary, .sees = Sees::itself}; }

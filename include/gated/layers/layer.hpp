@@ -1,7 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <tuple>
 #include <type_traits>
 
 #include "gated/core/fields.hpp"
@@ -63,7 +62,7 @@ void initialize_member(Member& member, Random& random) {
       initialize_member(element, random);
     }
   } else if constexpr (HasFields<Member>) {
-    std::apply([&](const auto&... field) { (initialize_member(member.*(field.member), random), ...); }, Member::fields());
+    Member::fields().pass_to([&](const auto&... field) { (initialize_member(member.*(field.member), random), ...); });
   }
 }
 
@@ -81,7 +80,7 @@ void expect_initialized(Where where, const char* field, const Member& member) {
 /// Initializes each sub-layer of `layer`, in the order of fields().
 template <class L>
 void initialize_sublayers(L& layer, Random& random) {
-  std::apply([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); }, L::fields());
+  L::fields().pass_to([&](const auto&... field) { (detail::initialize_member(layer.*(field.member), random), ...); });
 }
 
 /// The base class of layers: `struct FeedForward : Layer<FeedForward<T>>`. `T` defaults to the scalar type of the layer's
@@ -107,8 +106,8 @@ struct Layer {
   void initialize(Random& random) {
     Self& self = static_cast<Self&>(*this);
     initialize_sublayers(self, random);
-    std::apply([&](const auto&... field) { (detail::expect_initialized(Self::name, field.name, self.*(field.member)), ...); },
-               Self::fields());
+    Self::fields().pass_to(
+        [&](const auto&... field) { (detail::expect_initialized(Self::name, field.name, self.*(field.member)), ...); });
   }
 
   /// Computes y for all sequences at once. `mask` has a 0 or 1 per row of x; tokens with a 0 are not attended to.

@@ -29,7 +29,7 @@ struct LearnedPosition : Layer<LearnedPosition<T>> {
     weight = filled_matrix<T>(T{0}, max_length, channels, name);
   }
 
-  static constexpr auto fields() { return std::tuple{field("weight", &LearnedPosition::weight, Role::position)}; }
+  static constexpr auto fields() { return Fields(field("weight", &LearnedPosition::weight, Role::position)); }
 
   /// Draws the vectors from N(0, 0.02²), like embeddings.
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }

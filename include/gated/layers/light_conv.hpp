@@ -32,9 +32,9 @@ struct LightConvConfig {
 
   template <class C = LightConvConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("heads", &C::heads),
-                      setting("kernel", &C::kernel), setting("form", &C::form), setting("glu", &C::glu),
-                      setting("softmax", &C::softmax), setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("heads", &C::heads),
+                  setting("kernel", &C::kernel), setting("form", &C::form), setting("glu", &C::glu),
+                  setting("softmax", &C::softmax), setting("causal", &C::causal));
   }
 };
 
@@ -71,8 +71,8 @@ struct LightConv : Layer<LightConv<T>> {
   LightConv(const LightConvConfig& c, Random& random) : LightConv(c) { initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("proj_in", &LightConv::proj_in), field("gate", &LightConv::gate), field("conv", &LightConv::conv),
-                      field("proj_out", &LightConv::proj_out));
+    return Fields(field("proj_in", &LightConv::proj_in), field("gate", &LightConv::gate), field("conv", &LightConv::conv),
+                  field("proj_out", &LightConv::proj_out));
   }
 
   /// fairseq's initialization: Xavier-uniform projections (W₁ and W_g count as one matrix), and biases of 0.

@@ -35,9 +35,9 @@ struct LightweightConvolutionConfig {
 
   template <class C = LightweightConvolutionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("kernel", &C::kernel),
-                      setting("form", &C::form), setting("softmax", &C::softmax), setting("score_bias", &C::score_bias),
-                      setting("bias", &C::bias), setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("heads", &C::heads), setting("kernel", &C::kernel),
+                  setting("form", &C::form), setting("softmax", &C::softmax), setting("score_bias", &C::score_bias),
+                  setting("bias", &C::bias), setting("causal", &C::causal));
   }
 };
 
@@ -85,8 +85,8 @@ struct LightweightConvolution : Layer<LightweightConvolution<T>> {
 
   static constexpr auto fields() {
     using L = LightweightConvolution;
-    return std::tuple(field("weight", &L::weight, Role::spatial, &L::weight_shape), field("scores", &L::scores),
-                      field("bias", &L::bias, Role::spatial));
+    return Fields(field("weight", &L::weight, Role::spatial, &L::weight_shape), field("scores", &L::scores),
+                  field("bias", &L::bias, Role::spatial));
   }
   /// The shape in which fairseq stores `weight`.
   Shape weight_shape() const { return {config.heads, 1, config.kernel}; }

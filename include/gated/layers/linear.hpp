@@ -34,7 +34,7 @@ struct Linear : Layer<Linear<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias)};
+    return Fields(field("weight", &Linear::weight, Role::weight), field("bias", &Linear::bias, Role::bias));
   }
 
   /// timm's initialization of MLP projections: Xavier-uniform weight, bias from N(0, (1e-6)²).

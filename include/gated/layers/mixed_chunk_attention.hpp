@@ -52,13 +52,13 @@ struct MixedChunkAttentionConfig {
 
   template <class C = MixedChunkAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
-                      setting("chunk", &C::chunk), setting("projection", &C::projection), setting("activation", &C::activation),
-                      setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("kernel", &C::kernel),
-                      setting("relative_bias", &C::relative_bias), setting("offset_scale_order", &C::offset_scale_order),
-                      setting("reduction", &C::reduction), setting("rotary", &C::rotary),
-                      setting("rotary_dimensions", &C::rotary_dimensions), setting("rotary_base", &C::rotary_base),
-                      setting("token_shift", &C::token_shift), setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
+                  setting("chunk", &C::chunk), setting("projection", &C::projection), setting("activation", &C::activation),
+                  setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("kernel", &C::kernel),
+                  setting("relative_bias", &C::relative_bias), setting("offset_scale_order", &C::offset_scale_order),
+                  setting("reduction", &C::reduction), setting("rotary", &C::rotary),
+                  setting("rotary_dimensions", &C::rotary_dimensions), setting("rotary_base", &C::rotary_base),
+                  setting("token_shift", &C::token_shift), setting("causal", &C::causal));
   }
 };
 
@@ -111,8 +111,8 @@ struct MixedChunkAttention : Layer<MixedChunkAttention<T>> {
 
   static constexpr auto fields() {
     using M = MixedChunkAttention;
-    return std::tuple(field("norm", &M::norm), field("projection", &M::projection), field("offset_scale", &M::offset_scale),
-                      field("rotary", &M::rotary), field("relative_bias", &M::relative_bias), field("proj_out", &M::proj_out));
+    return Fields(field("norm", &M::norm), field("projection", &M::projection), field("offset_scale", &M::offset_scale),
+                  field("rotary", &M::rotary), field("relative_bias", &M::relative_bias), field("proj_out", &M::proj_out));
   }
 
   Contract contract() const {

@@ -40,11 +40,11 @@ struct MixerBlockConfig {
 
   template <class C = MixerBlockConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("channels_first", &C::channels_first),
-                      setting("token_norm", &C::token_norm), setting("channel_norm", &C::channel_norm),
-                      setting("norm_position", &C::norm_position), setting("norm_eps", &C::norm_eps),
-                      setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path),
-                      setting("token_mixer", &C::token_mixer), setting("channel_mixer", &C::channel_mixer));
+    return Fields(setting("channels", &C::channels), setting("channels_first", &C::channels_first),
+                  setting("token_norm", &C::token_norm), setting("channel_norm", &C::channel_norm),
+                  setting("norm_position", &C::norm_position), setting("norm_eps", &C::norm_eps),
+                  setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path),
+                  setting("token_mixer", &C::token_mixer), setting("channel_mixer", &C::channel_mixer));
   }
 
  private:
@@ -100,7 +100,7 @@ struct MixerBlock : Layer<MixerBlock<TokenMixer, ChannelMixer>> {
   MixerBlock(const Config& c, Random& random) : MixerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("tokens", &MixerBlock::tokens), field("channels", &MixerBlock::channels));
+    return Fields(field("tokens", &MixerBlock::tokens), field("channels", &MixerBlock::channels));
   }
 
   Contract contract() const { return tokens.contract().then(channels.contract()); }

@@ -37,7 +37,7 @@ struct Mlp : Layer<Mlp<T, ConfigType>> {
   Mlp(const Config& c, Random& random) : Mlp(c) { this->initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("norm", &Mlp::norm), field("proj_in", &Mlp::proj_in), field("proj_out", &Mlp::proj_out));
+    return Fields(field("norm", &Mlp::norm), field("proj_in", &Mlp::proj_in), field("proj_out", &Mlp::proj_out));
   }
 
   Contract contract() const { return config.contract(proj_in.contract()); }

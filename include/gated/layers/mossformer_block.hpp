@@ -27,7 +27,7 @@ struct MossFormerBlockConfig {
 
   template <class C = MossFormerBlockConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("attention", &C::attention), setting("fsmn", &C::fsmn));
+    return Fields(setting("channels", &C::channels), setting("attention", &C::attention), setting("fsmn", &C::fsmn));
   }
 };
 
@@ -56,7 +56,7 @@ struct MossFormerBlock : Layer<MossFormerBlock<T>> {
   MossFormerBlock(const Config& c, Random& random) : MossFormerBlock(c) { this->initialize(random); }
 
   static constexpr auto fields() {
-    return std::tuple(field("attention", &MossFormerBlock::attention), field("fsmn", &MossFormerBlock::fsmn));
+    return Fields(field("attention", &MossFormerBlock::attention), field("fsmn", &MossFormerBlock::fsmn));
   }
 
   Contract contract() const { return attention.contract().then(fsmn.contract()); }

@@ -40,8 +40,8 @@ struct Norm : Layer<Norm<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &Norm::weight, Role::norm), field("bias", &Norm::bias, Role::norm),
-                      field("gain", &Norm::gain, Role::norm)};
+    return Fields(field("weight", &Norm::weight, Role::norm), field("bias", &Norm::bias, Role::norm),
+                  field("gain", &Norm::gain, Role::norm));
   }
 
   /// The arguments of normalize().

@@ -33,7 +33,7 @@ struct OffsetScale : Layer<OffsetScale<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm)};
+    return Fields(field("weight", &OffsetScale::weight, Role::norm), field("bias", &OffsetScale::bias, Role::norm));
   }
 
   /// Draws the weight from N(0, 0.02²).

@@ -20,7 +20,7 @@ struct ImageSize {
 
   template <class C = ImageSize>
   static constexpr auto fields() {
-    return std::tuple{setting("height", &C::height), setting("width", &C::width)};
+    return Fields(setting("height", &C::height), setting("width", &C::width));
   }
 
   Index area() const { return height * width; }
@@ -61,8 +61,8 @@ struct PatchEmbedding : Layer<PatchEmbedding<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &PatchEmbedding::weight, Role::weight, &PatchEmbedding::kernel_shape),
-                      field("bias", &PatchEmbedding::bias, Role::bias)};
+    return Fields(field("weight", &PatchEmbedding::weight, Role::weight, &PatchEmbedding::kernel_shape),
+                  field("bias", &PatchEmbedding::bias, Role::bias));
   }
 
   /// The weight's shape as a convolution kernel.

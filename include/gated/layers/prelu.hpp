@@ -29,7 +29,7 @@ struct Prelu : Layer<Prelu<T>> {
     slope = filled_vector<T>(static_cast<T>(0.25), slopes, name);
   }
 
-  static constexpr auto fields() { return std::tuple{field("weight", &Prelu::slope, Role::norm)}; }
+  static constexpr auto fields() { return Fields(field("weight", &Prelu::slope, Role::norm)); }
 
   Contract contract() const { return {.in = channels, .out = channels, .sees = Sees::itself}; }
 

@@ -35,8 +35,8 @@ struct RelativeAttentionConfig {
 
   template <class C = RelativeAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("position", &C::position),
-                      setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("heads", &C::heads), setting("position", &C::position),
+                  setting("causal", &C::causal));
   }
 };
 
@@ -91,9 +91,9 @@ struct RelativeAttention : Layer<RelativeAttention<T>> {
 
   static constexpr auto fields() {
     using A = RelativeAttention;
-    return std::tuple(field("query", &A::query), field("key", &A::key), field("value", &A::value),
-                      field("position", &A::position), field("content_bias", &A::content_bias, Role::position),
-                      field("position_bias", &A::position_bias, Role::position), field("proj_out", &A::proj_out));
+    return Fields(field("query", &A::query), field("key", &A::key), field("value", &A::value), field("position", &A::position),
+                  field("content_bias", &A::content_bias, Role::position),
+                  field("position_bias", &A::position_bias, Role::position), field("proj_out", &A::proj_out));
   }
 
   /// Initializes the projections, and draws u and v as Xavier-uniform matrices.

@@ -62,7 +62,7 @@ struct RelativeBias {
     weight = filled_vector<T>(T{0}, heads * numbers, name);
   }
 
-  static constexpr auto fields() { return std::tuple{field("weight", &RelativeBias::weight, Role::position)}; }
+  static constexpr auto fields() { return Fields(field("weight", &RelativeBias::weight, Role::position)); }
 
   /// Draws the values from N(0, 0.02²).
   void initialize(Random& random) { fill_normal(weight, 0.02, random); }

@@ -37,7 +37,7 @@ struct RotaryEmbedding {
     }
   }
 
-  static constexpr auto fields() { return std::tuple{field("frequencies", &RotaryEmbedding::frequencies, Role::constant)}; }
+  static constexpr auto fields() { return Fields(field("frequencies", &RotaryEmbedding::frequencies, Role::constant)); }
 
   /// Returns `parts` with each row rotated by its position. Parts that are moved in are rotated in place, except in a
   /// recording run.

@@ -65,15 +65,15 @@ struct SelfAttentionConfig {
 
   template <class C = SelfAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads),
-                      setting("key_value_heads", &C::key_value_heads), setting("head_width", &C::head_width),
-                      setting("form", &C::form), setting("chunk", &C::chunk), setting("reduction", &C::reduction),
-                      setting("causal", &C::causal), setting("window", &C::window), setting("rotary", &C::rotary),
-                      setting("rotary_dimensions", &C::rotary_dimensions), setting("rotary_base", &C::rotary_base),
-                      setting("relative_bias", &C::relative_bias), setting("max_length", &C::max_length),
-                      setting("query_key_norm", &C::query_key_norm), setting("query_key_norm_eps", &C::query_key_norm_eps),
-                      setting("gate", &C::gate), setting("bias", &C::bias), setting("gate_bias", &C::gate_bias),
-                      setting("out_bias", &C::out_bias));
+    return Fields(setting("channels", &C::channels), setting("heads", &C::heads),
+                  setting("key_value_heads", &C::key_value_heads), setting("head_width", &C::head_width),
+                  setting("form", &C::form), setting("chunk", &C::chunk), setting("reduction", &C::reduction),
+                  setting("causal", &C::causal), setting("window", &C::window), setting("rotary", &C::rotary),
+                  setting("rotary_dimensions", &C::rotary_dimensions), setting("rotary_base", &C::rotary_base),
+                  setting("relative_bias", &C::relative_bias), setting("max_length", &C::max_length),
+                  setting("query_key_norm", &C::query_key_norm), setting("query_key_norm_eps", &C::query_key_norm_eps),
+                  setting("gate", &C::gate), setting("bias", &C::bias), setting("gate_bias", &C::gate_bias),
+                  setting("out_bias", &C::out_bias));
   }
 };
 
@@ -142,9 +142,9 @@ struct SelfAttention : Layer<SelfAttention<T>> {
 
   static constexpr auto fields() {
     using A = SelfAttention;
-    return std::tuple(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("query_norm", &A::query_norm),
-                      field("key_norm", &A::key_norm), field("rotary", &A::rotary), field("relative_bias", &A::relative_bias),
-                      field("gate", &A::gate), field("proj_out", &A::proj_out));
+    return Fields(field("qkv", &A::qkv), field("global_qk", &A::global_qk), field("query_norm", &A::query_norm),
+                  field("key_norm", &A::key_norm), field("rotary", &A::rotary), field("relative_bias", &A::relative_bias),
+                  field("gate", &A::gate), field("proj_out", &A::proj_out));
   }
 
   /// Initializes the projections, the gate and the relative bias. Norms and the scales of mixed-chunk attention are unchanged.

@@ -36,7 +36,7 @@ struct SequenceNorm : Layer<SequenceNorm<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &SequenceNorm::weight, Role::norm), field("bias", &SequenceNorm::bias, Role::norm)};
+    return Fields(field("weight", &SequenceNorm::weight, Role::norm), field("bias", &SequenceNorm::bias, Role::norm));
   }
 
   Contract contract() const {

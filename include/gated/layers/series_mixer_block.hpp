@@ -60,11 +60,11 @@ struct SeriesMixerBlockConfig {
 
   template <class C = SeriesMixerBlockConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("patches", &C::patches), setting("series", &C::series),
-                      setting("expansion", &C::expansion), setting("gated", &C::gated),
-                      setting("mixes_single_patch", &C::mixes_single_patch), setting("norm_eps", &C::norm_eps),
-                      setting("dropout", &C::dropout), setting("norm_position", &C::norm_position),
-                      setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path));
+    return Fields(setting("channels", &C::channels), setting("patches", &C::patches), setting("series", &C::series),
+                  setting("expansion", &C::expansion), setting("gated", &C::gated),
+                  setting("mixes_single_patch", &C::mixes_single_patch), setting("norm_eps", &C::norm_eps),
+                  setting("dropout", &C::dropout), setting("norm_position", &C::norm_position),
+                  setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path));
   }
 };
 
@@ -83,7 +83,7 @@ struct SeriesMixer : Layer<SeriesMixer<T>> {
   explicit SeriesMixer(const SeriesMixerBlockConfig& c)
       : channels(c.channels), patches(c.patches), series(c.series), tokens(c.series_mixer()) {}
 
-  static constexpr auto fields() { return std::tuple{field("tokens", &SeriesMixer::tokens)}; }
+  static constexpr auto fields() { return Fields(field("tokens", &SeriesMixer::tokens)); }
 
   Contract contract() const {
     return {.in = channels,
@@ -136,7 +136,7 @@ struct SeriesMixerBlock : Layer<SeriesMixerBlock<T>> {
 
   static constexpr auto fields() {
     using B = SeriesMixerBlock;
-    return std::tuple(field("series", &B::series), field("patches", &B::patches), field("features", &B::features));
+    return Fields(field("series", &B::series), field("patches", &B::patches), field("features", &B::features));
   }
 
   Contract contract() const {

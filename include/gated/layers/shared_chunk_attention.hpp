@@ -36,11 +36,11 @@ struct SharedChunkAttentionConfig {
 
   template <class C = SharedChunkAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
-                      setting("chunk", &C::chunk), setting("kernel", &C::kernel), setting("norm", &C::norm),
-                      setting("norm_eps", &C::norm_eps), setting("rotary_dimensions", &C::rotary_dimensions),
-                      setting("rotary_base", &C::rotary_base), setting("token_shift", &C::token_shift),
-                      setting("causal", &C::causal), setting("centred", &C::centred));
+    return Fields(setting("channels", &C::channels), setting("value", &C::value), setting("query_key", &C::query_key),
+                  setting("chunk", &C::chunk), setting("kernel", &C::kernel), setting("norm", &C::norm),
+                  setting("norm_eps", &C::norm_eps), setting("rotary_dimensions", &C::rotary_dimensions),
+                  setting("rotary_base", &C::rotary_base), setting("token_shift", &C::token_shift),
+                  setting("causal", &C::causal), setting("centred", &C::centred));
   }
 };
 
@@ -84,8 +84,8 @@ struct SharedChunkAttention : Layer<SharedChunkAttention<T>> {
 
   static constexpr auto fields() {
     using A = SharedChunkAttention;
-    return std::tuple(field("hidden", &A::hidden), field("qk", &A::qk), field("offset_scale", &A::offset_scale),
-                      field("rotary", &A::rotary), field("proj_out", &A::proj_out));
+    return Fields(field("hidden", &A::hidden), field("qk", &A::qk), field("offset_scale", &A::offset_scale),
+                  field("rotary", &A::rotary), field("proj_out", &A::proj_out));
   }
 
   Contract contract() const {

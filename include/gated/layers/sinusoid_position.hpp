@@ -63,8 +63,8 @@ struct SinusoidPosition : Layer<SinusoidPosition<T>> {
 
   static constexpr auto fields() {
     using P = SinusoidPosition;
-    return std::tuple{field("scale", &P::scale, Role::position), field("frequencies", &P::frequencies, Role::constant),
-                      field("table", &P::table, Role::constant)};
+    return Fields(field("scale", &P::scale, Role::position), field("frequencies", &P::frequencies, Role::constant),
+                  field("table", &P::table, Role::constant));
   }
 
   /// Raises ShapeError if the table has fewer than `length` positions.

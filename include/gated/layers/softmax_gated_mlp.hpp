@@ -48,7 +48,7 @@ struct SoftmaxGated : Layer<SoftmaxGated<T, ConfigType>> {
   }
   SoftmaxGated(const Config& c, Random& random) : SoftmaxGated(c) { this->initialize(random); }
 
-  static constexpr auto fields() { return std::tuple{field("mlp", &SoftmaxGated::mlp), field("gate", &SoftmaxGated::gate)}; }
+  static constexpr auto fields() { return Fields(field("mlp", &SoftmaxGated::mlp), field("gate", &SoftmaxGated::gate)); }
 
   Contract contract() const { return mlp.contract(); }
 
@@ -103,8 +103,8 @@ struct SoftmaxGatedFeedForwardConfig {
 
   template <class C = SoftmaxGatedFeedForwardConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("gate", &C::gate),
-                      setting("dropout", &C::dropout));
+    return Fields(setting("channels", &C::channels), setting("hidden", &C::hidden), setting("gate", &C::gate),
+                  setting("dropout", &C::dropout));
   }
 };
 
@@ -135,8 +135,8 @@ struct SoftmaxGatedTokenMlpConfig {
 
   template <class C = SoftmaxGatedTokenMlpConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
-                      setting("gate", &C::gate), setting("dropout", &C::dropout));
+    return Fields(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
+                  setting("gate", &C::gate), setting("dropout", &C::dropout));
   }
 };
 

@@ -72,7 +72,7 @@ struct SpatialGatingUnit : Layer<SpatialGatingUnit<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("norm", &SpatialGatingUnit::norm), field("proj", &SpatialGatingUnit::proj)};
+    return Fields(field("norm", &SpatialGatingUnit::norm), field("proj", &SpatialGatingUnit::proj));
   }
 
   Index out() const { return config.out(); }

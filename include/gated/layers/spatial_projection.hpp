@@ -94,10 +94,10 @@ struct SpatialProjection : Layer<SpatialProjection<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("weight", &SpatialProjection::weight, Role::spatial, &SpatialProjection::weight_shape),
-                      field("bias", &SpatialProjection::bias, Role::spatial),
-                      field("position_x", &SpatialProjection::position_x, Role::spatial),
-                      field("position_y", &SpatialProjection::position_y, Role::spatial));
+    return Fields(field("weight", &SpatialProjection::weight, Role::spatial, &SpatialProjection::weight_shape),
+                  field("bias", &SpatialProjection::bias, Role::spatial),
+                  field("position_x", &SpatialProjection::position_x, Role::spatial),
+                  field("position_y", &SpatialProjection::position_y, Role::spatial));
   }
 
   Shape weight_shape() const {

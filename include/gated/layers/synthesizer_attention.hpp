@@ -53,9 +53,9 @@ struct SynthesizerAttentionConfig {
 
   template <class C = SynthesizerAttentionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("heads", &C::heads), setting("head_width", &C::head_width),
-                      setting("max_length", &C::max_length), setting("form", &C::form), setting("mixture", &C::mixture),
-                      setting("rank", &C::rank), setting("factors", &C::factors), setting("causal", &C::causal));
+    return Fields(setting("channels", &C::channels), setting("heads", &C::heads), setting("head_width", &C::head_width),
+                  setting("max_length", &C::max_length), setting("form", &C::form), setting("mixture", &C::mixture),
+                  setting("rank", &C::rank), setting("factors", &C::factors), setting("causal", &C::causal));
   }
 };
 
@@ -131,12 +131,12 @@ struct SynthesizerAttention : Layer<SynthesizerAttention<T>> {
 
   static constexpr auto fields() {
     using S = SynthesizerAttention;
-    return std::tuple(field("query", &S::query), field("key", &S::key), field("value", &S::value),
-                      field("proj_out", &S::proj_out), field("random", &S::random, Role::spatial, &S::random_shape),
-                      field("left", &S::left, Role::spatial, &S::factor_shape),
-                      field("right", &S::right, Role::spatial, &S::factor_shape), field("dense", &S::dense, Role::spatial),
-                      field("outer", &S::outer, Role::spatial), field("inner", &S::inner, Role::spatial),
-                      field("share", &S::share, Role::spatial));
+    return Fields(field("query", &S::query), field("key", &S::key), field("value", &S::value), field("proj_out", &S::proj_out),
+                  field("random", &S::random, Role::spatial, &S::random_shape),
+                  field("left", &S::left, Role::spatial, &S::factor_shape),
+                  field("right", &S::right, Role::spatial, &S::factor_shape), field("dense", &S::dense, Role::spatial),
+                  field("outer", &S::outer, Role::spatial), field("inner", &S::inner, Role::spatial),
+                  field("share", &S::share, Role::spatial));
   }
   Shape random_shape() const { return {config.heads, config.max_length, config.max_length}; }
   Shape factor_shape() const { return {config.heads, config.max_length, config.rank}; }

@@ -39,7 +39,7 @@ struct TinyAttention : Layer<TinyAttention<T>> {
       : config(c), qkv(c.channels, (3 * Count(c.width)).value(), c.bias), proj_out(c.width, c.out) {}
 
   static constexpr auto fields() {
-    return std::tuple{field("qkv", &TinyAttention::qkv), field("proj_out", &TinyAttention::proj_out)};
+    return Fields(field("qkv", &TinyAttention::qkv), field("proj_out", &TinyAttention::proj_out));
   }
 
   Contract contract() const {

@@ -39,8 +39,8 @@ struct TokenGluConfig {
 
   template <class C = TokenGluConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
-                      setting("activation", &C::activation));
+    return Fields(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
+                  setting("activation", &C::activation));
   }
 };
 

@@ -43,8 +43,8 @@ struct TokenMlpConfig {
 
   template <class C = TokenMlpConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
-                      setting("activation", &C::activation), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
+    return Fields(setting("channels", &C::channels), setting("length", &C::length), setting("hidden", &C::hidden),
+                  setting("activation", &C::activation), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
   }
 };
 

@@ -32,7 +32,7 @@ struct TokenNorm : Layer<TokenNorm<T>> {
   }
 
   static constexpr auto fields() {
-    return std::tuple{field("weight", &TokenNorm::weight, Role::norm), field("bias", &TokenNorm::bias, Role::norm)};
+    return Fields(field("weight", &TokenNorm::weight, Role::norm), field("bias", &TokenNorm::bias, Role::norm));
   }
 
   Contract contract() const {

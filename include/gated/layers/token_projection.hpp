@@ -28,9 +28,9 @@ struct TokenProjectionConfig {
 
   template <class C = TokenProjectionConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("length", &C::length), setting("heads", &C::heads),
-                      setting("causal", &C::causal), setting("form", &C::form), setting("length_policy", &C::length_policy),
-                      setting("fourier_from", &C::fourier_from));
+    return Fields(setting("channels", &C::channels), setting("length", &C::length), setting("heads", &C::heads),
+                  setting("causal", &C::causal), setting("form", &C::form), setting("length_policy", &C::length_policy),
+                  setting("fourier_from", &C::fourier_from));
   }
 };
 
@@ -59,7 +59,7 @@ struct TokenProjection : Layer<TokenProjection<T>> {
   }
   TokenProjection(const TokenProjectionConfig& c, Random& random) : TokenProjection(c) { this->initialize(random); }
 
-  static constexpr auto fields() { return std::tuple{field("proj", &TokenProjection::proj)}; }
+  static constexpr auto fields() { return Fields(field("proj", &TokenProjection::proj)); }
 
   /// timm's initialization: Xavier-uniform weights and a bias of 0.
   void initialize(Random& random) { proj.fill_xavier(random); }

@@ -33,7 +33,7 @@ struct TransposedConvolution {
   }
 
   static constexpr auto fields() {
-    return std::tuple(field("weight", &TransposedConvolution::weight, Role::spatial, &TransposedConvolution::weight_shape));
+    return Fields(field("weight", &TransposedConvolution::weight, Role::spatial, &TransposedConvolution::weight_shape));
   }
   /// The shape in which ConvTranspose1d stores `weight`.
   Shape weight_shape() const { return {weight.rows(), 1, weight.cols()}; }

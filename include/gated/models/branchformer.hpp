@@ -29,7 +29,7 @@ struct BranchformerConfig {
 
   template <class C = BranchformerConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("input", &C::input), setting("norm_eps", &C::norm_eps), setting("trunk", &C::trunk));
+    return Fields(setting("input", &C::input), setting("norm_eps", &C::norm_eps), setting("trunk", &C::trunk));
   }
 };
 
@@ -62,9 +62,7 @@ struct Branchformer : Layer<Branchformer<T>> {
   }
   Branchformer(const Config& c, Random& random) : Branchformer(c) { this->initialize(random); }
 
-  static constexpr auto fields() {
-    return std::tuple(field("trunk", &Branchformer::trunk), field("norm", &Branchformer::norm));
-  }
+  static constexpr auto fields() { return Fields(field("trunk", &Branchformer::trunk), field("norm", &Branchformer::norm)); }
 
   Contract contract() const { return trunk.contract().then(norm.contract()); }
 

@@ -51,8 +51,8 @@ struct ForecastMixer : Layer<ForecastMixer<T>> {
 
   static constexpr auto fields() {
     using M = ForecastMixer;
-    return std::tuple(field("embedding", &M::embedding), field("mixer", &M::mixer), field("gate", &M::gate),
-                      field("proj", &M::proj));
+    return Fields(field("embedding", &M::embedding), field("mixer", &M::mixer), field("gate", &M::gate),
+                  field("proj", &M::proj));
   }
 
   void initialize(Random& random) {

@@ -65,12 +65,12 @@ struct ImageClassifierConfig {
 
   template <class C = ImageClassifierConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("image", &C::image), setting("patch", &C::patch), setting("image_channels", &C::image_channels),
-                      setting("classes", &C::classes), setting("pooling", &C::pooling), setting("stem_norm", &C::stem_norm),
-                      setting("position_grid", &C::position_grid), setting("pre_logits", &C::pre_logits),
-                      setting("norm", &C::norm), setting("norm_eps", &C::norm_eps), setting("pixel_mean", &C::pixel_mean),
-                      setting("pixel_deviation", &C::pixel_deviation), setting("crop_share", &C::crop_share),
-                      setting("interpolation", &C::interpolation), setting("trunk", &C::trunk));
+    return Fields(setting("image", &C::image), setting("patch", &C::patch), setting("image_channels", &C::image_channels),
+                  setting("classes", &C::classes), setting("pooling", &C::pooling), setting("stem_norm", &C::stem_norm),
+                  setting("position_grid", &C::position_grid), setting("pre_logits", &C::pre_logits), setting("norm", &C::norm),
+                  setting("norm_eps", &C::norm_eps), setting("pixel_mean", &C::pixel_mean),
+                  setting("pixel_deviation", &C::pixel_deviation), setting("crop_share", &C::crop_share),
+                  setting("interpolation", &C::interpolation), setting("trunk", &C::trunk));
   }
 };
 
@@ -172,10 +172,10 @@ struct ImageClassifier : Layer<ImageClassifier<Trunk>> {
 
   static constexpr auto fields() {
     using M = ImageClassifier;
-    return std::tuple(field("patch_embedding", &M::patch_embedding), field("stem_norm", &M::stem_norm),
-                      field("class_token", &M::class_token, Role::position), field("position", &M::position),
-                      field("trunk", &M::trunk), field("norm", &M::norm), field("pre_logits", &M::pre_logits),
-                      field("head", &M::head));
+    return Fields(field("patch_embedding", &M::patch_embedding), field("stem_norm", &M::stem_norm),
+                  field("class_token", &M::class_token, Role::position), field("position", &M::position),
+                  field("trunk", &M::trunk), field("norm", &M::norm), field("pre_logits", &M::pre_logits),
+                  field("head", &M::head));
   }
 
   /// timm's initialization: LeCun-normal patches, Xavier-uniform projections, near-zero gates, a zero head. Logits start at 0.

@@ -106,11 +106,11 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
 
   static constexpr auto fields() {
     using M = LanguageModel;
-    return std::tuple(field("embedding", &M::embedding), field("type_embedding", &M::type_embedding),
-                      field("position", &M::position), field("position_table", &M::position_table),
-                      field("embedding_norm", &M::embedding_norm), field("embedding_projection", &M::embedding_projection),
-                      field("trunk", &M::trunk), field("final_norm", &M::final_norm), field("head", &M::head),
-                      field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
+    return Fields(field("embedding", &M::embedding), field("type_embedding", &M::type_embedding),
+                  field("position", &M::position), field("position_table", &M::position_table),
+                  field("embedding_norm", &M::embedding_norm), field("embedding_projection", &M::embedding_projection),
+                  field("trunk", &M::trunk), field("final_norm", &M::final_norm), field("head", &M::head),
+                  field("pooler", &M::pooler), field("pooler_norm", &M::pooler_norm), field("classifier", &M::classifier));
   }
 
   /// Initializes the layers, and scales sinusoids to the magnitude of the embeddings: unscaled, they would hamper learning.
@@ -168,48 +168,6 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
 
   template <class Run>
   MatrixOf<Run> apply(Run& run, Tokens tokens, const TextInputs& inputs = {}) const {
-    auto x = hidden_states(run, tokens, inputs);  // N × C
-    if constexpr (Run::streams) {
-      x = run.last_rows(x, std::min(inputs.outputs, run.rows(x)));  // outputs × C
-    } else if (!inputs.rows.empty()) {
-      x = gather(run, x, inputs.rows);  // one row per requested token
-    }
-    return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
-  }
-
-  /// The body of pooled(), for training. Returns sequences × classes, or × C without a classifier.
-  /// Errors: those of pooled().
-  template <class Run>
-  MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, const TextInputs& inputs) const {
-    if constexpr (Run::records) {
-      expect_pooled({name, "apply_pooled"}, tokens, run.sequences(), run.mask(), inputs.types);
-    }
-    const auto x = hidden_states(run, tokens, inputs);
-    auto vectors = config.pooling == TextPooling::mean ? mean_over_tokens(run, x) : first_tokens(run, x);  // sequences × C
-    if (pooler) {
-      vectors = run(*pooler, vectors, {.activation = config.pooler_activation});
-    }
-    if (pooler_norm) {
-      vectors = run(*pooler_norm, std::move(vectors));
-    }
-    if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides a vector by its length
-      vectors = normalize<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
-    }
-    return classifier ? run(*classifier, std::move(vectors)) : vectors;  // sequences × classes, or × C
-  }
-
- private:
-  T unit_gain_{1};
-
-  void expect_pooled(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
-    expect_input(where, tokens, sequences, mask, types);
-    for (Index b = 0; b < sequences.count(); ++b) {
-      require<ShapeError>(sequences.length(b) > 0, where, ": sequence ", b, " is empty, expected at least one token.");
-    }
-  }
-
-  template <class Run>
-  MatrixOf<Run> hidden_states(Run& run, Tokens tokens, const TextInputs& inputs) const {
     auto x = run(embedding, tokens);  // N × C
     if (type_embedding) {
       x = add_embedding(run, std::move(x), type_embedding->weight, inputs.types);
@@ -222,22 +180,72 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     if (embedding_projection) {
       x = run(*embedding_projection, x);
     }
-    return run(final_norm, run_trunk(run, tokens, run.embedding_dropout(std::move(x))));
-  }
-
-  /// Runs the trunk; masks padding if no mask is given.
-  template <class Run>
-  MatrixOf<Run> run_trunk(Run& run, Tokens tokens, MatrixOf<Run> x) const {
-    if constexpr (!Run::streams) {
-      if (run.mask().empty() && has_padding(tokens)) {
-        const auto scalars = (tokens.size() + sizeof(T) - 1) / sizeof(T);
-        auto* const bytes = reinterpret_cast<std::uint8_t*>(run.take(static_cast<Index>(scalars)));
-        std::transform(tokens.begin(), tokens.end(), bytes,
-                       [&](Index id) { return static_cast<std::uint8_t>(id == config.pad_token ? 0 : 1); });
-        return run.with(Mask(bytes, tokens.size()))(trunk, std::move(x));
+    x = run.embedding_dropout(std::move(x));
+    if constexpr (Run::streams) {
+      x = run(trunk, std::move(x));
+      x = run.last_rows(run(final_norm, std::move(x)), std::min(inputs.outputs, run.rows(x)));  // outputs × C
+    } else {
+      const Mask padding = padding_mask(run, tokens);
+      x = padding.empty() ? run(trunk, std::move(x)) : run.with(padding)(trunk, std::move(x));
+      x = run(final_norm, std::move(x));
+      if (inputs.pooled) {
+        return pool(run, x);  // one row per sequence
+      }
+      if (!inputs.rows.empty()) {
+        x = gather(run, x, inputs.rows);  // one row per requested token
       }
     }
-    return run(trunk, std::move(x));
+    return head ? run(*head, std::move(x), embedding.weight) : x;  // N × V
+  }
+
+  /// The body of pooled(), for training. Returns sequences × classes, or × C without a classifier.
+  /// Errors: those of pooled().
+  template <class Run>
+  MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, TextInputs inputs) const {
+    if constexpr (Run::records) {
+      expect_pooled({name, "apply_pooled"}, tokens, run.sequences(), run.mask(), inputs.types);
+    }
+    inputs.pooled = true;
+    return apply(run, tokens, inputs);
+  }
+
+ private:
+  T unit_gain_{1};
+
+  void expect_pooled(Where where, Tokens tokens, const Sequences& sequences, Mask mask, Tokens types) const {
+    expect_input(where, tokens, sequences, mask, types);
+    for (Index b = 0; b < sequences.count(); ++b) {
+      require<ShapeError>(sequences.length(b) > 0, where, ": sequence ", b, " is empty, expected at least one token.");
+    }
+  }
+
+  /// A mask that hides padding; empty if there is no padding, or if the run has a mask.
+  template <class Run>
+  Mask padding_mask(Run& run, Tokens tokens) const {
+    if (!run.mask().empty() || !has_padding(tokens)) {
+      return {};
+    }
+    const auto scalars = (tokens.size() + sizeof(T) - 1) / sizeof(T);
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(run.take(static_cast<Index>(scalars)));
+    std::transform(tokens.begin(), tokens.end(), bytes,
+                   [&](Index id) { return static_cast<std::uint8_t>(id == config.pad_token ? 0 : 1); });
+    return Mask(bytes, tokens.size());
+  }
+
+  /// One vector per sequence of hidden states x.
+  template <class Run>
+  MatrixOf<Run> pool(Run& run, const MatrixOf<Run>& x) const {
+    auto vectors = config.pooling == TextPooling::mean ? mean_over_tokens(run, x) : first_tokens(run, x);  // sequences × C
+    if (pooler) {
+      vectors = run(*pooler, vectors, {.activation = config.pooler_activation});
+    }
+    if (pooler_norm) {
+      vectors = run(*pooler_norm, std::move(vectors));
+    }
+    if (config.unit_length) {  // ScaleNorm with g = 1 / √C divides a vector by its length
+      vectors = normalize<Run, T>(run, std::move(vectors), {.form = NormForm::scale_norm, .eps = 1e-12, .gain = &unit_gain_});
+    }
+    return classifier ? run(*classifier, std::move(vectors)) : vectors;  // sequences × classes, or × C
   }
 
   bool has_padding(Tokens tokens) const {

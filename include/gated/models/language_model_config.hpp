@@ -1,7 +1,5 @@
 #pragma once
 
-#include <tuple>
-
 #include "gated/core/settings.hpp"
 #include "gated/layers/language_model_head.hpp"
 #include "gated/layers/norm.hpp"
@@ -46,16 +44,16 @@ struct LanguageModelConfig {
 
   template <class C = LanguageModelConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("vocabulary", &C::vocabulary), setting("token_types", &C::token_types),
-                      setting("position", &C::position), setting("max_length", &C::max_length),
-                      setting("embedding_norm", &C::embedding_norm), setting("embedding_norm_eps", &C::embedding_norm_eps),
-                      setting("embedding_projection", &C::embedding_projection), setting("pad_token", &C::pad_token),
-                      setting("final_norm", &C::final_norm), setting("final_norm_eps", &C::final_norm_eps),
-                      setting("pooling", &C::pooling), setting("pooler", &C::pooler),
-                      setting("pooler_activation", &C::pooler_activation), setting("pooler_norm", &C::pooler_norm),
-                      setting("pooler_norm_eps", &C::pooler_norm_eps), setting("pooler_bias", &C::pooler_bias),
-                      setting("unit_length", &C::unit_length), setting("classes", &C::classes), setting("head", &C::head),
-                      setting("trunk", &C::trunk));
+    return Fields(setting("vocabulary", &C::vocabulary), setting("token_types", &C::token_types),
+                  setting("position", &C::position), setting("max_length", &C::max_length),
+                  setting("embedding_norm", &C::embedding_norm), setting("embedding_norm_eps", &C::embedding_norm_eps),
+                  setting("embedding_projection", &C::embedding_projection), setting("pad_token", &C::pad_token),
+                  setting("final_norm", &C::final_norm), setting("final_norm_eps", &C::final_norm_eps),
+                  setting("pooling", &C::pooling), setting("pooler", &C::pooler),
+                  setting("pooler_activation", &C::pooler_activation), setting("pooler_norm", &C::pooler_norm),
+                  setting("pooler_norm_eps", &C::pooler_norm_eps), setting("pooler_bias", &C::pooler_bias),
+                  setting("unit_length", &C::unit_length), setting("classes", &C::classes), setting("head", &C::head),
+                  setting("trunk", &C::trunk));
   }
 };
 

@@ -32,7 +32,7 @@ struct MossFormer2 : Layer<MossFormer2<T>> {
   explicit MossFormer2(const Config& c) : config(c), trunk(c), norm(c.block.channels, 1e-6) {}
   MossFormer2(const Config& c, Random& random) : MossFormer2(c) { this->initialize(random); }
 
-  static constexpr auto fields() { return std::tuple(field("trunk", &MossFormer2::trunk), field("norm", &MossFormer2::norm)); }
+  static constexpr auto fields() { return Fields(field("trunk", &MossFormer2::trunk), field("norm", &MossFormer2::norm)); }
 
   Contract contract() const { return trunk.contract().then(norm.contract()); }
 
@@ -50,8 +50,8 @@ struct MaskNetworkConfig {
 
   template <class C = MaskNetworkConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("features", &C::features), setting("outputs", &C::outputs), setting("speakers", &C::speakers),
-                      setting("positions", &C::positions), setting("skip", &C::skip), setting("trunk", &C::trunk));
+    return Fields(setting("features", &C::features), setting("outputs", &C::outputs), setting("speakers", &C::speakers),
+                  setting("positions", &C::positions), setting("skip", &C::skip), setting("trunk", &C::trunk));
   }
 };
 
@@ -101,10 +101,10 @@ struct MaskNetwork : Layer<MaskNetwork<T>> {
 
   static constexpr auto fields() {
     using N = MaskNetwork;
-    return std::tuple(field("norm", &N::norm), field("encoder", &N::encoder), field("position", &N::position),
-                      field("trunk", &N::trunk), field("trunk_norm", &N::trunk_norm), field("prelu", &N::prelu),
-                      field("speakers", &N::speakers), field("value", &N::value), field("gate", &N::gate),
-                      field("decoder", &N::decoder));
+    return Fields(field("norm", &N::norm), field("encoder", &N::encoder), field("position", &N::position),
+                  field("trunk", &N::trunk), field("trunk_norm", &N::trunk_norm), field("prelu", &N::prelu),
+                  field("speakers", &N::speakers), field("value", &N::value), field("gate", &N::gate),
+                  field("decoder", &N::decoder));
   }
 
   Contract contract() const {

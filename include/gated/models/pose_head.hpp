@@ -27,14 +27,9 @@ struct PoseHeadConfig {
 
   template <class C = PoseHeadConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("feature_channels", &C::feature_channels),
-                      setting("features", &C::features),
-                      setting("input", &C::input),
-                      setting("key_points", &C::key_points),
-                      setting("kernel", &C::kernel),
-                      setting("norm_eps", &C::norm_eps),
-                      setting("unit", &C::unit),
-                      setting("simcc", &C::simcc)};
+    return Fields(setting("feature_channels", &C::feature_channels), setting("features", &C::features),
+                  setting("input", &C::input), setting("key_points", &C::key_points), setting("kernel", &C::kernel),
+                  setting("norm_eps", &C::norm_eps), setting("unit", &C::unit), setting("simcc", &C::simcc));
   }
 };
 
@@ -81,9 +76,8 @@ struct PoseHead : Layer<PoseHead<T>> {
 
   static constexpr auto fields() {
     using H = PoseHead;
-    return std::tuple{field("convolution", &H::convolution), field("norm", &H::norm),
-                      field("proj_in", &H::proj_in),         field("unit", &H::unit),
-                      field("head_x", &H::head_x),           field("head_y", &H::head_y)};
+    return Fields(field("convolution", &H::convolution), field("norm", &H::norm), field("proj_in", &H::proj_in),
+                  field("unit", &H::unit), field("head_x", &H::head_x), field("head_y", &H::head_y));
   }
 
   /// Draws the weights of the convolution from N(0, 0.001²), and of proj_in, head_x and head_y from N(0, 0.01²), as in mmpose.

@@ -17,7 +17,7 @@ struct RoformerConfig {
 
   template <class C = RoformerConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("trunk", &C::trunk), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
+    return Fields(setting("trunk", &C::trunk), setting("norm", &C::norm), setting("norm_eps", &C::norm_eps));
   }
 };
 
@@ -70,7 +70,7 @@ struct Roformer : Layer<Roformer<T>> {
   explicit Roformer(const Config& c) : config(c), trunk(c.trunk), norm(c.trunk.block.channels, c.norm_eps, c.norm) {}
   Roformer(const Config& c, Random& random) : Roformer(c) { this->initialize(random); }
 
-  static constexpr auto fields() { return std::tuple(field("trunk", &Roformer::trunk), field("norm", &Roformer::norm)); }
+  static constexpr auto fields() { return Fields(field("trunk", &Roformer::trunk), field("norm", &Roformer::norm)); }
 
   Contract contract() const { return trunk.contract().then(norm.contract()); }
 

@@ -26,7 +26,7 @@ struct Sampling {
 
   template <class C = Sampling>
   static constexpr auto fields() {
-    return std::tuple{setting("temperature", &C::temperature), setting("top_k", &C::top_k), setting("top_p", &C::top_p)};
+    return Fields(setting("temperature", &C::temperature), setting("top_k", &C::top_k), setting("top_p", &C::top_p));
   }
 };
 

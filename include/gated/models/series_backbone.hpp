@@ -31,7 +31,7 @@ struct ResolutionPrefix : Layer<ResolutionPrefix<T>> {
 
   static constexpr auto fields() {
     using P = ResolutionPrefix;
-    return std::tuple(field("embedding", &P::embedding), field("proj_in", &P::proj_in), field("proj_out", &P::proj_out));
+    return Fields(field("embedding", &P::embedding), field("proj_in", &P::proj_in), field("proj_out", &P::proj_out));
   }
 
   void initialize(Random& random) {
@@ -69,7 +69,7 @@ struct PatchPositionTable : Layer<PatchPositionTable<T>> {
     weight = (table / (10 * deviation)).template cast<T>();
   }
 
-  static constexpr auto fields() { return std::tuple{field("weight", &PatchPositionTable::weight, Role::constant)}; }
+  static constexpr auto fields() { return Fields(field("weight", &PatchPositionTable::weight, Role::constant)); }
 
   Contract contract() const {
     return {.in = weight.cols(), .out = weight.cols(), .sees = Sees::itself, .longest = weight.rows()};
@@ -105,8 +105,8 @@ struct SeriesBackbone : Layer<SeriesBackbone<T>> {
 
   static constexpr auto fields() {
     using B = SeriesBackbone;
-    return std::tuple(field("patch_embedding", &B::patch_embedding), field("prefix", &B::prefix),
-                      field("position", &B::position), field("position_table", &B::position_table), field("trunk", &B::trunk));
+    return Fields(field("patch_embedding", &B::patch_embedding), field("prefix", &B::prefix), field("position", &B::position),
+                  field("position_table", &B::position_table), field("trunk", &B::trunk));
   }
 
   void initialize(Random& random) {

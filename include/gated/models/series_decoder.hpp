@@ -36,7 +36,7 @@ struct SeriesDecoder : Layer<SeriesDecoder<T>> {
 
   static constexpr auto fields() {
     using D = SeriesDecoder;
-    return std::tuple(field("adapter", &D::adapter), field("raw", &D::raw), field("trunk", &D::trunk));
+    return Fields(field("adapter", &D::adapter), field("raw", &D::raw), field("trunk", &D::trunk));
   }
 
   void initialize(Random& random) {

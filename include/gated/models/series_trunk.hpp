@@ -38,7 +38,7 @@ struct SeriesTrunk : Layer<SeriesTrunk<T>> {
     }
   }
 
-  static constexpr auto fields() { return std::tuple{field("levels", &SeriesTrunk::levels)}; }
+  static constexpr auto fields() { return Fields(field("levels", &SeriesTrunk::levels)); }
 
   Contract contract() const {
     return {.in = config.channels, .out = config.channels, .unstreamable = "Patches are mixed with later ones."};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <tuple>
 
 #include "gated/core/elementary.hpp"
 #include "gated/core/ordered_sum.hpp"
@@ -26,8 +25,8 @@ struct SimccConfig {
 
   template <class C = SimccConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("split_ratio", &C::split_ratio), setting("visibility", &C::visibility), setting("beta", &C::beta),
-                      setting("sigma_x", &C::sigma_x), setting("sigma_y", &C::sigma_y)};
+    return Fields(setting("split_ratio", &C::split_ratio), setting("visibility", &C::visibility), setting("beta", &C::beta),
+                  setting("sigma_x", &C::sigma_x), setting("sigma_y", &C::sigma_y));
   }
 };
 

@@ -22,8 +22,8 @@ struct SpeechDenoiserConfig {
 
   template <class C = SpeechDenoiserConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("rate", &C::rate), setting("length", &C::length), setting("hop", &C::hop),
-                      setting("blocks", &C::blocks));
+    return Fields(setting("rate", &C::rate), setting("length", &C::length), setting("hop", &C::hop),
+                  setting("blocks", &C::blocks));
   }
 };
 
@@ -64,8 +64,8 @@ struct SpeechDenoiser : Layer<SpeechDenoiser<T>> {
 
   static constexpr auto fields() {
     using D = SpeechDenoiser;
-    return std::tuple(field("encoder", &D::encoder), field("blocks", &D::blocks), field("norm", &D::norm),
-                      field("decoder", &D::decoder));
+    return Fields(field("encoder", &D::encoder), field("blocks", &D::blocks), field("norm", &D::norm),
+                  field("decoder", &D::decoder));
   }
 
   Contract contract() const { return encoder.contract().then(blocks.contract()).then(decoder.contract()); }

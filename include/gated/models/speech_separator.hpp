@@ -19,7 +19,7 @@ struct SpeechSeparatorConfig {
 
   template <class C = SpeechSeparatorConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("window", &C::window), setting("masks", &C::masks));
+    return Fields(setting("window", &C::window), setting("masks", &C::masks));
   }
 };
 
@@ -59,7 +59,7 @@ struct SpeechSeparator : Layer<SpeechSeparator<T>> {
 
   static constexpr auto fields() {
     using S = SpeechSeparator;
-    return std::tuple(field("encoder", &S::encoder), field("masks", &S::masks), field("decoder", &S::decoder));
+    return Fields(field("encoder", &S::encoder), field("masks", &S::masks), field("decoder", &S::decoder));
   }
 
   /// A row of x is a wave, and a row of y the waves of its speakers.

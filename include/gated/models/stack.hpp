@@ -35,8 +35,8 @@ struct StackConfig {
 
   template <class C = StackConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("depth", &C::depth), setting("block", &C::block), setting("others", &C::others),
-                      setting("kinds", &C::kinds)};
+    return Fields(setting("depth", &C::depth), setting("block", &C::block), setting("others", &C::others),
+                  setting("kinds", &C::kinds));
   }
 };
 
@@ -141,7 +141,7 @@ struct Stack : Layer<Stack<Block, ConfigType>> {
   }
   Stack(const Config& c, Random& random) : Stack(c) { this->initialize(random); }
 
-  static constexpr auto fields() { return std::tuple{field("blocks", &Stack::blocks)}; }
+  static constexpr auto fields() { return Fields(field("blocks", &Stack::blocks)); }
 
   Contract contract() const {
     const Index channels = detail::block_of(config).channels;

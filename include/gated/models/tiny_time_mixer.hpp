@@ -78,8 +78,8 @@ struct TinyTimeMixer {
 
   static constexpr auto fields() {
     using M = TinyTimeMixer;
-    return std::tuple(field("backbone", &M::backbone), field("decoder", &M::decoder), field("head", &M::head),
-                      field("forecast_mixer", &M::forecast_mixer));
+    return Fields(field("backbone", &M::backbone), field("decoder", &M::decoder), field("head", &M::head),
+                  field("forecast_mixer", &M::forecast_mixer));
   }
 
   /// PyTorch's initialization of each part.

@@ -32,9 +32,9 @@ struct SeriesTrunkConfig {
 
   template <class C = SeriesTrunkConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("channels", &C::channels), setting("depth", &C::depth), setting("levels", &C::levels),
-                      setting("mixes_series", &C::mixes_series), setting("norm_position", &C::norm_position),
-                      setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path));
+    return Fields(setting("channels", &C::channels), setting("depth", &C::depth), setting("levels", &C::levels),
+                  setting("mixes_series", &C::mixes_series), setting("norm_position", &C::norm_position),
+                  setting("layer_scale", &C::layer_scale), setting("drop_path", &C::drop_path));
   }
 };
 
@@ -49,8 +49,8 @@ struct ForecastMixingConfig {
 
   template <class C = ForecastMixingConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("enabled", &C::enabled), setting("context", &C::context), setting("gated", &C::gated),
-                      setting("depth", &C::depth), setting("past", &C::past), setting("past_offset", &C::past_offset));
+    return Fields(setting("enabled", &C::enabled), setting("context", &C::context), setting("gated", &C::gated),
+                  setting("depth", &C::depth), setting("past", &C::past), setting("past_offset", &C::past_offset));
   }
 };
 
@@ -155,15 +155,15 @@ struct TinyTimeMixerConfig {
 
   template <class C = TinyTimeMixerConfig>
   static constexpr auto fields() {
-    return std::tuple(
-        setting("series", &C::series), setting("context", &C::context), setting("patch", &C::patch),
-        setting("stride", &C::stride), setting("horizon", &C::horizon), setting("scaling", &C::scaling),
-        setting("position", &C::position), setting("resolutions", &C::resolutions), setting("backbone", &C::backbone),
-        setting("has_decoder", &C::has_decoder), setting("decoder", &C::decoder), setting("raw_residual", &C::raw_residual),
-        setting("expansion", &C::expansion), setting("gated", &C::gated), setting("mixes_single_patch", &C::mixes_single_patch),
-        setting("norm_eps", &C::norm_eps), setting("dropout", &C::dropout), setting("head_dropout", &C::head_dropout),
-        setting("filter", &C::filter), setting("predicted", &C::predicted), setting("known", &C::known),
-        setting("forecast_mixing", &C::forecast_mixing));
+    return Fields(setting("series", &C::series), setting("context", &C::context), setting("patch", &C::patch),
+                  setting("stride", &C::stride), setting("horizon", &C::horizon), setting("scaling", &C::scaling),
+                  setting("position", &C::position), setting("resolutions", &C::resolutions), setting("backbone", &C::backbone),
+                  setting("has_decoder", &C::has_decoder), setting("decoder", &C::decoder),
+                  setting("raw_residual", &C::raw_residual), setting("expansion", &C::expansion), setting("gated", &C::gated),
+                  setting("mixes_single_patch", &C::mixes_single_patch), setting("norm_eps", &C::norm_eps),
+                  setting("dropout", &C::dropout), setting("head_dropout", &C::head_dropout), setting("filter", &C::filter),
+                  setting("predicted", &C::predicted), setting("known", &C::known),
+                  setting("forecast_mixing", &C::forecast_mixing));
   }
 };
 

@@ -52,28 +52,6 @@ void mix_rows(const SpatialWeight<T>& weight, const MatrixView<const T>& v, Inde
   }
 }
 
-/// y = W v + b for all sequences, with `epilogue` applied.
-template <class T>
-void mix_tokens(const SpatialWeight<T>& weight, const Sequences& sequences, const MatrixView<const T>& v,
-                const MatrixView<T>& y, const Epilogue<T>& epilogue, Workspace<T>& workspace) {
-  for_each_group(sequences, workspace, [&](Index first, const Sequences& group, Workspace<T>& scratch) {
-    for (Index b = 0; b < group.count(); ++b) {
-      const auto frame = scratch.frame();
-      const Index offset = first + group.offset(b), length = group.length(b);
-      const Index row = weight.outputs_of(offset), rows = weight.outputs_of(length);
-      const MatrixView<const T> from = v.rows(offset, length);
-      const MatrixView<T> to = y.rows(row, rows);
-      const Epilogue<T> joined = epilogue.block(row, 0, rows, y.columns());
-      if (!weight.causal && weight.is_transformed(length)) {
-        fourier::mix_sequence<T>(weight, from, to, joined, scratch);
-        continue;
-      }
-      fourier::TileSums<T> tiles(weight, length, v.columns(), scratch);
-      mix_rows(weight, from, 0, to, joined, tiles, scratch);
-    }
-  });
-}
-
 /// Backward pass of SpatialWeight::expand_row(): adds row i of ∂W to the gradients of W's parameters. `row` holds the first
 /// `count` entries of that row; entries that the causal mask hides are skipped.
 template <class Back, class T>
@@ -256,7 +234,24 @@ MatrixOf<Run> mix_tokens(Run& run, const SpatialWeight<T>& weight, const MatrixO
   if constexpr (Run::streams) {
     detail::mix_next_tokens<T>(run, weight, v, joined.y, joined.epilogue);
   } else {
-    detail::mix_tokens<T>(weight, sequences, run[v], run[joined.y], joined.epilogue, run.workspace());
+    const MatrixView<const T> all_v = run[v];
+    const MatrixView<T> all_y = run[joined.y];
+    for_each_group(sequences, run.workspace(), [&](Index first, const Sequences& group, Workspace<T>& scratch) {
+      for (Index b = 0; b < group.count(); ++b) {
+        const auto frame = scratch.frame();
+        const Index offset = first + group.offset(b), length = group.length(b);
+        const Index row = weight.outputs_of(offset), rows = weight.outputs_of(length);
+        const MatrixView<const T> from = all_v.rows(offset, length);
+        const MatrixView<T> to = all_y.rows(row, rows);
+        const Epilogue<T> of_rows = joined.epilogue.block(row, 0, rows, to.columns());
+        if (!weight.causal && weight.is_transformed(length)) {
+          detail::fourier::mix_sequence<T>(weight, from, to, of_rows, scratch);
+        } else {
+          detail::fourier::TileSums<T> tiles(weight, length, from.columns(), scratch);
+          detail::mix_rows(weight, from, 0, to, of_rows, tiles, scratch);
+        }
+      }
+    });
   }
   if constexpr (Run::records) {
     const Index split = is_square ? run.kept_sequences() : run.keep(sequences);

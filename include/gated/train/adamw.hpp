@@ -34,8 +34,8 @@ struct ParameterGroup {
 
   template <class G = ParameterGroup>
   static constexpr auto fields() {
-    return std::tuple{setting("path", &G::path), setting("learning_rate_factor", &G::learning_rate_factor),
-                      setting("weight_decay", &G::weight_decay), setting("frozen", &G::frozen)};
+    return Fields(setting("path", &G::path), setting("learning_rate_factor", &G::learning_rate_factor),
+                  setting("weight_decay", &G::weight_decay), setting("frozen", &G::frozen));
   }
 };
 
@@ -52,9 +52,9 @@ struct AdamWConfig {
 
   template <class C = AdamWConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("learning_rate", &C::learning_rate), setting("beta1", &C::beta1), setting("beta2", &C::beta2),
-                      setting("eps", &C::eps), setting("weight_decay", &C::weight_decay),
-                      setting("decayed_roles", &C::decayed_roles), setting("groups", &C::groups));
+    return Fields(setting("learning_rate", &C::learning_rate), setting("beta1", &C::beta1), setting("beta2", &C::beta2),
+                  setting("eps", &C::eps), setting("weight_decay", &C::weight_decay),
+                  setting("decayed_roles", &C::decayed_roles), setting("groups", &C::groups));
   }
 };
 
@@ -185,7 +185,7 @@ struct AdamW {
     config_ = std::move(config);
   }
 
-  static constexpr auto fields() { return std::tuple{field("first", &AdamW::first), field("second", &AdamW::second)}; }
+  static constexpr auto fields() { return Fields(field("first", &AdamW::first), field("second", &AdamW::second)); }
 
   const AdamWConfig& config() const { return config_; }
 

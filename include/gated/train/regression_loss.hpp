@@ -32,7 +32,7 @@ struct RegressionLossConfig {
 
   template <class C = RegressionLossConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("form", &C::form), setting("delta", &C::delta), setting("quantile", &C::quantile)};
+    return Fields(setting("form", &C::form), setting("delta", &C::delta), setting("quantile", &C::quantile));
   }
 
   /// The loss of one error.

@@ -30,8 +30,8 @@ struct ScheduleConfig {
 
   template <class C = ScheduleConfig>
   static constexpr auto fields() {
-    return std::tuple{setting("form", &C::form), setting("warmup", &C::warmup), setting("steps", &C::steps),
-                      setting("final_fraction", &C::final_fraction)};
+    return Fields(setting("form", &C::form), setting("warmup", &C::warmup), setting("steps", &C::steps),
+                  setting("final_fraction", &C::final_fraction));
   }
 };
 

@@ -51,13 +51,11 @@ std::string shown_setting(const T& value) {
 template <class T>
 void compare_settings(const std::string& name, const T& a, const T& b, std::vector<SettingDifference>& differences) {
   if constexpr (HasSettings<T>) {
-    std::apply(
-        [&](const auto&... setting) {
-          (compare_settings(name.empty() ? setting.name : text(name, ".", setting.name), a.*(setting.member),
-                            b.*(setting.member), differences),
-           ...);
-        },
-        T::fields());
+    T::fields().pass_to([&](const auto&... setting) {
+      (compare_settings(name.empty() ? setting.name : text(name, ".", setting.name), a.*(setting.member), b.*(setting.member),
+                        differences),
+       ...);
+    });
   } else if constexpr (requires { a.size(); } && !std::is_same_v<T, std::string>) {  // a vector or an array
     if (a.size() == b.size()) {
       for (std::size_t i = 0; i < a.size(); ++i) {

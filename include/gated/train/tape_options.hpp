@@ -24,9 +24,9 @@ struct TapeOptions {
 
   template <class O = TapeOptions>
   static constexpr auto fields() {
-    return std::tuple{setting("recompute", &O::recompute), setting("attention_dropout", &O::attention_dropout),
-                      setting("embedding_dropout", &O::embedding_dropout), setting("residual_dropout", &O::residual_dropout),
-                      setting("scaled_depth", &O::scaled_depth)};
+    return Fields(setting("recompute", &O::recompute), setting("attention_dropout", &O::attention_dropout),
+                  setting("embedding_dropout", &O::embedding_dropout), setting("residual_dropout", &O::residual_dropout),
+                  setting("scaled_depth", &O::scaled_depth));
   }
 
   /// Errors: ArgumentError for a rate outside 0 ≤ rate < 1.

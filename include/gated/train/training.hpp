@@ -104,8 +104,8 @@ struct Training {
       : Training(config, Model(config.model), Random(config.progress.random), config.progress.steps) {}
 
   static constexpr auto fields() {
-    return std::tuple{field("model", &Training::model), field("optimizer", &Training::optimizer),
-                      field("average", &Training::average)};
+    return Fields(field("model", &Training::model), field("optimizer", &Training::optimizer),
+                  field("average", &Training::average));
   }
 
   Index steps_done() const { return optimizer.steps; }

@@ -21,7 +21,7 @@ struct TrainingProgress {
 
   template <class P = TrainingProgress>
   static constexpr auto fields() {
-    return std::tuple{setting("steps", &P::steps), setting("random", &P::random)};
+    return Fields(setting("steps", &P::steps), setting("random", &P::random));
   }
 };
 
@@ -39,10 +39,9 @@ struct TrainingConfig {
 
   template <class C = TrainingConfig>
   static constexpr auto fields() {
-    return std::tuple(setting("model", &C::model), setting("optimizer", &C::optimizer), setting("schedule", &C::schedule),
-                      setting("clip_norm", &C::clip_norm), setting("average_decay", &C::average_decay),
-                      setting("micro_batches", &C::micro_batches), setting("tape", &C::tape),
-                      setting("progress", &C::progress));
+    return Fields(setting("model", &C::model), setting("optimizer", &C::optimizer), setting("schedule", &C::schedule),
+                  setting("clip_norm", &C::clip_norm), setting("average_decay", &C::average_decay),
+                  setting("micro_batches", &C::micro_batches), setting("tape", &C::tape), setting("progress", &C::progress));
   }
 
   /// Raises ArgumentError for invalid settings. The optimizer and the model check their own settings.
