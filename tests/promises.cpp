@@ -4,6 +4,7 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "gated/ops/bf16_products.hpp"
 #include "gated/ops/int8_products.hpp"

@@ -39,15 +39,17 @@ Status run(const char* path) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count < 2) {
-    std::fprintf(stderr, "usage: check_parity CASE.safetensors...\n\nFamilies:\n");
+  const bool asks_help = count == 2 && std::string(arguments[1]) == "--help";
+  if (count < 2 || asks_help) {
+    std::FILE* const out = asks_help ? stdout : stderr;
+    std::fprintf(out, "usage: check_parity CASE.safetensors...\n\nFamilies:\n");
     for (const auto& list : parity::all_families()) {
       for (const auto& family : list) {
-        std::fprintf(stderr, "  %-16.*s %.*s\n", static_cast<int>(family.family.size()), family.family.data(),
+        std::fprintf(out, "  %-16.*s %.*s\n", static_cast<int>(family.family.size()), family.family.data(),
                      static_cast<int>(family.class_name.size()), family.class_name.data());
       }
     }
-    return 2;
+    return asks_help ? 0 : 2;
   }
   int ok = 0;
   for (int i = 1; i < count; ++i) {

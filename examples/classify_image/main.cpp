@@ -102,9 +102,10 @@ void show(const photos::Options& options, const Model& model) {
   gated::require<gated::FileError>(config.classes > 0 && config.pooling != gated::Pooling::tokens,
                                    "--model: this model outputs features. Use a model with an image classification head.");
   const auto labels = read_labels(options.labels, options.model, model.out());
-  std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n",
-              options.random ? (options.timm.preset + ", random weights").c_str() : options.model.filename().string().c_str(),
-              config.trunk.depth, gated::parameter_count(model), config.image.height, config.image.width, model.out());
+  const std::string architecture = options.timm.config.empty() ? options.timm.preset : options.timm.config.filename().string();
+  const std::string origin = options.random ? architecture + ", random weights" : options.model.filename().string();
+  std::printf("%s: %td blocks, %td parameters, %td x %td pixels, %td classes\n", origin.c_str(), config.trunk.depth,
+              gated::parameter_count(model), config.image.height, config.image.width, model.out());
 
   const auto prepared = gated::prepare(model);
   Workspace<float> workspace(gated::Threads{options.threads});

@@ -2,6 +2,7 @@
 
 #include "common/sorted_entries.hpp"
 #include "gated/core/error.hpp"
+#include "gated/io/labels.hpp"
 
 namespace examples {
 
@@ -26,6 +27,7 @@ ClassFolder list_classes(const fs::path& folder) {
     }
     classes.labels.push_back(one.filename().string());
   }
+  gated::labels_text(classes.labels);  // raises its errors before training, not when the model is saved
   require<FileError>(any_held_out, name, ": too few pictures. Give at least one class 5 pictures: every fifth is held out.");
   return classes;
 }

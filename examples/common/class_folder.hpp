@@ -22,7 +22,8 @@ struct ClassFolder {
 };
 
 /// Lists the files in the subfolders of `folder`, except hidden ones.
-/// Errors: FileError if `folder` is not a folder or has fewer than 2 classes, if a class is empty, or if no file is held out.
+/// Errors: FileError if `folder` is not a folder or has fewer than 2 classes, if a class is empty, or if no file is held out;
+/// ArgumentError if a class's name is not UTF-8.
 ClassFolder list_classes(const std::filesystem::path& folder);
 
 }  // namespace examples

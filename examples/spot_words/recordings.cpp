@@ -7,6 +7,7 @@
 
 #include "common/recording.hpp"
 #include "common/sorted_entries.hpp"
+#include "gated/io/labels.hpp"
 
 namespace words {
 
@@ -100,6 +101,7 @@ std::vector<std::string> words_in(const fs::path& folder) {
 Recordings read_recordings(const fs::path& folder, const std::vector<std::string>& words) {
   Recordings all{words, {}, {}};
   all.labels.insert(all.labels.end(), {unknown_label, silence_label});
+  gated::labels_text(all.labels);  // raises its errors before training, not when the model is saved
   for (const fs::path& one : subfolders(folder)) {
     const std::string name = one.filename().string();
     if (name.starts_with("_") && name != unknown_label) {

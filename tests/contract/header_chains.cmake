@@ -1,14 +1,13 @@
 # gated_included_by(<header> <result>) lists the headers of gated, such as gated/core/matrix.hpp, that `header` includes at any
-# depth.
+# depth, except through .inl files, because a header's .inl follows its own text.
 function(gated_included_by header result)
   get_property(known GLOBAL PROPERTY gated_included_by_${header} SET)
   if(NOT known)
     set(all "")
     file(STRINGS ${PROJECT_SOURCE_DIR}/include/${header} lines REGEX "^#include \"gated/")
-    list(FILTER lines EXCLUDE REGEX "gated/compiled/")  # included only if gated::compiled is linked
+    list(FILTER lines EXCLUDE REGEX "gated/compiled/|\\.inl\"")
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" next "${line}")
-      set_property(GLOBAL PROPERTY gated_included_by_${header} "${all}")  # breaks cycles, such as a header and its .inl
       gated_included_by(${next} deeper)
       list(APPEND all ${next} ${deeper})
     endforeach()
@@ -19,11 +18,11 @@ function(gated_included_by header result)
   set(${result} "${all}" PARENT_SCOPE)
 endfunction()
 
-# gated_chains(<result> <header>...) sorts the headers into few chains, in each of which a header includes the one before. The
+# gated_chains(<result> <header>...) sorts the headers into few chains. In a chain, each header includes the one before it. The
 # result is a list of strings: header,header,…
 #
-# A header compiles alone if it compiles after some of the headers that it includes. So one file that includes a chain, header by
-# header, checks them all.
+# A header compiles alone if it compiles after some of the headers that it includes before its own text. So one file that includes
+# a chain, header by header, checks them all. Chains change only when CMake runs again.
 function(gated_chains result)
   set(by_size "")
   foreach(header IN LISTS ARGN)

@@ -84,7 +84,7 @@ foreach(compiler IN LISTS COMPILERS)
     set(own "#include <gated/layers/linear.hpp>\nusing namespace gated;
 struct Own : Layer<Own, float> {
   static constexpr const char* name = \"Own\";
-  static constexpr auto fields() { return gated::Fields(); }
+  static constexpr auto fields() { return Fields(); }
   Contract contract() const { return {.in = 2, .out = 2}; }
   auto apply(auto&, auto x) const { return x; }
   ${member}

@@ -26,6 +26,10 @@ TEST(Labels, RoundTripThroughAModelFile) {
   EXPECT_NO_THROW(load_model<GmlpImageClassifier<float>>(path));
 }
 
+TEST(Labels, MustBeUtf8) {
+  test::expect_error<ArgumentError>([] { labels_text({"a", "caf\xe9"}); }, {"labels_text: label 1, ", " is not valid UTF-8"});
+}
+
 TEST(Labels, AreReadFromATimmConfig) {
   EXPECT_EQ(labels_in({{"config", R"({"architecture": "gmlp_s16_224", "label_names": ["cat", "dog"]})"}}),
             (std::vector<std::string>{"cat", "dog"}));

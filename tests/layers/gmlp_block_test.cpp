@@ -23,6 +23,7 @@ std::vector<GmlpConfig> all_options() {
   configs[3].token_shift = 2, configs[3].causal = true;
   configs[4].attention_width = 6;
   configs[5].attention_width = 6, configs[5].causal = true;
+  configs[5].hidden = 2 * channels;  // the attention's result has the shape of its input
   configs[6].gate = GateForm::multiplicative, configs[6].gate_activation = Activation::tanh;
   configs[7].spatial = SpatialForm::toeplitz, configs[7].heads = 3;
   configs[8].activation = Activation::silu, configs[8].norm_eps = 1e-2, configs[8].gate_norm_eps = 1e-1;

@@ -1,5 +1,7 @@
 #include "gated/layers/linear.hpp"
 
+#include <tuple>
+
 #include "literal.hpp"
 #include "tests/promises.hpp"
 

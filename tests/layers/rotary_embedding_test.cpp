@@ -1,5 +1,7 @@
 #include "gated/layers/rotary_embedding.hpp"
 
+#include <tuple>
+
 #include "literal_attention.hpp"
 #include "tests/promises.hpp"
 

@@ -199,6 +199,16 @@ TEST(TextTransformer, PoolsTheFirstTokenOrTheMean) {
   EXPECT_TRUE(near(model.pooled(ids, sequences, workspace), mean));
 }
 
+TEST(TextTransformer, RefusesToPoolAStream) {
+  const auto model = random_layer<TextTransformer<float>>(transformer_decoder(small_decoder()));
+  const auto ids = random_ids(1, 11, 1);
+  Workspace<float> workspace;
+  const auto frame = workspace.frame();
+  auto state = model.start(4);
+  Stream<float> run(workspace, state, 1);
+  EXPECT_TRUE(refuses<ArgumentError>([&] { model.apply_pooled(run, ids, {}); }, "Use pooled()"));
+}
+
 TEST(TextTransformer, HooksSeePooledModelsByTheSamePaths) {
   const auto model = random_layer<TextTransformer<double>>(transformer_encoder(small_encoder()));
   const auto ids = random_ids(5, 23, 3);

@@ -1,5 +1,7 @@
 #include "gated/train/recording.hpp"
 
+#include <tuple>
+
 #include "gated/layers/gated_cross_attention.hpp"
 #include "gated/models/gau_presets.hpp"
 #include "gated/models/gmlp.hpp"

@@ -56,7 +56,7 @@ class Inference : public RunMemory<T> {
     return make(rows, columns);
   }
 
-  /// layer(x, more…), for a layer with or without further arguments.
+  /// layer(x) or layer(x, more…), without an epilogue.
   template <class L, class In, class... More>
   requires(!(std::same_as<std::remove_cvref_t<More>, Epilogue<Derived>> || ...)) Matrix operator()(const L& layer, In&& x,
                                                                                                    More&&... more) {

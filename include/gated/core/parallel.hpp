@@ -95,12 +95,12 @@ inline void share_tasks(const Threads& threads, Index tasks, FunctionRef<void(In
 
 }  // namespace detail
 
-/// Calls `task(index, worker)` for each index in [0, tasks), on at most `threads.count()` threads.
+/// Calls `task(Index index, Index worker)` for each index in [0, tasks), on at most `threads.count()` threads.
 ///
 /// `worker` < threads.count() identifies the thread, for scratch memory per thread. Split the work by shape, never by thread
 /// count, and let each task write its own outputs: results are then bit-equal for any thread count. `task` must not throw:
 /// check arguments before the loop.
-// Not inlined: inlined, the loop makes products up to 7 % slower (g++ 12).
+// Not inlined: an inlined loop makes products up to 7 % slower (g++ 12).
 template <class Task>
 EIGEN_DONT_INLINE void parallel_for(const Threads& threads, Index tasks, const Task& task) {
   if (threads.count() > 1 && tasks > 1) {

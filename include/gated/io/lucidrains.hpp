@@ -85,7 +85,8 @@ inline NameMap lucidrains_gate_names() {
   return names;
 }
 
-/// Name map to load a checkpoint of a gMLPBlock as a GmlpBlock without norm.
+/// Name map to load a checkpoint of a gMLPBlock as a GmlpBlock without norm. GmlpBlock adds its input to the result; upstream's
+/// block does not. For upstream's result, write a layer like BareBlock in examples/check_parity.
 inline NameMap lucidrains_block_names() {
   NameMap names{.origin = "g-mlp-pytorch"};
   detail::add_lucidrains_block(names, "", "", {});

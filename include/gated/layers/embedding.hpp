@@ -15,7 +15,7 @@ struct TextInputs {
   Tokens types = {};    ///< segment ids, one per token; if empty, all are 0
   Tokens rows = {};     ///< rows of the batch to compute outputs for; if empty, all rows
   Index outputs = 0;    ///< in a stream: computes outputs only for this many last rows
-  bool pooled = false;  ///< computes one vector per sequence: see LanguageModel::pooled()
+  bool pooled = false;  ///< one vector per sequence, not per token; set by LanguageModel::apply_pooled()
 };
 
 /// y_t = weight[id_t]: a learned vector per token id.

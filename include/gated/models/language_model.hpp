@@ -182,8 +182,8 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
     }
     x = run.embedding_dropout(std::move(x));
     if constexpr (Run::streams) {
-      x = run(trunk, std::move(x));
-      x = run.last_rows(run(final_norm, std::move(x)), std::min(inputs.outputs, run.rows(x)));  // outputs × C
+      x = run(final_norm, run(trunk, std::move(x)));
+      x = run.last_rows(x, std::min(inputs.outputs, run.rows(x)));  // outputs × C
     } else {
       const Mask padding = padding_mask(run, tokens);
       x = padding.empty() ? run(trunk, std::move(x)) : run.with(padding)(trunk, std::move(x));
@@ -199,9 +199,13 @@ struct LanguageModel : TextModel<LanguageModel<Trunk>, typename Trunk::Scalar> {
   }
 
   /// The body of pooled(), for training. Returns sequences × classes, or × C without a classifier.
-  /// Errors: those of pooled().
+  /// Errors: those of pooled(); ArgumentError in a stream.
   template <class Run>
   MatrixOf<Run> apply_pooled(Run& run, Tokens tokens, TextInputs inputs) const {
+    if constexpr (Run::streams) {
+      raise<ArgumentError>(
+          name, "::apply_pooled: pooling needs all tokens of a sequence, but a stream has only the next. Use pooled().");
+    }
     if constexpr (Run::records) {
       expect_pooled({name, "apply_pooled"}, tokens, run.sequences(), run.mask(), inputs.types);
     }

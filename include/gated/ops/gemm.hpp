@@ -47,51 +47,73 @@ Operand<T> spread_rows(const Operand<T>& a, Workspace<T>& workspace, const Threa
   return result;
 }
 
-/// Computes `product` panel by panel (for a single row, several panels at a time) and passes each tile to `finish`.
+/// The tasks of a product. Each multiplies `a` by one panel of `b`, or by several if `a` has a single row, and passes its tiles
+/// to `finish`. The arguments of the constructor must outlive it.
 template <class T>
-void multiply_strips(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace,
-                     const Threads& threads) {
-  const Operand<T>&a = product.a, &b = product.b;
-  const ProductKernels<T>& table = product.kernels;
-  const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
-  const bool in_place = b.column_stride == 1 && a.rows <= tile_height && !product.prepared;  // each panel is read only once
-  const bool single = in_place && a.rows == 1;
-  const bool by_codes = product.prepared.is_quantized() && a.rows == 1 && a.depth(0) == b.rows && a.skipped(0) == 0;
-  const Index panels = single ? table.row_panels : a.rows == 1 ? panels_per_task(b.columns / panel_columns, 1, threads) : 1;
-  const Index task_columns = panels * panel_columns;
-  const Index packed_size = panel_columns * std::max<Index>(b.rows, 1), scratch_size = thread_scratch<T>(b.rows);
-  T* const scratch = workspace.take(scratch_size * threads.count());
-  parallel_for(threads, (b.columns + task_columns - 1) / task_columns, [&](Index task, Index worker) {
-    T* const packed = scratch + worker * scratch_size;
-    T* const tile = packed + packed_size;
-    const Index begin = task * task_columns, end = std::min(begin + task_columns, b.columns);
-    const bool whole = single && end - begin == task_columns;
+class Strips {
+ public:
+  Strips(const TileProduct<T>& product, const TileFunction<T>& finish, Workspace<T>& workspace, const Threads& threads)
+      : product_(product),
+        finish_(finish),
+        in_place_(product.b.column_stride == 1 && product.a.rows <= product.kernels.tile_rows && !product.prepared),
+        single_(in_place_ && product.a.rows == 1),
+        by_codes_(product.prepared.is_quantized() && product.a.rows == 1 && product.a.depth(0) == product.b.rows &&
+                  product.a.skipped(0) == 0),
+        panels_(single_               ? product.kernels.row_panels
+                : product.a.rows == 1 ? panels_per_task(product.b.columns / product.kernels.panel_columns, 1, threads)
+                                      : 1),
+        scratch_size_(thread_scratch<T>(product.b.rows)),
+        scratch_(workspace.take(scratch_size_ * threads.count())) {}
+
+  /// The number of tasks.
+  Index count() const { return (product_.b.columns + columns_per_task() - 1) / columns_per_task(); }
+
+  void operator()(Index task, Index worker) const {
+    const Operand<T>&a = product_.a, &b = product_.b;
+    const ProductKernels<T>& table = product_.kernels;
+    const Index tile_height = table.tile_rows, panel_columns = table.panel_columns;
+    T* const packed = scratch_ + worker * scratch_size_;
+    T* const tile = packed + panel_columns * std::max<Index>(b.rows, 1);
+    const Index begin = task * columns_per_task(), end = std::min(begin + columns_per_task(), b.columns);
+    const bool whole = single_ && end - begin == columns_per_task();
     if (whole) {
       table.row(a.depth(0), a.data, 0, a.column_stride, b.at(0, begin), b.row_stride, tile);
     }
     for (Index column = begin; column < end; column += panel_columns) {
-      const Index columns = product.columns(column);
+      const Index columns = product_.columns(column);
       if (whole) {
-        finish(0, column, 1, columns, tile + (column - begin));
+        finish_(0, column, 1, columns, tile + (column - begin));
         continue;
       }
-      if (by_codes) {
-        table.row_by_codes(b.rows, a.data, a.column_stride, product.prepared.codes(column), tile);
-        finish(0, column, 1, columns, tile);
+      if (by_codes_) {
+        table.row_by_codes(b.rows, a.data, a.column_stride, product_.prepared.codes(column), tile);
+        finish_(0, column, 1, columns, tile);
         continue;
       }
       const Panel<T> panel =
-          in_place && columns == panel_columns ? Panel<T>{b.at(0, column), b.row_stride} : product.panel(column, packed);
+          in_place_ && columns == panel_columns ? Panel<T>{b.at(0, column), b.row_stride} : product_.panel(column, packed);
       for (Index row = 0, rows = 0; row < a.rows; row += rows) {
-        rows = product.tiles != nullptr ? std::min(tile_height, a.rows - row) : next_tile_rows(a.rows - row, tile_height);
-        if (product.wants(row, rows, column)) {
-          product.multiply(row, rows, panel, tile);
-          finish(row, column, rows, columns, tile);
+        rows = product_.tiles != nullptr ? std::min(tile_height, a.rows - row) : next_tile_rows(a.rows - row, tile_height);
+        if (product_.wants(row, rows, column)) {
+          product_.multiply(row, rows, panel, tile);
+          finish_(row, column, rows, columns, tile);
         }
       }
     }
-  });
-}
+  }
+
+ private:
+  Index columns_per_task() const { return panels_ * product_.kernels.panel_columns; }
+
+  const TileProduct<T>& product_;
+  const TileFunction<T>& finish_;
+  const bool in_place_;  // reads panels of b in place, because each is read only once
+  const bool single_;    // in place, for a single row of a
+  const bool by_codes_;  // decodes quantized weights in registers, for a single row of a
+  const Index panels_;   // per task
+  const Index scratch_size_;
+  T* const scratch_;
+};
 
 /// Computes a · b and passes each tile to `finish`. If `wanted` ≥ 0, row i needs only its columns up to `wanted` + i: tiles
 /// beyond them are skipped.
@@ -123,7 +145,8 @@ void multiply(const Operand<T>& given, const Operand<T>& second, const TileFunct
   if (a.rows >= slab_rows(threads)) {
     return multiply_slabs(product, finish, workspace, threads);
   }
-  multiply_strips(product, finish, workspace, threads);
+  const Strips<T> strips(product, finish, workspace, threads);
+  parallel_for(threads, strips.count(), strips);
 }
 
 /// Upper bound of multiply()'s scratch for a product of `rows` × `depth` and any other factor, in float or bf16: a copy of the

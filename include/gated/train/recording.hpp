@@ -93,11 +93,11 @@ class Recording {
     }
   }
   /// layer(x, more…), for layers with further arguments.
-  template <class L, class In, class More, class... Others>
-  requires(!std::same_as<std::remove_cvref_t<More>, Epilogue<Recording>>) Variable operator()(const L& layer, const In& x,
-                                                                                              const More& more,
-                                                                                              const Others&... others) {
-    return body(layer, x, more, others...);
+  template <class L, class In, class... More>
+  requires(sizeof...(More) > 0 && !(std::same_as<More, Epilogue<Recording>> || ...)) Variable operator()(const L& layer,
+                                                                                                         const In& x,
+                                                                                                         const More&... more) {
+    return body(layer, x, more...);
   }
 
   /// Applies `layers` in order, each as a Tape::block(). Unless TapeOptions::scaled_depth is set, a step with a generator drops
