@@ -55,7 +55,7 @@ constexpr Field<Owner, Member> field(const char* name, Member Owner::*member) {
 
 namespace detail {
 
-// A list of items without the recursion and the constraints of std::tuple, which cost much compile time.
+// std::tuple would do, but its recursion and its constraints are slow to compile.
 template <std::size_t index, class Item>
 struct IndexedItem {
   Item item;

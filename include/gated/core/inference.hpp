@@ -72,16 +72,14 @@ class Inference : public RunMemory<T> {
   template <class L, class In>
   Matrix operator()(const L& layer, In&& x, Epilogue<Derived>&& epilogue) {
     auto&& own = detail::in_run(std::forward<In>(x));
-    constexpr bool joins_itself = detail::JoinsItself<L, Derived, std::remove_cvref_t<decltype(own)>>;
-    if (!epilogue.is_plain() && (hooked() || !joins_itself)) [[unlikely]] {
-      return join(self(), (*this)(layer, std::move(own)), std::move(epilogue));
+    if constexpr (detail::JoinsItself<L, Derived, std::remove_cvref_t<decltype(own)>>) {
+      if (epilogue.is_plain() || !hooked()) [[likely]] {
+        Call call(*this, {running_, layer}, layer.contract(), input_of(own));
+        return call.result(layer.apply(self(), std::move(own), std::move(epilogue)), own, epilogue);
+      }
     }
-    Call call(*this, {running_, layer}, layer.contract(), input_of(own));
-    if constexpr (joins_itself) {
-      return call.result(layer.apply(self(), std::move(own), std::move(epilogue)), own, epilogue);
-    } else {
-      return call.result(layer.apply(self(), std::move(own)), own);
-    }
+    Matrix y = (*this)(layer, std::move(own));
+    return epilogue.is_plain() ? y : join(self(), std::move(y), std::move(epilogue));
   }
   /// layer(x) with a copy of `epilogue` applied.
   template <class L, class In>
