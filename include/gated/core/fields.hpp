@@ -81,6 +81,7 @@ template <class... Items>
 struct Fields : detail::IndexedItems<std::index_sequence_for<Items...>, Items...> {
   using detail::IndexedItems<std::index_sequence_for<Items...>, Items...>::IndexedItems;
 };
+/// Keeps the type of every item.
 template <class... Items>
 Fields(Items...) -> Fields<Items...>;
 
