@@ -47,6 +47,7 @@ expect_run(2 "expected IN.wav and OUT.wav, or --stream, or --train, or --test." 
 expect_run(2 "--compare is for --test FOLDER." ${NOISY} ${FOLDER}/out.wav --compare true)
 expect_run(1 "--compare: no_program failed with status [0-9]+." --test ${FOLDER}/speech --compare no_program)
 expect_run(2 "--steps is for training. Add --train FOLDER." --steps 3 --test ${FOLDER}/speech)
+expect_run(2 "--seed is for training. Add --train FOLDER." --seed 3 --test ${FOLDER}/speech)
 expect_run(2 "--train starts a new model. Leave out --model." ${small} ${FOLDER}/x.safetensors --model ${FOLDER}/one.safetensors)
 expect_run(2 "--picture needs files." --stream --picture x.svg)
 
@@ -81,3 +82,5 @@ expect_shell("part.wav: cannot be written: File too large.*code 1.*1.3 s of 1.3 
   "(trap '' XFSZ; ulimit -f 80; \$program long.wav part.wav; echo code \$?); \$program part.wav again.wav")
 expect_shell("code 130.*× real time"
   "rm -f part.wav; \$program long.wav part.wav & until [ -s part.wav ]; do :; done; kill -INT \$!; wait \$!; echo code \$?; \$program part.wav again.wav")
+expect_shell("code 143.*no last line"  # --test has nothing to save, and stops at once
+  "\$program --test speech > test.log & until [ -s test.log ] || ! kill -0 \$! 2> /dev/null; do :; done; kill -TERM \$!; wait \$!; echo code \$?; grep -q unknown test.log || echo no last line")

@@ -72,7 +72,8 @@ int run(denoise::Options options) {
     clean(options);
   }
   if (!options.test.empty() && examples::stop_signal == 0) {
-    denoise::measure(options.model, options.test, options.compare);
+    examples::stop_at_once();
+    denoise::measure(options.model, options.test, options.compare, gated::Threads(options.threads));
   }
   return examples::stop_signal != 0 ? examples::exit_code_of_stop() : 0;
 }

@@ -32,13 +32,14 @@ Samples by_command(const std::string& command, const Samples& noisy) {
 
 }  // namespace
 
-void measure(const std::filesystem::path& path, const std::filesystem::path& folder, const std::string& compare) {
+void measure(const std::filesystem::path& path, const std::filesystem::path& folder, const std::string& compare,
+             gated::Threads threads) {
   const auto model = gated::load_model<gated::SpeechDenoiser<float>>(path);
   gated::require<gated::ArgumentError>(model.config.rate == speech_rate, path.string(), ": the model's rate is ",
                                        model.config.rate, ", but the recordings' is ", speech_rate, ".");
   const std::vector<Samples> speech = read_speech(folder);
   const Index columns = compare.empty() ? 3 : 4;
-  gated::Workspace<float> workspace;
+  gated::Workspace<float> workspace(threads);
   Random random(2);
   std::printf("  noise       mixture   Wiener    model%s   (SI-SDR in dB, mean of %zu sentences)\n",
               compare.empty() ? "" : "  compared", speech.size());

@@ -12,7 +12,7 @@ namespace {
 void expect_consistent(const CLI::App& app, const Options& options) {
   const auto given = [&app](const char* name) { return !app.get_option(name)->empty(); };
   const bool trains = !options.train.empty();
-  for (const char* const name : {"--steps", "--batch", "--rate", "--channels", "--depth"}) {
+  for (const char* const name : {"--steps", "--batch", "--rate", "--channels", "--depth", "--seed"}) {
     require<UsageError>(trains || !given(name), name, " is for training. Add --train FOLDER.");
   }
   require<UsageError>(options.compare.empty() || !options.test.empty(), "--compare is for --test FOLDER.");
@@ -57,7 +57,7 @@ Options parse_options(int count, char** arguments) {
   examples::add_number(app, "--channels", options.channels, Index{2}, Index{4096}, "with --train, the width of the model");
   examples::add_number(app, "--depth", options.depth, Index{1}, Index{100}, "with --train, the number of blocks");
   examples::add_number(app, "--seed", options.seed, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(),
-                       "the seed for all random choices");
+                       "with --train, the seed for all random choices");
   examples::add_threads(app, options.threads);
   examples::parse(app, count, arguments);
   expect_consistent(app, options);

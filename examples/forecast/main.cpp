@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "band.hpp"
+#include "common/interrupt.hpp"
 #include "common/output_file.hpp"
 #include "common/run_main.hpp"
 #include "plot.hpp"
@@ -110,8 +111,10 @@ void print_sizes(const Table& table, const Model& model) {
 /// Trains the model and saves it.
 void train(Inputs& inputs, const Series& series, const Options& options) {
   const std::filesystem::path path = options.out / "model.safetensors";
+  examples::stop_when_asked();
   inputs.model = trained(std::move(inputs.model), series, inputs.loss, options);
   save(inputs.model, inputs.loss, path);
+  examples::stop_at_once();
   std::printf("\n");
   if (examples::stop_signal != 0) {
     std::printf("  stopped; the best model so far is %s\n\n", path.string().c_str());
@@ -192,7 +195,6 @@ void write_forecasts(const Inputs& inputs, const Series& series, const std::file
 }
 
 int run(const Options& options) {
-  examples::stop_when_asked();
   examples::expect_no_input(options.out / "forecast.csv", {options.data});
   if (options.train || options.fine_tune) {
     examples::expect_no_input(options.out / "model.safetensors", {options.model, options.model / "model.safetensors"});

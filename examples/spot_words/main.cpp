@@ -82,6 +82,7 @@ int run(const Options& options) {
     if (const int code = train(options); code != 0 || options.test.empty()) {
       return code;
     }
+    examples::stop_at_once();
   }
   const std::filesystem::path shipped = SPOT_WORDS_FOLDER "ten_words.safetensors";
   const Keywords keywords = load(!options.train.empty() ? options.out : options.model.empty() ? shipped : options.model);

@@ -74,10 +74,11 @@ class Trainer {
     }
     save();
     if (!finished()) {
-      std::printf("  stopped   after step %td; continue with --resume %s\n", training_.steps_done(),
+      std::printf("  stopped   after step %td; continue with the same texts and --resume %s\n", training_.steps_done(),
                   training_file(options_.out).string().c_str());
       return examples::exit_code_of_stop();
     }
+    examples::stop_at_once();
     look();
     std::printf("  time      %.1f s of training, %td steps, %d thread%s\n", seconds_, steps_, options_.threads,
                 options_.threads > 1 ? "s" : "");
