@@ -1,9 +1,10 @@
 # Functions for the shell scripts, which source this file in the root of the checkout.
 
-# The number of parallel compile jobs: one per processor, but at most one per gigabyte of available memory.
+# The number of parallel compile jobs: one per processor, but at most one per two gigabytes of available memory (the largest
+# units of tests/ take 3 to 5 GB).
 jobs() {
   count=$(nproc 2> /dev/null || sysctl -n hw.ncpu 2> /dev/null || echo 2)
-  memory=$(awk '/^MemAvailable/ { print int($2 / 1000000) }' /proc/meminfo 2> /dev/null || true)
+  memory=$(awk '/^MemAvailable/ { print int($2 / 2000000) }' /proc/meminfo 2> /dev/null || true)
   if [ -n "$memory" ] && [ "$memory" -lt "$count" ]; then
     count=$((memory > 1 ? memory : 1))
   fi
