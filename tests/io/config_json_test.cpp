@@ -140,7 +140,7 @@ TEST(ConfigJson, RefusesToWriteNaNAndInvalidUtf8) {
   test::expect_error<ArgumentError>([&] { to_json(config); }, {"inner.epsilon is nan"});
   config = {};
   config.name = "\xFF";
-  test::expect_error<ArgumentError>([&] { to_json(config); }, {"not valid UTF-8"});
+  test::expect_error<ArgumentError>([&] { to_json(config); }, {"the string \"\xFF\" is not valid UTF-8"});
   config = {};
   config.colour = Colour::unlisted;
   test::expect_error<ArgumentError>([&] { to_json(config); }, {"colour", "no name"});

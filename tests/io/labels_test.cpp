@@ -27,7 +27,11 @@ TEST(Labels, RoundTripThroughAModelFile) {
 }
 
 TEST(Labels, MustBeUtf8) {
-  test::expect_error<ArgumentError>([] { labels_text({"a", "caf\xe9"}); }, {"labels_text: label 1, ", " is not valid UTF-8"});
+  test::expect_error<ArgumentError>(
+      [] {
+        labels_text({"a", "caf\xe9"});
+      },
+      {"labels_text: the string \"caf\xe9\" is not valid UTF-8"});
 }
 
 TEST(Labels, AreReadFromATimmConfig) {

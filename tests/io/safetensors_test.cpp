@@ -141,7 +141,7 @@ TEST(Safetensors, RefusesToWriteWhatItCannotRead) {
   refused({to_write("x", x, {3})}, {}, "has 8 bytes, which do not fit F32 [3]");
   refused({to_write("x", x, {-1, -2})}, {}, "do not fit F32 [-1, -2]");
   refused({to_write("\xFF", x, {2})}, {}, "not valid UTF-8");
-  refused({to_write("x", x, {2})}, {{"k", "\xC3"}}, "not valid UTF-8");
+  refused({to_write("x", x, {2})}, {{"k", "\xC3"}}, "the string \"\xC3\" is not valid UTF-8");
   EXPECT_EQ(test::files_beside(path), 0u);
 }
 

@@ -38,7 +38,7 @@ class JsonWriter {
   /// Returns the text. Raises `E`, with a message that begins with `where`, if a key or string value is not UTF-8.
   template <class E>
   std::string finish(std::string_view where) {
-    require<E>(is_utf8_, where, ": a string is not valid UTF-8.");
+    require<E>(not_utf8_.empty(), where, ": the string \"", not_utf8_, "\" is not valid UTF-8.");
     return std::move(text_);
   }
 
@@ -51,8 +51,9 @@ class JsonWriter {
   void quote(std::string_view value);
 
   std::string text_;
+  std::string not_utf8_;  ///< the first string that is not UTF-8, cut after 80 bytes; empty if there is none
   int indent_, depth_ = 0;
-  bool is_first_ = true, follows_key_ = false, is_utf8_ = true;
+  bool is_first_ = true, follows_key_ = false;
 };
 
 /// `value` as JSON, for an error message.

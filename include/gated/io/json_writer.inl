@@ -106,7 +106,9 @@ GATED_INLINE void JsonWriter::break_line() {
 
 GATED_INLINE void JsonWriter::quote(std::string_view value) {
   constexpr std::string_view special = "\"\\\b\t\n\f\r", letters = "\"\\btnfr", digits = "0123456789abcdef";
-  is_utf8_ = is_utf8_ && is_utf8(value);
+  if (not_utf8_.empty() && !is_utf8(value)) {
+    not_utf8_ = value.substr(0, 80);
+  }
   text_ += '"';
   for (const char c : value) {
     if (const std::size_t found = special.find(c); found != std::string_view::npos) {

@@ -8,9 +8,8 @@ namespace gated {
 GATED_INLINE std::string labels_text(const std::vector<std::string>& labels) {
   detail::JsonWriter json;
   json.begin_array();
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    require<ArgumentError>(detail::is_utf8(labels[i]), "labels_text: label ", i, ", \"", labels[i], "\", is not valid UTF-8.");
-    json.string(labels[i]);
+  for (const std::string& label : labels) {
+    json.string(label);
   }
   json.end_array();
   return json.finish<ArgumentError>("labels_text");
