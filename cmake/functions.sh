@@ -56,13 +56,14 @@ python_with() {
 
 # legs_by_age <legs.txt> <legs_passed.txt> [minutes]: prints the legs that never passed, then the others, least recently passed
 # first. With `minutes`, leaves out the legs that needed more processor time when they passed, and says so on stderr. A leg that
-# never passed counts as 0 minutes.
+# never passed counts as 100 minutes, more than any other.
 legs_by_age() {
   awk -F ' *[|] *' -v limit="${3:-}" '
     /^#/ { next }
     FNR == NR { passed[$1] = $3; minutes[$1] = $4; next }
-    limit != "" && minutes[$1] + 0 > limit + 0 {
-      print "leg " $1 ": left out, because it took " minutes[$1] " minutes of processor time" > "/dev/stderr"
+    { needed = $1 in passed ? minutes[$1] : 100 }
+    limit != "" && needed + 0 > limit + 0 {
+      print "leg " $1 ": left out, because it needs " needed " minutes of processor time" > "/dev/stderr"
       next
     }
     { print ($1 in passed ? passed[$1] : "-"), FNR, $1 }' \

@@ -6,7 +6,7 @@
 #   sh cmake/test.sh --all          also all legs of cmake/legs.txt: sanitizers, other compilers, …
 #   sh cmake/test.sh --leg avx2     only this leg
 #   sh cmake/test.sh --oldest       the leg that passed longest ago, of those that this machine can run
-#   sh cmake/test.sh --oldest 25    the same, of those that took at most 25 minutes, or never passed
+#   sh cmake/test.sh --oldest 25    the same, of those that took at most 25 minutes
 #   sh cmake/test.sh --presets      configures every preset, and builds and runs one test in `dev`
 #
 # A leg that this machine cannot run is skipped with exit status 77. A leg that passes in full is recorded in
