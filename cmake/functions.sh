@@ -1,7 +1,7 @@
 # Functions for the shell scripts, which source this file in the root of the checkout.
 
-# The number of parallel compile jobs: one per processor, but at most one per two gigabytes of available memory (the largest
-# units of tests/ take 3 to 5 GB).
+# The number of parallel compile jobs: one per processor, but at most one per two gigabytes of available memory, to which
+# CMakeLists.txt lets g++ grow before it collects garbage.
 jobs() {
   count=$(nproc 2> /dev/null || sysctl -n hw.ncpu 2> /dev/null || echo 2)
   memory=$(awk '/^MemAvailable/ { print int($2 / 2000000) }' /proc/meminfo 2> /dev/null || true)
@@ -56,7 +56,7 @@ python_with() {
 
 # legs_by_age <legs.txt> <legs_passed.txt> [minutes]: prints the legs that never passed, then the others, least recently passed
 # first. With `minutes`, leaves out the legs that needed more processor time when they passed, and says so on stderr. A leg that
-# never passed counts as 100 minutes, more than any other.
+# never passed counts as 100 minutes.
 legs_by_age() {
   awk -F ' *[|] *' -v limit="${3:-}" '
     /^#/ { next }
