@@ -50,8 +50,8 @@ std::vector<std::string> words_in(const std::filesystem::path& folder);
 
 /// Reads the WAV files in the subfolders of `folder`. Subfolders that begin with _, such as _background_noise_, are skipped,
 /// except _unknown_. Files in subfolders that are not among `words` are unknown words.
-/// Errors: FileError if `folder` is not a folder, a word has no recording, or a file is not a WAV file; ArgumentError if a word is
-/// not UTF-8.
+/// Errors: FileError if `folder` is not a folder, a word has no recording, or a file is not a WAV file; ArgumentError if a word
+/// is not UTF-8.
 Recordings read_recordings(const std::filesystem::path& folder, const std::vector<std::string>& words);
 
 }  // namespace words

@@ -37,8 +37,8 @@ while(sizes)
 
   # A run that is stopped, saved and resumed with a different number of threads is bit-equal to an uninterrupted run.
   train(0 "held out +[0-9.]+ bits/byte" ${new} --steps 24 --out ${model}.safetensors --metrics whole.csv)
-  train(130 "stopped +after step 11; continue with the same texts and --resume part.training.safetensors" ${new} --steps 24 --stop-after 11
-        --out part.safetensors --metrics part.csv)
+  train(130 "stopped +after step 11; continue with the same texts and --resume part.training.safetensors" ${new} --steps 24
+        --stop-after 11 --out part.safetensors --metrics part.csv)
   file(APPEND ${work}/part.csv "12,9.5,1,0.001\n")  # as if the run had been killed after a step that was not saved
   train(0 "24 of 24 .* saved +part.safetensors" texts --resume part.training.safetensors --threads ${THREADS}
         --metrics part.csv)

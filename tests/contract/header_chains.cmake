@@ -21,8 +21,8 @@ endfunction()
 # gated_chains(<result> <header>...) sorts the headers into few chains. In a chain, each header includes the one before it. The
 # result is a list of strings: header,header,…
 #
-# A header compiles alone if it compiles after some of the headers that it includes before its own text. So one file that includes
-# a chain, header by header, checks them all. Chains change only when CMake runs again.
+# A header compiles alone if it compiles after some of the headers that it includes before its own text. So one file that
+# includes a chain, header by header, checks them all. Chains change only when CMake runs again.
 function(gated_chains result)
   set(by_size "")
   foreach(header IN LISTS ARGN)
